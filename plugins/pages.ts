@@ -6,15 +6,18 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { isApiKeyPrincipal } from '../src/auth/principal.ts'
+import { ERRORS } from '../src/errors.ts'
+import type { Feature } from '../src/feature.ts'
 import { callApi } from '../src/http/api-calls.ts'
 import { crossSiteError } from '../src/http/csrf.ts'
 import { logError, orDisconnected } from '../src/http/error-log.ts'
 import { errorResponseFor, withErrors } from '../src/http/error-responses.ts'
 import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
+import type { SecuritySection } from '../src/pages/feature-pages.ts'
 import type { Page, PageContext } from '../src/pages/layout.ts'
 import type * as Pages from '../src/pages/pages.ts'
-import type { Notice } from '../src/pages/security.ts'
+import type { Language } from '../src/pages/texts.ts'
 import { closeIfIncomplete } from './error-handler.ts'
 
 declare module 'fastify' {
@@ -23,6 +26,8 @@ declare module 'fastify' {
     servePages(): void
     /** Calls the API with the session of a page's request. @throws {ServiceError} `draining` */
     callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
+    /** What features add to the security page. */
+    securitySections(): Promise<readonly SecuritySection[]>
   }
   interface FastifyReply {
     /** The errors that were relayed; `null` without any. */
@@ -34,9 +39,9 @@ declare module 'fastify' {
     /**
      * Redirects to another page.
      * @param path below the service, without a slash at the start.
-     * @param notice what the security page says then, once.
+     * @param notice the name of what the security page says then, once.
      */
-    redirectToPage(path: string, notice?: Notice): FastifyReply
+    redirectToPage(path: string, notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
     /** Redirects to the web application, with the errors of the API as `error`; clients that prefer JSON get the error itself. */
@@ -77,10 +82,41 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
     "frame-ancestors 'none'",
   ].join('; ')
 
+/** What features add to the pages, by language: it is put together with the first page. */
+const openFeaturePages = (features: readonly Feature[]) => {
+  const load = async () => {
+    const { LANGUAGES, errorTextsOf } = await import('../src/pages/pages.ts')
+    const modules = await Promise.all(features.map(feature => feature.pages?.()))
+    const pages = modules.flatMap(module => (module === undefined ? [] : [module.default]))
+    const errors = Object.assign({}, ERRORS, ...features.map(feature => feature.errors))
+    const textsIn = (language: Language) => ({
+      errorTexts: errorTextsOf(
+        errors,
+        Object.assign({}, LANGUAGES[language].errors, ...pages.map(each => each.errors?.[language])),
+      ),
+      notices: new Map<string, string>(
+        [LANGUAGES[language].notices, ...pages.map(each => each.notices?.[language] ?? {})].flatMap(texts =>
+          Object.entries(texts),
+        ),
+      ),
+    })
+    const texts = Object.fromEntries(
+      (Object.keys(LANGUAGES) as Language[]).map(language => [language, textsIn(language)]),
+    ) as Readonly<Record<Language, ReturnType<typeof textsIn>>>
+    return { texts, sections: pages.flatMap(({ security }) => (security === undefined ? [] : [security])) }
+  }
+  let loaded: ReturnType<typeof load> | undefined
+  return () => {
+    loaded ??= load()
+    return loaded
+  }
+}
+
 const readScript = (): Buffer => readFileSync(new URL('../src/pages/passkeys.js', import.meta.url))
 
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
+  const featurePages = openFeaturePages(app.services.features)
   const headersOf = (hasScript: boolean) => ({
     'content-security-policy': policyOf(config, hasScript),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
@@ -106,6 +142,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   }
 
   app.decorate('callApi', (request, call) => callApi(app, request, call))
+
+  app.decorate('securitySections', async () => (await featurePages()).sections)
 
   app.decorateReply('relayedErrors', null)
 
@@ -144,10 +182,12 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
     if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
     const templates = await import('../src/pages/pages.ts')
+    const { texts } = await featurePages()
     const language = templates.languageOf(accepted => this.request.accepts().languages(accepted))
     const context = {
       language,
       texts: templates.LANGUAGES[language],
+      ...texts[language],
       root: rootOf(this.request),
       product: config.productName,
       hasPages: config.hasPages,

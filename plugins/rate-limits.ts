@@ -13,13 +13,13 @@ import type {
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { isSafeMethod } from '../src/http/csrf.ts'
-import { countsAsWrite } from '../src/http/route-declarations.ts'
-import type { LimitName, RateLimitName, WindowLimit } from '../src/rate-limits/limits.ts'
+import { checkDeclarations, countsAsWrite } from '../src/http/route-declarations.ts'
+import { type WindowLimit, WRITE_LIMIT } from '../src/rate-limits/limits.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The limit per address that the route counts towards; by default none. */
-    rateLimit?: RateLimitName
+    rateLimit?: string
     /**
      * `false`: a private route does not count towards the limit on the writes of its user. For routes that take access away, or need the
      * password each time: they must work while somebody else uses the limit up.
@@ -43,13 +43,18 @@ const addHook = (route: RouteOptions, hook: onRequestAsyncHookHandler): void => 
 }
 
 const rateLimits = async (app: FastifyInstance): Promise<void> => {
-  const { rateLimits, storage, metrics } = app.services
+  const { rateLimits, rateLimitNames, storage, metrics } = app.services
+  checkDeclarations(app, 'rateLimit', ({ config }) =>
+    config?.rateLimit === undefined || rateLimitNames.includes(config.rateLimit)
+      ? null
+      : `declares the rate limit ${JSON.stringify(config.rateLimit)}, which is none of ${rateLimitNames.join(', ')}`,
+  )
   if (rateLimits === null) {
     app.decorate('limitWrites', () => undefined)
     return
   }
 
-  const limiter = (name: LimitName, { points, seconds: window }: WindowLimit) => {
+  const limiter = (name: string, { points, seconds: window }: WindowLimit) => {
     const limit = storage.openRateLimit({ name, points, seconds: window, final: true })
     // draft-ietf-httpapi-ratelimit-headers-10
     const policy = `"${name}";q=${points};w=${window}`
@@ -68,24 +73,20 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
     }
   }
 
-  const hooks = new Map<RateLimitName, onRequestAsyncHookHandler>()
-  const hookOf = (name: RateLimitName): onRequestAsyncHookHandler => {
-    const found = hooks.get(name)
-    if (found !== undefined) return found
-    const count = limiter(name, rateLimits.perAddress[name])
-    const hook = async function limitAddress(request: FastifyRequest, reply: FastifyReply) {
+  const hooks = new Map<string, onRequestAsyncHookHandler>()
+  for (const [name, limit] of Object.entries(rateLimits.perAddress)) {
+    const count = limiter(name, limit)
+    hooks.set(name, async function limitAddress(request: FastifyRequest, reply: FastifyReply) {
       await count(reply, request.clientNetwork)
-    }
-    hooks.set(name, hook)
-    return hook
+    })
   }
 
   app.addHook('onRoute', route => {
-    const name = route.config?.rateLimit
-    if (name !== undefined) addHook(route, hookOf(name))
+    const hook = hooks.get(route.config?.rateLimit ?? '')
+    if (hook !== undefined) addHook(route, hook)
   })
 
-  const countWrite = limiter('write', rateLimits.writesPerUser)
+  const countWrite = limiter(WRITE_LIMIT, rateLimits.writesPerUser)
   const limitUser = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (!isSafeMethod(request.method)) await countWrite(reply, request.user.id)
   }

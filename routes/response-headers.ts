@@ -1,4 +1,4 @@
-/** Response headers: their declaration for the OpenAPI document, and ETags of users. */
+/** Response headers: their declaration for the OpenAPI document, links to next pages, and ETags of users. */
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '../src/users/user.ts'
@@ -40,4 +40,12 @@ export const expectedVersions = ({ headers }: FastifyRequest): Versions => {
   return Array.from(field.matchAll(TAG)).flatMap(([, weak, tag = '']) =>
     weak === undefined && /^[1-9]\d{0,14}$/.test(tag) ? [Number(tag)] : [],
   )
+}
+
+/** Sets the `Link` to the next page (RFC 8288): the same route and query with the next cursor. */
+export const linkToNext = (request: FastifyRequest, reply: FastifyReply, nextCursor: string | null): void => {
+  if (nextCursor === null) return
+  const parameters = new URLSearchParams(request.url.split('?', 2)[1])
+  parameters.set('cursor', nextCursor)
+  reply.header('link', `<${request.routeOptions.url}?${parameters}>; rel="next"`)
 }

@@ -1,5 +1,5 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
-import { Type } from '@sinclair/typebox'
+import { type TProperties, Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
 import type { CreationOptions, RequestOptions } from '../src/passkeys/web-authn.ts'
 import { FACTORS, type Factor } from '../src/users/factors.ts'
@@ -59,6 +59,14 @@ export const PresentedToken = Type.String({
 
 /** What a person entered into a form of a page. The API validates it. */
 export const FormText = Type.String({ text: 'any' })
+
+/** A proof of identity in a form, for actions that need one. */
+export const ProofFields = { password: Type.Optional(FormText), code: Type.Optional(FormText) }
+
+/** The schema of a form of a page. Pages are not in the OpenAPI document. */
+export const pageForm = <Properties extends TProperties>(properties: Properties) => ({
+  schema: { hide: true, body: Strict(properties) },
+})
 
 export const IdParams = Strict({ id: InputId })
 
@@ -462,11 +470,17 @@ export const MAX_LIMIT = 100
 export const TimeFilter = (description: string) =>
   Type.Optional(Type.String({ format: 'date-time', description }))
 
-export const listProperties = {
+/** The query of a list with pages. */
+export const pageProperties = {
   limit: Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
   cursor: Type.Optional(
     Type.String({ maxLength: 4_096, description: 'The `nextCursor` of the previous page' }),
   ),
+}
+
+/** The query of a list of users. */
+export const listProperties = {
+  ...pageProperties,
   sort: Type.Unsafe<Sort>({ type: 'string', enum: [...SORTS], default: '-createdAt' }),
   search: Type.Optional(
     Type.String({ normalize: 'trim', minLength: 1, maxLength: 254, description: 'The start of a name' }),

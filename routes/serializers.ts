@@ -1,6 +1,6 @@
 /** Turns entities into response bodies. */
 import type { Static } from '@sinclair/typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { AuthResult } from '../src/accounts/auth-result.ts'
 import { issuedAtIn } from '../src/auth/access-tokens.ts'
 import { accountTextOf } from '../src/auth/account-text.ts'
@@ -11,8 +11,6 @@ import { etagOf } from './response-headers.ts'
 import type { Introspection, SignedIn as SignedInSchema, Status } from './schemas.ts'
 
 export { serializeSession } from '../src/accounts/serializers.ts'
-export { serializeAdminKey, serializeCreatedAdminKey } from '../src/admin-keys/serializers.ts'
-export { serializeApiKey } from '../src/api-keys/serializers.ts'
 export { serializeEvent } from '../src/audit-log/serializers.ts'
 export { serializePasskey } from '../src/passkeys/serializers.ts'
 export { serializeTotp } from '../src/totp/serializers.ts'
@@ -75,12 +73,4 @@ export const serializeSignedIn = ({
 export const sendSignedIn = (result: AuthResult, reply: FastifyReply): Static<typeof SignedInSchema> => {
   reply.setAccessToken(result.accessToken, result.expiresAt).header('cache-control', 'no-store')
   return serializeSignedIn(result)
-}
-
-/** Sets the `Link` to the next page (RFC 8288): the same route and query with the next cursor. */
-export const linkToNext = (request: FastifyRequest, reply: FastifyReply, nextCursor: string | null): void => {
-  if (nextCursor === null) return
-  const parameters = new URLSearchParams(request.url.split('?', 2)[1])
-  parameters.set('cursor', nextCursor)
-  reply.header('link', `<${request.routeOptions.url}?${parameters}>; rel="next"`)
 }

@@ -1,7 +1,7 @@
 /** Assembles the service on a Fastify instance: services, plugins, and routes by scope. For the server, hosts and every test. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import autoload from '@fastify/autoload'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RouteOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
@@ -41,6 +41,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The gate that guards the route; set by the scope's autohooks, absent on public routes. */
     gate?: Gate
+    /** The name of the feature that has the route in its folder. */
+    feature?: string
   }
 }
 
@@ -66,7 +68,7 @@ export interface DeclaredRoute {
 
 /** Replacements for parts that the configuration would create. */
 export interface AppOptions {
-  /** Besides the built-in ones. Default: those of `src/features.ts`. */
+  /** Further ones than those of `src/features.ts`. */
   readonly features?: readonly Feature[]
   readonly storage?: Storage
   readonly clock?: () => number
@@ -105,7 +107,11 @@ const requireGateFiles = (): void => {
       throw new Error(`routes/${name}/autohooks${EXTENSION} is missing: it is the gate of its scope`)
 }
 
-/** A folder of further routes, with the same subfolders as `routes/`. @returns its scopes. */
+/**
+ * A folder of further routes, with the same subfolders as `routes/`.
+ * @returns its scopes.
+ * @throws {Error} if it does not exist, or has routes without a gate.
+ */
 const scopesIn = (folder: string): string[] => {
   if (!existsSync(folder) || !statSync(folder).isDirectory())
     throw new Error(`The folder of routes does not exist: ${folder}`)
@@ -119,8 +125,15 @@ const scopesIn = (folder: string): string[] => {
   return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
 }
 
-/** @param folder the built-in `routes/`, whose gates are autoloaded, or a host's folder, whose routes get the same gates. */
-const registerScope = (app: FastifyInstance, folder: string, name: string): void => {
+interface RouteFolder {
+  /** An absolute path. */
+  readonly folder: string
+  /** The name of the feature that it belongs to. */
+  readonly feature?: string
+}
+
+/** @param folder the built-in `routes/`, whose gates are autoloaded, or another folder, whose routes get the same gates. */
+const registerScope = (app: FastifyInstance, { folder, feature }: RouteFolder, name: string): void => {
   const { gate, prefix = '' } = SCOPES[name] ?? {}
   const routes: RouteOptions[] = []
   // Detects a gate file that sets no gate, before the first request, and before plugins check what routes declare for their gate.
@@ -130,7 +143,10 @@ const registerScope = (app: FastifyInstance, folder: string, name: string): void
       throw new Error(`${open.url} in routes/${name} is not behind the gate of its scope`)
   })
   app.register(async function routesOfScope(scoped) {
-    scoped.addHook('onRoute', route => void routes.push(route))
+    scoped.addHook('onRoute', route => {
+      if (feature !== undefined) route.config = { ...route.config, feature }
+      routes.push(route)
+    })
     if (gate !== undefined && folder !== BUILT_IN) {
       const { default: addGate } = await import(pathToFileURL(gateFile(name)).href)
       await addGate(scoped)
@@ -147,6 +163,11 @@ const registerScope = (app: FastifyInstance, folder: string, name: string): void
   })
 }
 
+const routeFoldersOf = (features: readonly Feature[]): RouteFolder[] =>
+  features.flatMap(({ name, routes }) =>
+    routes === undefined ? [] : [{ folder: fileURLToPath(routes), feature: name }],
+  )
+
 /**
  * Opens the store and creates the services.
  * @throws {Error} if the store cannot be opened.
@@ -159,6 +180,7 @@ export const openServices = async (
   const { clock = Date.now, hasher, rateLimits, cleanUpPace, maxDeferral } = options
   const features = allFeatures(options.features)
   checkFeatures(features)
+  for (const { folder } of routeFoldersOf(features)) scopesIn(folder)
   const replica = config.replica && { ...config.replica, log: logger }
   const opened =
     options.storage ?? (await openStorage(config.storage, config.databaseConnections, features, replica))
@@ -226,6 +248,8 @@ export interface InnerOptions {
   readonly config: Config
   readonly services: Services
   readonly authentication: RequestAuthentication
+  /** Added by a host, see `allFeatures`. */
+  readonly features?: readonly Feature[] | undefined
   /** The absolute path of a host's folder of routes. */
   readonly routes?: string | undefined
 }
@@ -236,7 +260,7 @@ export interface InnerOptions {
  */
 export const addInnerPart = (
   app: FastifyInstance,
-  { config, services, authentication, routes }: InnerOptions,
+  { config, services, authentication, features, routes }: InnerOptions,
 ): void => {
   requireGateFiles()
   app.decorate('config', config)
@@ -249,8 +273,12 @@ export const addInnerPart = (
   })
 
   app.register(autoload, { dir: join(ROOT, 'plugins'), dirNameRoutePrefix: false })
-  for (const name of Object.keys(SCOPES)) registerScope(app, BUILT_IN, name)
-  if (routes !== undefined) for (const name of scopesIn(routes)) registerScope(app, routes, name)
+  const folders = [
+    { folder: BUILT_IN },
+    ...routeFoldersOf(allFeatures(features)),
+    ...(routes === undefined ? [] : [{ folder: routes }]),
+  ]
+  for (const each of folders) for (const name of scopesIn(each.folder)) registerScope(app, each, name)
 }
 
 /**
@@ -268,6 +296,6 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   options.tracing?.addRequestSpans?.(app)
   const authentication = addOuterPart(app, config, services, () => app)
   if (options.workerChannel === undefined) addMetricsServer(app, config, services)
-  addInnerPart(app, { config, services, authentication })
+  addInnerPart(app, { config, services, authentication, features: options.features })
   return app
 }

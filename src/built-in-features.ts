@@ -5,6 +5,7 @@ import { storedEmailCodes } from './email-codes/stored-email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
 import type { Feature, ServicesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
+import { storedJobs } from './jobs/stored-jobs.ts'
 import { storedPasskeys } from './passkeys/stored-passkeys.ts'
 import { storedTotp } from './totp/stored-totp.ts'
 
@@ -16,15 +17,17 @@ export const BUILT_IN_FEATURES = [
   storedPasskeys,
   storedEmailCodes,
   storedPendingSignUps,
+  storedJobs,
 ] as const satisfies readonly Feature[]
 
 /**
- * Every feature of a service: the built-in ones, then those that are added. What follows from features, follows from this list: only
- * this module imports `src/features.ts`.
- * @param added by default those of `src/features.ts`.
+ * Every feature of a service: the built-in ones, those of `src/features.ts`, then those of a host application. What follows from features,
+ * follows from this list: only this module imports `src/features.ts`.
+ * @param added by a host application.
  */
-export const allFeatures = (added: readonly Feature[] = FEATURES): readonly Feature[] => [
+export const allFeatures = (added: readonly Feature[] = []): readonly Feature[] => [
   ...BUILT_IN_FEATURES,
+  ...FEATURES,
   ...added,
 ]
 

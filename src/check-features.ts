@@ -2,7 +2,12 @@
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { EVENTS } from './audit-log/event.ts'
 import { ADMIN_SCOPES, USER_SCOPES } from './auth/scopes.ts'
+import type { Setting } from './config/readers.ts'
+import { namesWith, SETTINGS } from './config/settings.ts'
+import { ERRORS } from './errors.ts'
 import type { Feature } from './feature.ts'
+import { METRICS } from './metrics/declarations.ts'
+import { RATE_LIMITS, WRITE_LIMIT } from './rate-limits/limits.ts'
 import type { CoreServices } from './services.ts'
 import { FeatureError } from './storage/feature-error.ts'
 import { CORE_TABLES } from './storage/schema.ts'
@@ -26,6 +31,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   sessions: true,
   users: true,
   auditLog: true,
+  features: true,
   eventSchemas: true,
   userScopes: true,
   adminScopes: true,
@@ -42,6 +48,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   storage: true,
   eventFeed: true,
   rateLimits: true,
+  rateLimitNames: true,
   clock: true,
   close: true,
 }
@@ -53,6 +60,9 @@ const MIGRATION = /^\d{4}_[a-z0-9_]+$/
 const SERVICE = /^[a-z][a-zA-Z0-9]*$/
 /** PostgreSQL cuts longer identifiers. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/
+const SETTING = /^[A-Z][A-Z0-9_]*$/
+const METRIC = /^[a-z][a-z0-9_]*$/
+const LABEL = /^[a-z_][a-z0-9_]*$/
 const COLUMN = /^[a-z_][a-z0-9_]{0,62}$/i
 /** Tables of the engines, and of the migrations of the core. */
 const RESERVED_TABLE = /^(pg_|sqlite_|kysely_)/
@@ -64,6 +74,10 @@ const isObject = (value: unknown): value is Members =>
 
 const membersOf = (value: unknown): Members => (isObject(value) ? value : {})
 
+const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
+
+const isFunction = (value: unknown): value is (...args: unknown[]) => unknown => typeof value === 'function'
+
 /** Yields what is wrong with one declaration, as the end of a sentence. */
 type Problems = Generator<string>
 
@@ -72,7 +86,7 @@ function* problemsOfCleanUp(cleanUp: unknown): Problems {
   const { column, after, firstAt } = membersOf(cleanUp)
   if (!(column && Number.isFinite(after)))
     yield 'has an incomplete cleanUp: name a column, and milliseconds after it'
-  if (!['undefined', 'function'].includes(typeof firstAt))
+  if (firstAt !== undefined && !isFunction(firstAt))
     yield 'has a cleanUp whose firstAt is no function, such as firstIdAt'
 }
 
@@ -105,11 +119,11 @@ function* problemsOfTable(name: string, declaration: unknown): Problems {
 
 function* problemsOfMigration(name: string, migration: unknown): Problems {
   if (!MIGRATION.test(name)) yield 'must be named like 0001_notes'
-  if (typeof membersOf(migration).up !== 'function') yield 'has no function up'
+  if (!isFunction(membersOf(migration).up)) yield 'has no function up'
 }
 
 function* problemsOfFunction(_: string, value: unknown): Problems {
-  if (typeof value !== 'function') yield 'is no function'
+  if (!isFunction(value)) yield 'is no function'
 }
 
 function* problemsOfEvent(name: string, schema: unknown): Problems {
@@ -119,7 +133,7 @@ function* problemsOfEvent(name: string, schema: unknown): Problems {
 
 function* problemsOfMail(_: string, mail: unknown): Problems {
   const { subject, body } = membersOf(mail)
-  if (!subject || typeof body !== 'function') yield 'needs a subject and a function body'
+  if (!subject || !isFunction(body)) yield 'needs a subject and a function body'
 }
 
 function* problemsOfService(name: string, value: unknown): Problems {
@@ -129,8 +143,66 @@ function* problemsOfService(name: string, value: unknown): Problems {
 
 function* problemsOfScope(name: string, description: unknown): Problems {
   if (!SCOPE.test(name)) yield 'must be named like notes:read'
-  if (typeof description !== 'string' || description.trim() === '')
-    yield 'has no description of what it allows'
+  if (!isText(description)) yield 'has no description of what it allows'
+}
+
+function* problemsOfSetting(name: string, setting: unknown): Problems {
+  const { read, default: byDefault, description } = membersOf(setting)
+  if (!SETTING.test(name)) yield 'must be named like NOTES_KEPT'
+  if (!isFunction(read)) yield 'has no reader, such as integer(1, 100)'
+  if (byDefault !== null && typeof byDefault !== 'string')
+    yield 'has no default: declare the text of one, or null if it is not set by default'
+  if (!isText(description)) yield 'has no description of what it does'
+  if (isFunction(read) && typeof byDefault === 'string') yield* problemsOfDefault(read, byDefault)
+}
+
+function* problemsOfDefault(read: (value: string) => unknown, byDefault: string): Problems {
+  try {
+    read(byDefault)
+  } catch (error) {
+    yield `has the default ${JSON.stringify(byDefault)}, which its own reader rejects: it ${(error as Error).message}`
+  }
+}
+
+const isErrorStatus = (status: unknown): boolean =>
+  Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
+
+function* problemsOfError(name: string, error: unknown): Problems {
+  const { code, status, field, message } = membersOf(error)
+  if (!SERVICE.test(name)) yield 'must be named like noteNotFound'
+  if (code !== name) yield 'is not declared with defineErrors'
+  if (!isErrorStatus(status)) yield 'has no status from 400 to 599'
+  if (!isText(field)) yield 'has no field: name the one of the input, or "global"'
+  if (!isText(message)) yield 'has no message'
+}
+
+const isPositive = (value: unknown): boolean => Number.isInteger(value) && (value as number) > 0
+
+function* problemsOfRateLimit(name: string, limit: unknown): Problems {
+  const { points, seconds } = membersOf(limit)
+  if (!NAME.test(name)) yield 'must be named like new-notes'
+  if (!(isPositive(points) && isPositive(seconds))) yield 'needs points and seconds, both whole and positive'
+}
+
+function* problemsOfMetric(name: string, metric: unknown): Problems {
+  const { type, help, labels } = membersOf(metric)
+  if (!METRIC.test(name)) yield 'must be named like gatehouse_notes_added_total'
+  if (type !== 'counter' && type !== 'gauge') yield 'is not declared with counter or gauge'
+  if (type === 'counter' && !name.endsWith('_total')) yield 'is a counter, whose name must end with _total'
+  if (!isText(help)) yield 'has no help'
+  if (!(Array.isArray(labels) && labels.every(label => LABEL.test(label))))
+    yield 'has a label that is no name'
+}
+
+/** Milliseconds. */
+const MIN_INTERVAL = 1_000
+
+function* problemsOfJob(name: string, job: unknown): Problems {
+  const { every, run } = membersOf(job)
+  if (!SERVICE.test(name)) yield 'must be named like forgetOld'
+  if (!(Number.isFinite(every) && (every as number) >= MIN_INTERVAL))
+    yield `needs every: at least ${MIN_INTERVAL} milliseconds from one run to the next`
+  if (!isFunction(run)) yield 'has no function run'
 }
 
 interface Part {
@@ -150,6 +222,11 @@ const PARTS: Readonly<Record<string, Part>> = {
   services: { kind: 'service', problems: problemsOfService },
   userScopes: { kind: 'user scope', problems: problemsOfScope },
   adminScopes: { kind: 'admin scope', problems: problemsOfScope },
+  settings: { kind: 'setting', problems: problemsOfSetting },
+  errors: { kind: 'error', problems: problemsOfError },
+  rateLimits: { kind: 'rate limit', problems: problemsOfRateLimit },
+  metrics: { kind: 'metric', problems: problemsOfMetric },
+  jobs: { kind: 'job', problems: problemsOfJob },
 }
 
 function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
@@ -171,9 +248,19 @@ function* problemsOf(feature: unknown): Problems {
   for (const [name, part] of Object.entries(PARTS)) yield* problemsOfMembers(part, feature[name], owner)
   const twice = Object.keys(membersOf(reads)).find(read => Object.hasOwn(membersOf(operations), read))
   if (twice !== undefined) yield `The feature ${name} has an operation and a read with the name ${twice}`
-  if (!['undefined', 'function'].includes(typeof feature.commands))
+  if (feature.commands !== undefined && !isFunction(feature.commands))
     yield `The commands ${owner} must be a function`
+  if (feature.pages !== undefined && !isFunction(feature.pages))
+    yield `The pages ${owner} must be a function, such as () => import('./pages.ts')`
+  if (feature.routes !== undefined && !(feature.routes instanceof URL && feature.routes.protocol === 'file:'))
+    yield `The routes ${owner} must be the URL of a folder, such as new URL('routes/', import.meta.url)`
 }
+
+/** Settings with those that name a file: `NOTES_KEY` and `NOTES_KEY_FILE`. */
+const withFileNames = (settings: Readonly<Record<string, Setting>>): Readonly<Record<string, unknown>> => ({
+  ...settings,
+  ...Object.fromEntries(namesWith('canBeFile', settings).map(name => [`${name}_FILE`, true])),
+})
 
 /** @param names each with its owner. @throws {FeatureError} for the first name that occurs twice. */
 const assertUnique = (kind: string, names: readonly (readonly [name: string, owner: string])[]): void => {
@@ -208,4 +295,12 @@ export const checkFeatures = (features: readonly Feature[]): void => {
   shared('service', Object.keys(CORE_SERVICES), ({ services }) => services)
   shared('user scope', Object.keys(USER_SCOPES), ({ userScopes }) => userScopes)
   shared('admin scope', Object.keys(ADMIN_SCOPES), ({ adminScopes }) => adminScopes)
+  shared(
+    'setting',
+    Object.keys(withFileNames(SETTINGS)),
+    ({ settings }) => settings && withFileNames(settings),
+  )
+  shared('error', Object.keys(ERRORS), ({ errors }) => errors)
+  shared('rate limit', [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT], ({ rateLimits }) => rateLimits)
+  shared('metric', Object.keys(METRICS), ({ metrics }) => metrics)
 }

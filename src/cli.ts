@@ -39,7 +39,7 @@ try {
     seedCommand,
     featureCommands,
   ])
-    add(program)
+    await add(program)
   loadEnvironment()
   await program.parseAsync()
 } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * The registry of all errors that the service raises (DESIGN §3): status, field and message. A test compares it with the table
- * of docs/api.md.
+ * The errors of the core (DESIGN §3): status, field and message. Features declare theirs with {@link defineErrors}. A test compares
+ * both with the table of docs/api.md.
  */
 
 export interface ErrorDefinition {
@@ -12,6 +12,26 @@ export interface ErrorDefinition {
   readonly retryAfter?: number
 }
 
+/** An error of a feature. */
+export interface DeclaredError extends ErrorDefinition {
+  /** Its name, which log lines have. */
+  readonly code: string
+}
+
+/**
+ * Declares the errors of a feature: `defineErrors({ noteNotFound: { status: 404, field: 'global', message: 'There is no such note' } })`.
+ * @returns them by name, for `throw new ServiceError(ERRORS.noteNotFound)`.
+ */
+export const defineErrors = <Name extends string>(
+  definitions: Readonly<Record<Name, ErrorDefinition>>,
+): Readonly<Record<Name, DeclaredError>> => {
+  const declared = Object.entries<ErrorDefinition>(definitions).map(([code, each]) => [
+    code,
+    { code, ...each },
+  ])
+  return Object.fromEntries(declared) as Record<Name, DeclaredError>
+}
+
 const define = (status: number, field: string, message: string, retryAfter?: number): ErrorDefinition =>
   retryAfter === undefined ? { status, field, message } : { status, field, message, retryAfter }
 
@@ -19,7 +39,7 @@ const PASSWORD_IS_EMAIL = 'must not be the e-mail or the part of it before the @
 
 const PASSWORD_BREACHED = 'is known from data breaches: choose another, which you use nowhere else'
 
-export const ERRORS = {
+export const ERRORS = defineErrors({
   badRequest: define(400, 'global', 'The request is not valid HTTP'),
   badHost: define(400, 'global', 'The request needs exactly one valid Host header'),
   badUrl: define(400, 'global', 'The URL is not valid'),
@@ -49,11 +69,6 @@ export const ERRORS = {
   emailIsCurrent: define(400, 'email', 'is already the e-mail of this account'),
   badEmailToken: define(400, 'token', 'is not valid or has expired'),
   expiresInPast: define(400, 'expiresAt', 'must be in the future'),
-  expiresAfterCreator: define(
-    400,
-    'expiresAt',
-    'must not be later than the expiry of the admin key that creates this one',
-  ),
   badCursor: define(400, 'cursor', 'is not a cursor of this list'),
   signInRequired: define(401, 'global', 'Sign in to use this route'),
   adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),
@@ -98,10 +113,8 @@ export const ERRORS = {
   routeNotFound: define(404, 'global', 'There is no such route'),
   userNotFound: define(404, 'global', 'There is no such user'),
   sessionNotFound: define(404, 'global', 'There is no such session'),
-  apiKeyNotFound: define(404, 'global', 'There is no such API key'),
   totpNotFound: define(404, 'global', 'Your account has no authenticator app'),
   passkeyNotFound: define(404, 'global', 'There is no such passkey'),
-  adminKeyNotFound: define(404, 'global', 'There is no such admin key'),
   methodNotAllowed: define(405, 'global', 'This route does not support this method'),
   requestTimeout: define(408, 'global', 'The request did not arrive in time'),
   emailTaken: define(409, 'email', 'is already taken'),
@@ -113,8 +126,6 @@ export const ERRORS = {
   ),
   passkeyExists: define(409, 'credential', 'is already a passkey'),
   tooManyPasskeys: define(409, 'global', 'You have 20 passkeys: remove one first'),
-  tooManyApiKeys: define(409, 'global', 'You have 50 API keys: revoke one first'),
-  tooManyAdminKeys: define(409, 'global', 'There are 1,000 admin keys: revoke one first'),
   versionChanged: define(412, 'global', 'The user has changed since: read it again'),
   bodyTooLarge: define(413, 'global', 'The body is too large'),
   unsupportedMediaType: define(415, 'global', 'The body must be application/json'),
@@ -147,7 +158,7 @@ export const ERRORS = {
   draining: define(503, 'global', 'This instance is shutting down', 1),
   warmingUp: define(503, 'global', 'This instance is filling its cache', 1),
   versionNotSupported: define(505, 'global', 'The version must be HTTP/1.1 or HTTP/1.0'),
-} as const satisfies Record<string, ErrorDefinition>
+})
 
 export type ErrorName = keyof typeof ERRORS
 
@@ -175,9 +186,9 @@ export interface ErrorBody {
 
 export const errorBody = (field: string, message: string): ErrorBody => ({ errors: { [field]: [message] } })
 
-/** An error of the registry: `throw new ServiceError('userNotFound')`. */
+/** An error of the core, `throw new ServiceError('userNotFound')`, or of a feature, see {@link defineErrors}. */
 export class ServiceError extends Error {
-  readonly code: ErrorName
+  readonly code: string
   readonly status: number
   readonly field: string
   readonly headers: Readonly<Record<string, string>>
@@ -186,11 +197,11 @@ export class ServiceError extends Error {
   readonly quiet: boolean
   readonly sampledAs: string | undefined
 
-  constructor(name: ErrorName, details: ErrorDetails = {}) {
-    const { status, field, message, retryAfter }: ErrorDefinition = ERRORS[name]
+  constructor(error: ErrorName | DeclaredError, details: ErrorDetails = {}) {
+    const { code, status, field, message, retryAfter } = typeof error === 'string' ? ERRORS[error] : error
     super(message, { cause: details.cause })
     this.name = 'ServiceError'
-    this.code = name
+    this.code = code
     this.status = status
     this.field = field
     this.headers = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }

@@ -1,14 +1,26 @@
 /**
  * A feature: a capability with its own data, declared once. Migrations, both engines, deletion with the user, clean-up, `copy`,
- * event types, mails, commands and `app.services` follow from the declaration. docs/extending.md builds one.
+ * event types, mails, errors, settings, rate limits, metrics, routes, jobs, commands and `app.services` follow from the declaration.
+ * docs/extending.md builds one.
  */
 import type { Static } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
 import { type Actor, type AuditEvent, EVENTS, type EventSchemas } from './audit-log/event.ts'
 import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes.ts'
+import type { Sessions } from './auth/sessions.ts'
+import type { DeferredWork } from './concurrency/deferred-work.ts'
+import type { Setting, SettingValues } from './config/readers.ts'
+import type { Keyring } from './encryption/keyring.ts'
+import type { DeclaredError } from './errors.ts'
 import { newId } from './ids.ts'
+import type { Job, ScheduledJob } from './jobs/jobs.ts'
 import type { MailKinds, MailSender } from './mail/kinds.ts'
+import type { FeaturePages } from './pages/feature-pages.ts'
+import type { WindowLimit } from './rate-limits/limits.ts'
+import type { LoginThrottle } from './rate-limits/login-throttle.ts'
+import type { OpenRateLimit } from './rate-limits/rate-limit.ts'
+import type { FeatureMetric, MetricRecorders } from './statistics/feature-metrics.ts'
 import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from './storage/stored-feature.ts'
 import type { Users } from './users/users.ts'
 
@@ -23,6 +35,18 @@ export const userScopesOf = (features: readonly Feature[]): ScopeDescriptions =>
 /** The scopes of admin keys. */
 export const adminScopesOf = (features: readonly Feature[]): ScopeDescriptions =>
   Object.assign({}, ADMIN_SCOPES, ...features.map(({ adminScopes }) => adminScopes))
+
+/** The settings of features. */
+export const settingsOf = (features: readonly Feature[]): Readonly<Record<string, FeatureSetting>> =>
+  Object.assign({}, ...features.map(({ settings }) => settings))
+
+/** The metrics of features. */
+export const metricsOf = (features: readonly Feature[]): Readonly<Record<string, FeatureMetric>> =>
+  Object.assign({}, ...features.map(({ metrics }) => metrics))
+
+/** The rate limits of features, per client address. */
+export const rateLimitsOf = (features: readonly Feature[]): Readonly<Record<string, WindowLimit>> =>
+  Object.assign({}, ...features.map(({ rateLimits }) => rateLimits))
 
 type None = Readonly<Record<never, never>>
 
@@ -41,9 +65,18 @@ export interface FeatureConfig {
 interface CoreDeps {
   readonly config: FeatureConfig
   readonly users: Users
+  readonly sessions: Sessions
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
+  /** Encrypts secrets that the service reads again. Returns `null` without `ENCRYPTION_KEY` on PostgreSQL. */
+  readonly keyring: () => Keyring | null
+  /** Slows down attempts at guessing. */
+  readonly loginThrottle: LoginThrottle
+  /** Counters with a limit, for all processes together: of mails to one address, for example. `rateLimits` limits routes. */
+  readonly openRateLimit: OpenRateLimit
+  /** Runs work after the response, whose time does not reveal it then. */
+  readonly deferred: Pick<DeferredWork, 'run'>
 }
 
 /** What the services of a feature are created with. */
@@ -52,6 +85,8 @@ export interface FeatureDeps<
   Reads extends Readonly<Record<string, FeatureRead>> = None,
   Events extends EventSchemas = None,
   Mails extends MailKinds = None,
+  Settings extends Readonly<Record<string, FeatureSetting>> = None,
+  Metrics extends Readonly<Record<string, FeatureMetric>> = None,
 > extends CoreDeps {
   /** Calls the operations and reads of the feature. */
   readonly store: FeatureStore<Operations, Reads>
@@ -65,11 +100,31 @@ export interface FeatureDeps<
     userId: UserId,
     details: Static<Events[Type]>,
   ) => AuditEvent<UserId>
+  /** The values of the feature's settings. */
+  readonly settings: SettingValues<Settings>
+  /** Counts and measures. On the command line nothing is counted. */
+  readonly metrics: MetricRecorders<Metrics>
 }
+
+type Part<Parts, Name extends string, Base> = Parts extends {
+  readonly [Key in Name]: infer Members extends Base
+}
+  ? Members
+  : None
+
+/** {@link FeatureDeps} of a declaration: `type Deps = DepsOf<typeof parts>`, for services that are classes. */
+export type DepsOf<Parts> = FeatureDeps<
+  Part<Parts, 'operations', Readonly<Record<string, FeatureOperation>>>,
+  Part<Parts, 'reads', Readonly<Record<string, FeatureRead>>>,
+  Part<Parts, 'events', EventSchemas>,
+  Part<Parts, 'mails', MailKinds>,
+  Part<Parts, 'settings', Readonly<Record<string, FeatureSetting>>>,
+  Part<Parts, 'metrics', Readonly<Record<string, FeatureMetric>>>
+>
 
 /** The features of a list have different dependencies; {@link defineFeature} types those of one. */
 // biome-ignore lint/suspicious/noExplicitAny: `never` and `unknown` accept no declaration
-type AnyFeatureDeps = FeatureDeps<any, any, any, any>
+type AnyFeatureDeps = FeatureDeps<any, any, any, any, any, any>
 
 /** Options of the command line that select the database. */
 interface DatabaseOptions {
@@ -82,21 +137,59 @@ export type WithServices<Services> = (
   use: (services: Services) => Promise<void>,
 ) => Promise<void>
 
+/** Every scope of keys, of the core and of all features. */
+export interface DeclaredScopes {
+  readonly user: ScopeDescriptions
+  readonly admin: ScopeDescriptions
+}
+
+/**
+ * Adds commands to the command line. Import what only commands need with `import()`: the service loads the declaration too.
+ * @param program the command line. The commands of the core are already added.
+ */
+type AddCommands<Services> = (
+  program: Command,
+  withServices: WithServices<Services>,
+  scopes: DeclaredScopes,
+) => void | Promise<void>
+
 /** A function for each service. The names are known before anything is created. */
 type ServiceFactories<Services, Deps> = {
   readonly [Name in keyof Services]: (deps: Deps) => Services[Name]
 }
 
-export interface Feature<Services extends object = object> extends StoredFeature {
-  readonly events?: EventSchemas
-  readonly mails?: MailKinds
+/** A setting of a feature: an environment variable. */
+export interface FeatureSetting extends Setting {
+  /** What it does, for the documents. */
+  readonly description: string
+}
+
+/** The parts that do not depend on each other. */
+interface PlainParts extends StoredFeature {
+  /** What `defineErrors` returns. */
+  readonly errors?: Readonly<Record<string, DeclaredError>>
+  /** Limits per client address: `config: { rateLimit: 'notes' }` of a route names one. */
+  readonly rateLimits?: Readonly<Record<string, WindowLimit>>
   /** Scopes of API keys for private routes of the feature, with what each allows. */
   readonly userScopes?: ScopeDescriptions
   /** Scopes of admin keys for admin routes of the feature. */
   readonly adminScopes?: ScopeDescriptions
-  /** Adds commands to the command line. */
+  /** A folder of routes with `public/`, `private/` and `admin/`, behind the same gates: `new URL('routes/', import.meta.url)`. */
+  readonly routes?: URL
+  /** What it adds to the hosted pages, loaded with the first page: `() => import('./pages.ts')`. */
+  readonly pages?: () => Promise<{ readonly default: FeaturePages }>
+}
+
+export interface Feature<Services extends object = object> extends PlainParts {
+  readonly events?: EventSchemas
+  readonly mails?: MailKinds
+  readonly settings?: Readonly<Record<string, FeatureSetting>>
+  readonly metrics?: Readonly<Record<string, FeatureMetric>>
+  /** Periodic work that one process of all runs. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
-  readonly commands?: (program: Command, withServices: WithServices<any>) => void
+  readonly jobs?: Readonly<Record<string, Job<any>>>
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly commands?: AddCommands<any>
   /** Become part of `app.services`. */
   readonly services?: ServiceFactories<Services, AnyFeatureDeps>
 }
@@ -106,19 +199,28 @@ interface FeatureDeclaration<
   Reads extends Readonly<Record<string, FeatureRead>>,
   Events extends EventSchemas,
   Mails extends MailKinds,
+  Settings extends Readonly<Record<string, FeatureSetting>>,
+  Metrics extends Readonly<Record<string, FeatureMetric>>,
   Services extends object,
-> extends StoredFeature {
+> extends PlainParts {
   readonly operations?: Operations
   readonly reads?: Reads
   /** Types of events, with the schema of their details. */
   readonly events?: Events
   readonly mails?: Mails
-  /** Scopes of API keys for private routes of the feature, with what each allows. */
-  readonly userScopes?: ScopeDescriptions
-  /** Scopes of admin keys for admin routes of the feature. */
-  readonly adminScopes?: ScopeDescriptions
-  readonly services?: ServiceFactories<Services, FeatureDeps<Operations, Reads, Events, Mails>>
-  readonly commands?: (program: Command, withServices: WithServices<Services>) => void
+  /** Environment variables. Their values are `deps.settings`. */
+  readonly settings?: Settings
+  /** What `counter` and `gauge` return, by names such as `gatehouse_notes_added_total`. The numbers of all workers are added up. */
+  readonly metrics?: Metrics
+  readonly services?: ServiceFactories<
+    Services,
+    FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
+  >
+  /** Periodic work that one process of all runs. */
+  readonly jobs?: Readonly<
+    Record<string, Job<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
+  >
+  readonly commands?: AddCommands<Services>
 }
 
 /** Declares a feature. Export it from the module whose URL it names, and add it to `src/features.ts`. */
@@ -127,9 +229,11 @@ export const defineFeature = <
   Reads extends Readonly<Record<string, FeatureRead>> = None,
   Events extends EventSchemas = None,
   Mails extends MailKinds = None,
+  Settings extends Readonly<Record<string, FeatureSetting>> = None,
+  Metrics extends Readonly<Record<string, FeatureMetric>> = None,
   Services extends object = None,
 >(
-  declaration: FeatureDeclaration<Operations, Reads, Events, Mails, Services>,
+  declaration: FeatureDeclaration<Operations, Reads, Events, Mails, Settings, Metrics, Services>,
 ): Feature<Services> => declaration
 
 type UnionToIntersection<Union> = (Union extends unknown ? (value: Union) => void : never) extends (
@@ -147,35 +251,56 @@ export interface FeatureServicesDeps extends CoreDeps {
   /** By the name of the feature, see `Storage.features`. */
   readonly stores: Readonly<Record<string, object>>
   readonly mails: MailSender<MailKinds>
+  /** The values of the settings of all features, by name. */
+  readonly settings: Readonly<Record<string, unknown>>
+  /** `FeatureMetrics.recorders` */
+  readonly metrics: Readonly<Record<string, object>>
 }
 
+/** @returns the dependencies of one feature. Parts of other features are in them too: names are unique. */
+const depsOf = ({ name }: Feature, { stores, ...shared }: FeatureServicesDeps): AnyFeatureDeps => ({
+  ...shared,
+  metrics: shared.metrics as AnyFeatureDeps['metrics'],
+  store: stores[name] as AnyFeatureDeps['store'],
+  newEvent<UserId extends string | null>(
+    type: string,
+    actor: Actor,
+    userId: UserId,
+    details: AuditEvent['details'],
+  ): AuditEvent<UserId> {
+    const at = shared.clock()
+    return { id: newId(at), at, type, actor, userId, details }
+  },
+})
+
 /** The services of one feature. */
-export const createFeatureServices = (
-  { name, services = {} }: Feature,
-  { stores, ...coreDeps }: FeatureServicesDeps,
-): object => {
-  const deps: AnyFeatureDeps = {
-    ...coreDeps,
-    store: stores[name] as AnyFeatureDeps['store'],
-    newEvent<UserId extends string | null>(
-      type: string,
-      actor: Actor,
-      userId: UserId,
-      details: AuditEvent['details'],
-    ): AuditEvent<UserId> {
-      const at = coreDeps.clock()
-      return { id: newId(at), at, type, actor, userId, details }
-    },
-  }
-  const factories = services as Readonly<Record<string, (deps: AnyFeatureDeps) => unknown>>
+export const createFeatureServices = (feature: Feature, shared: FeatureServicesDeps): object => {
+  const deps = depsOf(feature, shared)
+  const factories = (feature.services ?? {}) as Readonly<Record<string, (deps: AnyFeatureDeps) => unknown>>
   return Object.fromEntries(Object.entries(factories).map(([service, create]) => [service, create(deps)]))
+}
+
+/** The jobs of one feature. */
+export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly ScheduledJob[] => {
+  const deps = depsOf(feature, shared)
+  return Object.entries(feature.jobs ?? {}).map(([name, { every, run }]) => ({
+    name: `${feature.name}.${name}`,
+    every,
+    run: jobRun => run(deps, jobRun),
+  }))
 }
 
 /** What the declaration of a feature is written with. */
 export { type Actor, type AuditEvent, actingUser } from './audit-log/event.ts'
+export { duration, integer, oneOf, type Reader, SettingError, serviceUrl, text } from './config/readers.ts'
+export { defineErrors, ServiceError } from './errors.ts'
 export { firstIdAt, newId } from './ids.ts'
+export type { JobRun } from './jobs/jobs.ts'
+export { hasLease } from './jobs/stored-jobs.ts'
 export type { MailSender, MailSite } from './mail/kinds.ts'
 export type { MaybePromise } from './maybe-promise.ts'
+export { counter, gauge } from './metrics/declarations.ts'
+export { idOfCursor, type Page, pageOf } from './pagination.ts'
 export { recordStatement } from './storage/operations/events.ts'
 export {
   firstRow,

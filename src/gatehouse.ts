@@ -9,6 +9,8 @@ import fp from 'fastify-plugin'
 import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
 import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
 import type { LoggedEvent } from './audit-log/event-feed.ts'
+import { allFeatures } from './built-in-features.ts'
+import { checkFeatures } from './check-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
 import type { Environment } from './config/read-settings.ts'
@@ -113,7 +115,10 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
   checkOptions(options)
   checkDecorators(host)
   const { features, onEvent, mails = {} } = options
-  const config = loadConfig({ ...toEnvironment(options.config), ...mailSettings(mails) }, path)
+  const environment = { ...toEnvironment(options.config), ...mailSettings(mails) }
+  const all = allFeatures(features)
+  checkFeatures(all)
+  const config = loadConfig(environment, path, all)
   const logger = host.log
   const tracing = await hostTracing(config)
   const services = await openServices(config, logger, {
@@ -130,7 +135,7 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
     async function service(scope) {
       inner = scope
       await isolateFromHost(scope, logSerializers)
-      addInnerPart(scope, { config, services, authentication, routes: folderOf(options.routes) })
+      addInnerPart(scope, { config, services, authentication, features, routes: folderOf(options.routes) })
     },
     { prefix: options.prefix },
   )

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import type { DestinationStream, Logger } from 'pino'
 import type { AppOptions } from './app.ts'
 import { allFeatures } from './built-in-features.ts'
+import { checkFeatures } from './check-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { loadEnvironment } from './config/read-settings.ts'
 import { ListenError, toListenError } from './http/listen-error.ts'
@@ -107,6 +108,7 @@ const serve = async (config: Config): Promise<void> => {
 // Without a listener, a write to a full or closed standard error would end the process.
 process.stderr.on('error', () => undefined)
 try {
+  checkFeatures(allFeatures())
   const config = loadConfig(loadEnvironment())
   if (config.workers > 1 && channelToPrimary() === null) {
     const output = standardOutput()

@@ -1,8 +1,6 @@
 /** The composition root: creates every service. Plugins and routes find them as `app.services`. */
 import type { BaseLogger } from 'pino'
-import { NewAccounts } from './accounts/account-creation.ts'
 import { AccountRemoval } from './accounts/account-removal.ts'
-import { Exports, Imports } from './accounts/bulk-users.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { FactorRemoval } from './accounts/factor-removal.ts'
@@ -17,7 +15,6 @@ import { adminKeys } from './admin-keys/admin-keys.ts'
 import type { AdminKeyStore } from './admin-keys/stored-admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
 import type { ApiKeyStore } from './api-keys/stored-api-keys.ts'
-import { AuditLog } from './audit-log/audit-log.ts'
 import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminAuthenticator } from './auth/admin-authenticator.ts'
@@ -25,7 +22,6 @@ import { Authenticator } from './auth/authenticator.ts'
 import { allListeners } from './auth/invalidation.ts'
 import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
-import { Sessions } from './auth/sessions.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { WarmUp } from './auth/warm-up.ts'
 import type { FeatureServices } from './built-in-features.ts'
@@ -46,14 +42,20 @@ import {
   createFeatureServices,
   eventSchemasOf,
   type Feature,
+  type FeatureServicesDeps,
+  jobsOf,
+  metricsOf,
+  rateLimitsOf,
   userScopesOf,
 } from './feature.ts'
+import { Jobs } from './jobs/jobs.ts'
+import { type JobStore, storedJobs } from './jobs/stored-jobs.ts'
 import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
+import { METRICS } from './metrics/declarations.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
-import { BulkPasskeys } from './passkeys/bulk-passkeys.ts'
 import { Challenges } from './passkeys/challenges.ts'
 import { PasskeySignIns } from './passkeys/passkey-sign-ins.ts'
 import { Passkeys } from './passkeys/passkeys.ts'
@@ -62,20 +64,20 @@ import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts
 import { BreachedPasswords } from './passwords/breached-passwords.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { KnownNetworks } from './rate-limits/known-networks.ts'
-import { LIMIT_NAMES, RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
+import { RATE_LIMITS, type RateLimits, WRITE_LIMIT } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import { SHUTDOWN } from './shutdown.ts'
+import { FeatureMetrics } from './statistics/feature-metrics.ts'
 import { StatusReport } from './status-report.ts'
 import { agingTables } from './storage/aging-tables.ts'
 import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withUserCache } from './storage/with-user-cache.ts'
-import { BulkTotp } from './totp/bulk-totp.ts'
+import { createStoreServices } from './store-services.ts'
 import { CodeVerifier } from './totp/code-verifier.ts'
 import { storedTotp, type TotpStore } from './totp/stored-totp.ts'
 import { Totp } from './totp/totp.ts'
-import { Users } from './users/users.ts'
 
 export interface ServicesDeps {
   readonly storage: Storage
@@ -130,6 +132,7 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
       passkeys: storage.features[storedPasskeys.name] as PasskeyStore,
       emailCodes: storage.features[storedEmailCodes.name] as EmailCodeStore,
       pendingSignUps: storage.features[storedPendingSignUps.name] as PendingSignUpStore,
+      jobs: storage.features[storedJobs.name] as JobStore,
     },
     tokens: AccessTokens.from(config),
     keyring: Keyring.from(config),
@@ -185,11 +188,13 @@ const createAuthentication = (foundation: Foundation) => {
 
 /** The limits on requests and on attempts to sign in. */
 const createRateLimits = (
-  { config, clock, logFailure, storage }: Foundation,
+  { config, features, clock, logFailure, storage }: Foundation,
   { rateLimits: given, maxDeferral }: ServicesDeps,
 ) => {
   const { users, sessions, events, openRateLimit } = storage
-  const rateLimits = config.isRateLimited ? (given ?? RATE_LIMITS) : null
+  const limits = given ?? RATE_LIMITS
+  const perAddress = { ...rateLimitsOf(features), ...limits.perAddress }
+  const rateLimits = config.isRateLimited ? { ...limits, perAddress } : null
   const deferred = new DeferredWork(logFailure('an event of the audit log was dropped'), maxDeferral)
   const throttleEvents = new ThrottleEvents({ users, events, openRateLimit, deferred, clock })
   const loginThrottle =
@@ -201,7 +206,14 @@ const createRateLimits = (
           new KnownNetworks({ users, sessions, clock }),
           (subject, seconds) => throttleEvents.note(subject, seconds),
         )
-  return { rateLimits, loginThrottle, throttleEvents, close: () => deferred.close() }
+  return {
+    rateLimits,
+    /** Of the limits per address. */
+    rateLimitNames: Object.keys(perAddress),
+    loginThrottle,
+    throttleEvents,
+    close: () => deferred.close(),
+  }
 }
 
 type RateLimiting = ReturnType<typeof createRateLimits>
@@ -269,10 +281,6 @@ const createFactors = (
     totp: new Totp({ ...totpDeps, productName: config.productName }),
     challenges,
     passkeys: new Passkeys({ store: stores.passkeys, challenges, mails, clock }),
-    bulkFactors: [
-      new BulkTotp({ store: stores.totp, keyring: () => keyring }),
-      new BulkPasskeys({ store: stores.passkeys }),
-    ],
   }
 }
 
@@ -283,9 +291,9 @@ const createAccounts = (
   { config, clock, logger, storage, stores, tokens, keyring, limits, hasher, breachedPasswords }: Foundation,
   { loginThrottle }: RateLimiting,
   { mails, deferred }: Mailing,
-  { secondFactor, challenges, bulkFactors }: Factors,
+  { secondFactor, challenges }: Factors,
 ) => {
-  const { users, sessions, emailTokens, events, accounts: accountStore, bulkUsers } = storage
+  const { users, sessions, emailTokens, events, accounts: accountStore } = storage
   const reauthentication = new Reauthentication({
     users,
     sessions,
@@ -331,7 +339,6 @@ const createAccounts = (
         ? new EmailCodes({ ...deps, store: stores.emailCodes, keyring, outcomes })
         : null,
     reauthentication,
-    newAccounts: new NewAccounts(deps),
     accountRemoval: new AccountRemoval(deps),
     emailAddresses,
     emailConfirmations: new EmailConfirmations({ ...deps, pendingSignUps }),
@@ -339,15 +346,12 @@ const createAccounts = (
     passwordResets: new PasswordResets(deps),
     factorRemoval: new FactorRemoval(deps),
     impersonation: new Impersonation({ ...deps, adminKeys: stores.adminKeys }),
-    sessions: new Sessions({ store: sessions, limits, clock }),
-    users: new Users({
-      store: users,
+    ...createStoreServices({
+      ...deps,
+      storage,
+      keyring: () => keyring,
       onEmailChange: (from, to) => emailAddresses.announceChange(from, to),
-      clock,
     }),
-    auditLog: new AuditLog(events),
-    imports: new Imports({ store: bulkUsers, factors: bulkFactors, clock }),
-    exports: new Exports({ store: bulkUsers, factors: bulkFactors }),
   }
 }
 
@@ -369,6 +373,18 @@ const startCleanUp = (
   return cleanUp
 }
 
+/** Runs the jobs of features from now on. */
+const startJobs = ({ features, clock, logger, stores }: Foundation, deps: FeatureServicesDeps): Jobs => {
+  const jobs = new Jobs({
+    jobs: features.flatMap(feature => jobsOf(feature, deps)),
+    store: stores.jobs,
+    clock,
+    onFailure: (job, err) => logger.error({ err, job }, 'a job failed, it is repeated'),
+  })
+  jobs.start()
+  return jobs
+}
+
 /** @returns `null` without a handler of events. */
 const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesDeps): EventFeed | null =>
   onEvent === undefined
@@ -382,7 +398,7 @@ const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesD
 /** Creates the parts, each from those that it depends on. */
 const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
-  const { features, clock, logger, storage, tokens, hasher, breachedPasswords } = foundation
+  const { features, clock, logger, storage, tokens, keyring, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
   const { authenticator, adminAuthenticator, lastRequests } = createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
@@ -393,9 +409,30 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const eventFeed = createEventFeed(foundation, deps)
 
   const { signUps, signIns } = accounts
-  const { throttleEvents, rateLimits } = rateLimiting
+  const { throttleEvents, rateLimits, rateLimitNames, loginThrottle } = rateLimiting
   const { mails, mailer, deferred } = mailing
+  const { publicUrl, webUrl, productName, isProduction } = config
+  const featureMetrics = new FeatureMetrics(metricsOf(features))
+  const featureDeps: FeatureServicesDeps = {
+    config: { publicUrl, webUrl, productName, isProduction },
+    stores: storage.features,
+    users: accounts.users,
+    sessions: accounts.sessions,
+    clock,
+    logger,
+    keyring: () => keyring,
+    loginThrottle,
+    openRateLimit: storage.openRateLimit,
+    deferred,
+    mails,
+    settings: config.featureSettings,
+    metrics: featureMetrics.recorders,
+  }
+  const jobs = startJobs(foundation, featureDeps)
   const metrics = new Metrics({
+    declarations: { ...METRICS, ...metricsOf(features) },
+    featureMetrics,
+    jobs,
     signUps,
     signIns,
     throttleEvents,
@@ -405,7 +442,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     lastRequests,
     storage,
     mailer,
-    limits: LIMIT_NAMES,
+    limits: [...rateLimitNames, WRITE_LIMIT],
     workerChannel: deps.workerChannel,
   })
   const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })
@@ -418,6 +455,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     adminAuthenticator,
     /** The public keys of access tokens. */
     jwks: tokens.publicKeys,
+    features,
     /** Every type of event. */
     eventSchemas: eventSchemasOf(features),
     userScopes: userScopesOf(features),
@@ -431,6 +469,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     eventFeed,
     /** `null` with `RATE_LIMIT=off`. */
     rateLimits,
+    rateLimitNames,
+    /** What the services of features are created with. */
+    featureDeps,
     /** Milliseconds since the epoch. */
     clock,
     /** Finishes background work, then closes threads and the store. */
@@ -438,7 +479,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       metrics.close()
       try {
-        const work = [hasher, breachedPasswords, deferred, rateLimiting, cleanUp, warmUp]
+        const work = [hasher, breachedPasswords, deferred, rateLimiting, cleanUp, jobs, warmUp]
         await Promise.all(work.map(each => each.close()))
         await mailing.close()
       } finally {
@@ -450,7 +491,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
 }
 
 /** The services of the core. */
-export type CoreServices = Readonly<ReturnType<typeof createCoreServices>>
+export type CoreServices = Readonly<Omit<ReturnType<typeof createCoreServices>, 'featureDeps'>>
 
 /** `app.services`: those of the core and of its features. */
 export type Services = CoreServices & FeatureServices
@@ -460,20 +501,13 @@ export type Services = CoreServices & FeatureServices
  * @throws {Error} when the file of the signing secret cannot be read or created; errors of the features.
  */
 export const createServices = async (config: Config, deps: ServicesDeps): Promise<CoreServices> => {
-  const core = createCoreServices(config, deps)
-  const { mails, users, storage } = core
-  const { features, clock, logger } = deps
-  const { publicUrl, webUrl, productName, isProduction } = config
-  const featureDeps = {
-    stores: storage.features,
-    mails,
-    users,
-    clock,
-    logger,
-    config: { publicUrl, webUrl, productName, isProduction },
-  }
+  const { featureDeps, ...core } = createCoreServices(config, deps)
   try {
-    return Object.assign({}, core, ...features.map(feature => createFeatureServices(feature, featureDeps)))
+    return Object.assign(
+      {},
+      core,
+      ...deps.features.map(feature => createFeatureServices(feature, featureDeps)),
+    )
   } catch (error) {
     await core.close()
     throw error

@@ -20,9 +20,7 @@ const BY_ERROR = {
 type KnownOutcome = (typeof BY_ERROR)[keyof typeof BY_ERROR]
 
 const outcomeOf = (error: unknown): KnownOutcome | undefined =>
-  error instanceof ServiceError
-    ? (BY_ERROR as Partial<Record<ErrorName, KnownOutcome>>)[error.code]
-    : undefined
+  error instanceof ServiceError ? (BY_ERROR as Readonly<Record<string, KnownOutcome>>)[error.code] : undefined
 
 /** Counts each call as `succeeded`, as the outcome of its error, or as `failed`. */
 export class Outcomes {

@@ -4,11 +4,11 @@
  * written by hand for each engine.
  */
 import { Type } from '@sinclair/typebox'
-import { type AdminKey, missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
+import { type AdminKey, missingScopes, type PresentedAdminKey, serializeAdminKey } from '../auth/admin-key.ts'
 import type { NewKeyOptions } from '../auth/api-key.ts'
 import { ADMIN_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
-import { ServiceError } from '../errors.ts'
-import { type Actor, defineFeature, type FeatureDeps, newId } from '../feature.ts'
+import { defineErrors, ServiceError } from '../errors.ts'
+import { type Actor, type DepsOf, defineFeature, newId } from '../feature.ts'
 import { storedAdminKeys } from './stored-admin-keys.ts'
 
 const adminKey = Type.String({ description: 'The id of the admin key' })
@@ -20,11 +20,24 @@ const EVENTS = {
   'admin-key.revoked': Type.Object({ adminKey }),
 }
 
-type AdminKeysDeps = FeatureDeps<
-  typeof storedAdminKeys.operations,
-  typeof storedAdminKeys.reads,
-  typeof EVENTS
->
+const ERRORS = defineErrors({
+  expiresAfterCreator: {
+    status: 400,
+    field: 'expiresAt',
+    message: 'must not be later than the expiry of the admin key that creates this one',
+  },
+  adminKeyNotFound: { status: 404, field: 'global', message: 'There is no such admin key' },
+  tooManyAdminKeys: { status: 409, field: 'global', message: 'There are 1,000 admin keys: revoke one first' },
+})
+
+const parts = {
+  ...storedAdminKeys,
+  events: EVENTS,
+  errors: ERRORS,
+  routes: new URL('routes/', import.meta.url),
+}
+
+type AdminKeysDeps = DepsOf<typeof parts>
 
 export interface CreatedAdminKey {
   /** The key itself, shown once. */
@@ -37,6 +50,11 @@ type Rights = Pick<PresentedAdminKey, 'scopes' | 'expiresAt'>
 
 /** The rights of the operator, on the command line. */
 export const ALL_RIGHTS: Rights = { scopes: null, expiresAt: null }
+
+export const serializeCreatedAdminKey = ({ token, adminKey }: CreatedAdminKey) => ({
+  adminKey: token,
+  key: serializeAdminKey(adminKey),
+})
 
 export class AdminKeys {
   readonly #deps: AdminKeysDeps
@@ -61,7 +79,7 @@ export class AdminKeys {
     const missing = missingScopes(creator, scopes)
     if (missing.length > 0) throw new ServiceError('scopeRequired', { missingAdminScopes: missing })
     if (creator.expiresAt !== null && (expiresAt === null || expiresAt > creator.expiresAt))
-      throw new ServiceError('expiresAfterCreator')
+      throw new ServiceError(ERRORS.expiresAfterCreator)
     const { text, digest, shownPrefix } = newOpaqueKey(ADMIN_KEY_PREFIX)
     const id = newId(now)
     const described = { id, name, prefix: shownPrefix, scopes, createdAt: now, expiresAt }
@@ -70,7 +88,7 @@ export class AdminKeys {
     const creatorId = creator.scopes === null ? null : actor.id
     const outcome = await store.addAdminKey({ ...adminKey, digest }, creatorId, event)
     if (outcome === 'creatorRevoked') throw new ServiceError('adminKeyRequired')
-    if (outcome !== 'added') throw new ServiceError(outcome)
+    if (outcome !== 'added') throw new ServiceError(ERRORS.tooManyAdminKeys)
     return { token: text, adminKey }
   }
 
@@ -89,13 +107,16 @@ export class AdminKeys {
     const event = newEvent('admin-key.revoked', actor, null, { adminKey: id })
     const outcome = await store.revokeAdminKey(id, { scopes }, event)
     if (outcome === 'revoked') return
-    if (outcome === 'adminKeyNotFound') throw new ServiceError(outcome)
+    if (outcome === 'adminKeyNotFound') throw new ServiceError(ERRORS.adminKeyNotFound)
     throw new ServiceError('scopeRequired', { missingAdminScopes: outcome.missing })
   }
 }
 
 export const adminKeys = defineFeature({
-  ...storedAdminKeys,
-  events: EVENTS,
+  ...parts,
   services: { adminKeys: deps => new AdminKeys(deps) },
+  async commands(program, withServices, scopes) {
+    const { adminKeyCommands } = await import('./commands.ts')
+    adminKeyCommands(program, withServices, scopes.admin)
+  },
 })

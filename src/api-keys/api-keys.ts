@@ -6,8 +6,8 @@ import { Type } from '@sinclair/typebox'
 import type { ApiKey, NewKeyOptions } from '../auth/api-key.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
 import type { Principal } from '../auth/principal.ts'
-import { ServiceError } from '../errors.ts'
-import { type Actor, defineFeature, type FeatureDeps, type MailSite, newId } from '../feature.ts'
+import { defineErrors, ServiceError } from '../errors.ts'
+import { type Actor, type DepsOf, defineFeature, type MailSite, newId } from '../feature.ts'
 import { storedApiKeys } from './stored-api-keys.ts'
 
 const Details = Type.Object({ apiKey: Type.String({ description: 'The id of the API key' }) })
@@ -28,12 +28,25 @@ const MAILS = {
   },
 }
 
-type ApiKeysDeps = FeatureDeps<
-  typeof storedApiKeys.operations,
-  typeof storedApiKeys.reads,
-  typeof EVENTS,
-  typeof MAILS
->
+const ERRORS = defineErrors({
+  apiKeyNotFound: { status: 404, field: 'global', message: 'There is no such API key' },
+  tooManyApiKeys: {
+    status: 409,
+    field: 'global',
+    message: 'You have 50 API keys: revoke one first',
+  },
+})
+
+const parts = {
+  ...storedApiKeys,
+  events: EVENTS,
+  mails: MAILS,
+  errors: ERRORS,
+  routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
+}
+
+type ApiKeysDeps = DepsOf<typeof parts>
 
 export interface CreatedApiKey {
   /** The key itself, shown once. */
@@ -67,7 +80,7 @@ export class ApiKeys {
     const apiKey = { id, name, prefix: shownPrefix, scopes, createdAt: now, expiresAt, lastUsedAt: null }
     const event = newEvent('api-key.created', actor, user.id, { apiKey: id })
     const outcome = await store.addApiKey({ ...apiKey, digest }, principal.credentialId, event)
-    if (outcome === 'tooManyApiKeys') throw new ServiceError(outcome)
+    if (outcome === 'tooManyApiKeys') throw new ServiceError(ERRORS.tooManyApiKeys)
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.send('apiKeyCreated', user.email, { scopes })
     return { token: text, apiKey }
@@ -90,14 +103,14 @@ export class ApiKeys {
   async revokeOwn(userId: string, id: string, actor: Actor): Promise<void> {
     const outcome = await this.#revoke(userId, id, actor, true)
     if (outcome === 'revoked') return
-    throw new ServiceError(outcome === 'apiKeyNotFound' ? outcome : 'signInRequired')
+    throw new ServiceError(outcome === 'apiKeyNotFound' ? ERRORS.apiKeyNotFound : 'signInRequired')
   }
 
   /** Revokes a key of any user. @throws {ServiceError} `apiKeyNotFound`, `userNotFound` */
   async revoke(userId: string, id: string, actor: Actor): Promise<void> {
     const outcome = await this.#revoke(userId, id, actor, false)
     if (outcome === 'revoked') return
-    throw new ServiceError(outcome === 'apiKeyNotFound' ? outcome : 'userNotFound')
+    throw new ServiceError(outcome === 'apiKeyNotFound' ? ERRORS.apiKeyNotFound : 'userNotFound')
   }
 
   #revoke(userId: string, id: string, actor: Actor, onlyEnabled: boolean) {
@@ -107,8 +120,6 @@ export class ApiKeys {
 }
 
 export const apiKeys = defineFeature({
-  ...storedApiKeys,
-  events: EVENTS,
-  mails: MAILS,
+  ...parts,
   services: { apiKeys: deps => new ApiKeys(deps) },
 })

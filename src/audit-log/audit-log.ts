@@ -1,6 +1,7 @@
 /** Pages of the audit log, by keyset pagination: newest first by id, or oldest first by position, to follow the log. */
 import { ServiceError } from '../errors.ts'
 import { ID } from '../ids.ts'
+import { idOfCursor, pageOf } from '../pagination.ts'
 import type { AuditEvent } from './event.ts'
 import type { EventFilter, EventStore, LogPosition } from './event-store.ts'
 
@@ -45,14 +46,9 @@ export class AuditLog {
   }
 
   async #newestFirst({ filter, limit, cursor }: EventPageRequest): Promise<EventPage> {
-    const beforeId = cursor === undefined ? null : decode(cursor)
-    if (beforeId !== null && !ID.test(beforeId)) throw new ServiceError('badCursor')
-    // One more event shows whether there is a next page.
-    const found = await this.#store.list({ filter, beforeId, limit: limit + 1 })
-    const events = found.slice(0, limit)
-    const last = events.at(-1)
-    const hasMore = found.length > limit && last !== undefined
-    return { events, nextCursor: hasMore ? encode(last.id) : null }
+    const found = await this.#store.list({ filter, beforeId: idOfCursor(cursor), limit: limit + 1 })
+    const { results, nextCursor } = pageOf(found, limit)
+    return { events: results, nextCursor }
   }
 
   async #follow({ filter, limit, cursor }: EventPageRequest): Promise<EventPage> {

@@ -1,6 +1,6 @@
 /** Admin keys of the store, and the admin key of a request (DESIGN §13). */
 import type { MaybePromise } from '../maybe-promise.ts'
-import type { ApiKey } from './api-key.ts'
+import { type ApiKey, serializeApiKey } from './api-key.ts'
 
 /** Keys of the store, expired ones included. */
 export const MAX_ADMIN_KEYS = 1_000
@@ -12,6 +12,9 @@ export interface AdminKey extends ApiKey {
   /** The id of the admin key that created it; `null`: the operator, on the command line. */
   readonly createdBy: string | null
 }
+
+/** As an API key, and with the key that created it. */
+export const serializeAdminKey = ({ createdBy, ...key }: AdminKey) => ({ ...serializeApiKey(key), createdBy })
 
 /** The admin key of a request. */
 export interface PresentedAdminKey {

@@ -1,5 +1,6 @@
 /** API keys: tokens that a user creates for their programs, with fewer rights than a session. */
 import type { MaybePromise } from '../maybe-promise.ts'
+import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
 
 /** Timestamps are milliseconds since the epoch. The key itself is not stored, see `opaque-key.ts`. */
@@ -16,6 +17,14 @@ export interface ApiKey {
   /** Up to a minute older than the last request; `null` before the first. */
   readonly lastUsedAt: number | null
 }
+
+/** As JSON, for HTTP and the command line. */
+export const serializeApiKey = (apiKey: ApiKey) => ({
+  ...apiKey,
+  createdAt: toIso(apiKey.createdAt),
+  expiresAt: toIsoOrNull(apiKey.expiresAt),
+  lastUsedAt: toIsoOrNull(apiKey.lastUsedAt),
+})
 
 /** What a new key is created with, an admin key too. */
 export interface NewKeyOptions {

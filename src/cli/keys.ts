@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { ASYMMETRIC_ALGORITHMS, type AsymmetricAlgorithm, newPrivateKey } from '../auth/private-key.ts'
 import { oneOf } from '../config/readers.ts'
-import { adminKeyCommands } from './admin-keys.ts'
 import { option } from './options.ts'
 import { print } from './output.ts'
 
@@ -32,5 +31,4 @@ export const keysCommands = (program: Command): void => {
       const key = algorithm ? newPrivateKey(algorithm).trim() : randomBytes(BYTES).toString('base64url')
       print(json, { key }, [key])
     })
-  adminKeyCommands(keys)
 }

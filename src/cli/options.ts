@@ -45,6 +45,10 @@ const databaseUrl: Reader<string> = text => {
   return text
 }
 
+/** The group of commands with a name, such as `users`. Creates it if there is none. */
+export const commandGroup = (program: Command, name: string): Command =>
+  program.commands.find(command => command.name() === name) ?? program.command(name)
+
 /** A command on the store that the environment or `--database` names. */
 export const databaseCommand = (parent: Command, nameAndArguments: string, description: string): Command =>
   parent

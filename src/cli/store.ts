@@ -1,24 +1,20 @@
 /** Use cases on the store that the environment names: without hashing threads, caches and background work. */
 import { existsSync } from 'node:fs'
-import { NewAccounts } from '../accounts/account-creation.ts'
-import { Exports, Imports } from '../accounts/bulk-users.ts'
-import { AuditLog } from '../audit-log/audit-log.ts'
-import { Sessions } from '../auth/sessions.ts'
 import { allFeatures } from '../built-in-features.ts'
-import { ConfigError, encryptionKeysOf } from '../config/config.ts'
-import { type Environment, readSettings } from '../config/read-settings.ts'
+import { DeferredWork } from '../concurrency/deferred-work.ts'
+import { ConfigError, encryptionKeysOf, siteOf } from '../config/config.ts'
+import { type Environment, readSettings, type Settings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
 import { Keyring } from '../encryption/keyring.ts'
-import { BulkPasskeys } from '../passkeys/bulk-passkeys.ts'
-import { type PasskeyStore, storedPasskeys } from '../passkeys/stored-passkeys.ts'
+import { type FeatureServicesDeps, metricsOf, settingsOf } from '../feature.ts'
+import { NO_MAILS } from '../mail/mailer.ts'
 import { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import { hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
+import { noLoginThrottle } from '../rate-limits/login-throttle.ts'
+import { FeatureMetrics } from '../statistics/feature-metrics.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
-import type { Storage } from '../storage/storage.ts'
-import { BulkTotp } from '../totp/bulk-totp.ts'
-import { storedTotp, type TotpStore } from '../totp/stored-totp.ts'
-import { Users } from '../users/users.ts'
+import { createStoreServices, type StoreServices } from '../store-services.ts'
 import { CommandError } from './failure.ts'
 import type { DatabaseOptions } from './options.ts'
 import { printStatus } from './output.ts'
@@ -36,11 +32,14 @@ export const environment = ({ database }: DatabaseOptions): Environment =>
  * Reads the settings, without the checks of the whole configuration: most commands need no token secret, for example.
  * @throws {ConfigError} with all errors at once.
  */
-export const settings = (options: DatabaseOptions): Values => {
-  const { values, errors } = readSettings(environment(options))
-  if (errors.length > 0) throw new ConfigError(errors)
-  return values
+const readAll = (options: DatabaseOptions): Settings => {
+  const read = readSettings(environment(options), settingsOf(allFeatures()))
+  if (read.errors.length > 0) throw new ConfigError(read.errors)
+  return read
 }
+
+/** The settings of the core. @throws {ConfigError} as {@link readAll} */
+export const settings = (options: DatabaseOptions): Values => readAll(options).values
 
 /** Opening a mistyped path would create an empty store. */
 const assertExists = (location: StorageLocation): void => {
@@ -48,19 +47,15 @@ const assertExists = (location: StorageLocation): void => {
     throw new CommandError(`There is no file ${location.file}: the service creates it when it first starts`)
 }
 
-export interface Store {
-  readonly users: Users
-  readonly sessions: Sessions
-  readonly newAccounts: NewAccounts
-  readonly auditLog: AuditLog
-  readonly imports: Imports
-  readonly exports: Exports
-  /** See `Storage.features`. */
-  readonly featureStores: Storage['features']
+export interface Store extends StoreServices {
+  /** What the services of features are created with. */
+  readonly featureDeps: FeatureServicesDeps
 }
 
 /** Hashes on the main thread, which has nothing else to do. */
 const hasher = { hash: async (password: string) => hash(canonicalPassword(password)) }
+
+const logger = { error: printStatus, warn: printStatus, info: printStatus }
 
 /**
  * Runs `use` on the store. Running services notice the changes like those of other instances.
@@ -71,40 +66,50 @@ export const withStore = async (
   use: (store: Store) => Promise<void>,
   connections = CONNECTIONS,
 ): Promise<void> => {
-  const values = settings(options)
+  const { values, further } = readAll(options)
   const { DATABASE_URL, BREACHED_PASSWORDS_URL, SESSION_LIFETIME, SESSION_IDLE } = values
   assertExists(DATABASE_URL)
-  const storage = await openStorage(DATABASE_URL, connections, allFeatures())
-  const { users, accounts: accountStore, sessions, events, bulkUsers } = storage
-  const clock = Date.now
-  const limits = { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
+  const features = allFeatures()
+  const storage = await openStorage(DATABASE_URL, connections, features)
   const breachedPasswords = new BreachedPasswords(BREACHED_PASSWORDS_URL, error =>
     printStatus(`The password was not compared with breached ones: ${(error as Error).message}`),
   )
-  let keyring: Keyring | null | undefined
-  const factors = [
-    new BulkTotp({
-      store: storage.features[storedTotp.name] as TotpStore,
-      // Created on demand: on SQLite this may create the file of the key.
-      keyring() {
-        keyring ??= Keyring.from(encryptionKeysOf(values))
-        return keyring
-      },
-    }),
-    new BulkPasskeys({ store: storage.features[storedPasskeys.name] as PasskeyStore }),
-  ]
+  const deferred = new DeferredWork(error => printStatus((error as Error).message))
+  let createdKeyring: Keyring | null | undefined
+  const keyring = (): Keyring | null => {
+    createdKeyring ??= Keyring.from(encryptionKeysOf(values))
+    return createdKeyring
+  }
+  const services = createStoreServices({
+    storage,
+    hasher,
+    breachedPasswords,
+    keyring,
+    limits: { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE },
+    clock: Date.now,
+    // The command line sends no mails.
+    onEmailChange: () => undefined,
+  })
+  const { publicUrl, webUrl, productName, isProduction } = siteOf(values)
+  const featureDeps: FeatureServicesDeps = {
+    config: { publicUrl, webUrl, productName, isProduction },
+    stores: storage.features,
+    users: services.users,
+    sessions: services.sessions,
+    clock: Date.now,
+    logger,
+    keyring,
+    loginThrottle: noLoginThrottle,
+    openRateLimit: storage.openRateLimit,
+    deferred,
+    mails: NO_MAILS,
+    settings: further,
+    metrics: new FeatureMetrics(metricsOf(features)).recorders,
+  }
   try {
-    await use({
-      // The command line sends no mails.
-      users: new Users({ store: users, onEmailChange: () => undefined, clock }),
-      sessions: new Sessions({ store: sessions, limits, clock }),
-      newAccounts: new NewAccounts({ users, accountStore, hasher, breachedPasswords, clock }),
-      auditLog: new AuditLog(events),
-      imports: new Imports({ store: bulkUsers, factors, clock }),
-      exports: new Exports({ store: bulkUsers, factors }),
-      featureStores: storage.features,
-    })
+    await use({ ...services, featureDeps })
   } finally {
+    await deferred.close()
     await breachedPasswords.close()
     await storage.close()
   }

@@ -9,6 +9,8 @@ import {
   secretFileOf,
 } from '../auth/secret-file.ts'
 import type { SigningKeySources } from '../auth/signing-keys.ts'
+import { allFeatures } from '../built-in-features.ts'
+import { type Feature, settingsOf } from '../feature.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { defaultCacheSize } from './default-cache-size.ts'
 import { defaultWorkers } from './default-workers.ts'
@@ -16,7 +18,7 @@ import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'
 import { HAS_REUSE_PORT } from './reuse-port.ts'
 import { weakness } from './secret-strength.ts'
-import { KEYS, type Values } from './settings.ts'
+import { namesWith, SETTINGS, type Values } from './settings.ts'
 
 export type Config = Readonly<ReturnType<typeof loadConfig>>
 
@@ -64,9 +66,9 @@ const signingKeySources = (v: Values): SigningKeySources | null => {
 }
 
 /** A sentence for each key that can be guessed, without the key. */
-const weakKeys = ({ values, variables }: Settings): string[] =>
-  KEYS.flatMap(name => {
-    const key = values[name]
+const weakKeys = ({ values, further, variables }: Settings, keys: readonly string[]): string[] =>
+  keys.flatMap(name => {
+    const key = { ...values, ...further }[name] as string | null | undefined
     const reason = key ? weakness(key) : null
     return reason === null ? [] : [`${variables[name]} ${reason}: make a key with npm run cli -- keys new`]
   })
@@ -223,12 +225,18 @@ export const siteOf = (v: Values, basePath = '') => {
 /**
  * Reads and checks every setting.
  * @param basePath the path below which a host application serves the routes, such as `/auth`.
+ * @param features whose settings are read too.
  * @throws {ConfigError} with all errors; it never contains secrets.
  */
-export const loadConfig = (environment: Environment, basePath = '') => {
-  const settings = readSettings(environment)
+export const loadConfig = (
+  environment: Environment,
+  basePath = '',
+  features: readonly Feature[] = allFeatures(),
+) => {
+  const featureSettings = settingsOf(features)
+  const settings = readSettings(environment, featureSettings)
   const { values: v, errors } = settings
-  const weak = weakKeys(settings)
+  const weak = weakKeys(settings, namesWith('isKey', { ...SETTINGS, ...featureSettings }))
   if (v.NODE_ENV === 'production') errors.push(...weak)
   errors.push(...contradictionsOf(settings), ...keyContradictionsOf(settings, publicUrlOf(v, basePath)))
   const signingKeys = signingKeySources(v)
@@ -307,7 +315,13 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     warmsUp: v.WARM_UP === 'on',
     /** Milliseconds between the stop signal and the time from which new connections are refused. */
     drainDelay: v.DRAIN_DELAY,
+    /** Of features, by name. */
+    featureSettings: settings.further,
     /** Sentences for the operator, about settings that are valid. */
-    warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, site.publicUrl, basePath)],
+    warnings: [
+      ...weak,
+      ...misspelledSettings(environment, featureSettings),
+      ...warningsOf(v, site.publicUrl, basePath),
+    ],
   })
 }

@@ -1,9 +1,6 @@
 /** Finds misspelled settings among the variables of the environment. */
-
-import type { Environment } from './read-settings.ts'
-import { FILE_SETTINGS, SETTINGS } from './settings.ts'
-
-const NAMES = [...Object.keys(SETTINGS), ...FILE_SETTINGS.map(name => `${name}_FILE`)]
+import type { Environment, FurtherSettings } from './read-settings.ts'
+import { namesWith, SETTINGS } from './settings.ts'
 
 const letters = (name: string): string => name.replaceAll('_', '').toUpperCase()
 
@@ -31,22 +28,27 @@ const distance = (a: string, b: string, limit: number): number => {
 }
 
 /** The setting that a name resembles most. */
-const similarSetting = (name: string): string | undefined => {
+const similarSetting = (name: string, names: readonly string[]): string | undefined => {
   const written = letters(name)
-  const near = NAMES.map(setting => {
-    const right = letters(setting)
-    const limit = tolerance(written.length < right.length ? written : right)
-    const isFar = Math.abs(written.length - right.length) > limit
-    return { setting, limit, distance: isFar ? Number.POSITIVE_INFINITY : distance(written, right, limit) }
-  }).filter(each => each.distance <= each.limit)
+  const near = names
+    .map(setting => {
+      const right = letters(setting)
+      const limit = tolerance(written.length < right.length ? written : right)
+      const isFar = Math.abs(written.length - right.length) > limit
+      return { setting, limit, distance: isFar ? Number.POSITIVE_INFINITY : distance(written, right, limit) }
+    })
+    .filter(each => each.distance <= each.limit)
   return near.sort((a, b) => a.distance - b.distance)[0]?.setting
 }
 
 /** A sentence for each misspelled setting. Other variables belong to other programs. */
-export const misspelledSettings = (environment: Environment): string[] =>
-  Object.entries(environment)
-    .filter(([name, value]) => value?.trim() && !NAMES.includes(name))
+export const misspelledSettings = (environment: Environment, further: FurtherSettings): string[] => {
+  const settings = { ...SETTINGS, ...further }
+  const names = [...Object.keys(settings), ...namesWith('canBeFile', settings).map(name => `${name}_FILE`)]
+  return Object.entries(environment)
+    .filter(([name, value]) => value?.trim() && !names.includes(name))
     .flatMap(([name]) => {
-      const setting = similarSetting(name)
+      const setting = similarSetting(name, names)
       return setting === undefined ? [] : [`${name} is not a setting; did you mean ${setting}?`]
     })
+}

@@ -1,8 +1,8 @@
 /** Reads the environment by the declarations of the settings. */
 import { existsSync } from 'node:fs'
 import { readFile } from './files.ts'
-import { SettingError } from './readers.ts'
-import { SETTINGS, type Setting, type SettingName, type Values } from './settings.ts'
+import { type Setting, SettingError, type SettingValues } from './readers.ts'
+import { SETTINGS, type Values } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -32,30 +32,41 @@ const attempt = (errors: string[], name: string, read: () => unknown): unknown =
   }
 }
 
+/** The settings of features. */
+export type FurtherSettings = Readonly<Record<string, Setting>>
+
 export interface Settings {
   /** The value of each setting, `undefined` where it is invalid. */
   readonly values: Values
+  /** As `values`, of the settings of features. */
+  readonly further: SettingValues<FurtherSettings>
   /** The variable of each setting that is given: its name, or its name with `_FILE`. */
-  readonly variables: Readonly<Partial<Record<SettingName, string>>>
+  readonly variables: Readonly<Record<string, string>>
   /** One line each. */
   readonly errors: string[]
 }
 
-export const readSettings = (environment: Environment): Settings => {
+export const readSettings = (environment: Environment, furtherSettings: FurtherSettings = {}): Settings => {
   const errors: string[] = []
-  const values: Record<string, unknown> = {}
   const variables: Record<string, string> = {}
-  for (const [name, setting] of Object.entries<Setting>(SETTINGS)) {
+  const read = (name: string, setting: Setting): unknown => {
     const fileName = `${name}_FILE`
     const file = setting.canBeFile ? given(environment, fileName) : undefined
     const direct = given(environment, name)
     if (file !== undefined && direct !== undefined) errors.push(`${name} is given twice, also as ${fileName}`)
     const variable = file === undefined ? name : fileName
     if (file !== undefined || direct !== undefined) variables[name] = variable
-    values[name] = attempt(errors, variable, () => {
+    return attempt(errors, variable, () => {
       const value = file === undefined ? (direct ?? setting.default) : readFile(file)
       return value === null ? null : setting.read(value)
     })
   }
-  return { values: values as Values, variables: variables as Settings['variables'], errors }
+  const valuesOf = (settings: FurtherSettings) =>
+    Object.fromEntries(Object.entries(settings).map(([name, setting]) => [name, read(name, setting)]))
+  return {
+    values: valuesOf(SETTINGS) as Values,
+    further: valuesOf(furtherSettings),
+    variables,
+    errors,
+  }
 }

@@ -16,6 +16,23 @@ export class SettingError extends Error {
   }
 }
 
+export interface Setting {
+  readonly read: Reader<unknown>
+  /** As it would be given; `null`: the value is `null` unless it is given. */
+  readonly default: string | null
+  /** Whether it can also be named by file, as container platforms mount secrets: `ADMIN_KEY_FILE=/run/secrets/admin-key`. */
+  readonly canBeFile?: true
+  /** Whether it is a key: a weak one stops the start in production. */
+  readonly isKey?: true
+}
+
+type Value<S extends Setting> = ReturnType<S['read']> | (S['default'] extends null ? null : never)
+
+/** What is read of settings. */
+export type SettingValues<Settings extends Readonly<Record<string, Setting>>> = {
+  readonly [Name in keyof Settings]: Value<Settings[Name]>
+}
+
 export const text: Reader<string> = value => value
 
 export const integer =

@@ -12,23 +12,14 @@ import {
   origins,
   pageUrl,
   protectedUrl,
-  type Reader,
+  type Setting,
+  type SettingValues,
   secret,
   serviceUrl,
   text,
   workers,
 } from './readers.ts'
 import { audience, privateKey } from './token-readers.ts'
-
-export interface Setting {
-  readonly read: Reader<unknown>
-  /** As it would be given; `null`: the value is `null` unless it is given. */
-  readonly default: string | null
-  /** Whether it can also be named by file, as container platforms mount secrets: `ADMIN_KEY_FILE=/run/secrets/admin-key`. */
-  readonly canBeFile?: true
-  /** Whether it is a key: a weak one stops the start in production. */
-  readonly isKey?: true
-}
 
 const key = (minLength: number) =>
   ({ read: secret(minLength), default: null, canBeFile: true, isKey: true }) as const
@@ -87,20 +78,13 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS
 
-const namesWith = (property: 'canBeFile' | 'isKey'): readonly SettingName[] =>
-  Object.entries<Setting>(SETTINGS).flatMap(([name, setting]) =>
-    setting[property] === true ? [name as SettingName] : [],
-  )
+/** The names of the settings with a property. */
+export const namesWith = (
+  property: 'canBeFile' | 'isKey',
+  settings: Readonly<Record<string, Setting>> = SETTINGS,
+): readonly string[] => Object.keys(settings).filter(name => settings[name]?.[property] === true)
 
 /** Settings that can be named by file, with the suffix `_FILE`. */
 export const FILE_SETTINGS = namesWith('canBeFile')
 
-type Key = {
-  [Name in SettingName]: (typeof SETTINGS)[Name] extends { isKey: true } ? Name : never
-}[SettingName]
-
-export const KEYS = namesWith('isKey') as readonly Key[]
-
-type Value<S extends Setting> = ReturnType<S['read']> | (S['default'] extends null ? null : never)
-
-export type Values = { readonly [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
+export type Values = SettingValues<typeof SETTINGS>

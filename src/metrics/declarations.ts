@@ -1,4 +1,4 @@
-/** Every metric, declared once (DESIGN §14). A test compares docs/operations.md and the examples with this list. */
+/** Every metric of the core, declared once (DESIGN §14). A test compares docs/operations.md and the examples with this list. */
 
 export type MetricType = 'counter' | 'gauge' | 'histogram'
 
@@ -13,13 +13,19 @@ export interface Metric {
   readonly workers?: Aggregation
 }
 
-const counter = (help: string, ...labels: readonly string[]) => ({ type: 'counter', help, labels }) as const
+/** A number that only increases. @param labels whose values must be few: each combination is kept for as long as the process runs. */
+export const counter = <const Labels extends readonly string[]>(help: string, ...labels: Labels) =>
+  ({ type: 'counter', help, labels }) as const
 
 const histogram = (help: string, ...labels: readonly string[]) =>
   ({ type: 'histogram', help, labels }) as const
 
-const gauge = (workers: Aggregation, help: string, ...labels: readonly string[]) =>
-  ({ type: 'gauge', help, labels, workers }) as const
+/** A number that may decrease. @param workers how the numbers of several workers become one. */
+export const gauge = <const Labels extends readonly string[]>(
+  workers: Aggregation,
+  help: string,
+  ...labels: Labels
+) => ({ type: 'gauge', help, labels, workers }) as const
 
 export const METRICS = {
   http_server_request_duration_seconds: histogram(
@@ -76,6 +82,7 @@ export const METRICS = {
   gatehouse_mails_failed_total: counter('Mails that were refused, dropped or too old'),
   gatehouse_mail_retries_total: counter('Attempts to send a mail that failed and are repeated'),
   gatehouse_mails_waiting: gauge('sum', 'Mails that are not sent yet'),
+  gatehouse_job_runs_total: counter('Runs of the jobs of features by outcome', 'job', 'outcome'),
   gatehouse_event_loop_delay_seconds: histogram('How late a timer fires, measured every 50 ms'),
   gatehouse_workers: gauge('sum', 'Running workers (WORKERS)'),
   gatehouse_worker_timeouts_total: counter('Collections for which a worker did not respond in time'),
@@ -89,3 +96,6 @@ export const METRICS = {
 } as const satisfies Record<string, Metric>
 
 export type MetricName = keyof typeof METRICS
+
+/** Metrics by name: those of the core and of features. */
+export type MetricDeclarations = Readonly<Record<string, Metric>>

@@ -7,15 +7,16 @@ import type { SignIns } from '../accounts/sign-ins.ts'
 import type { SignUps } from '../accounts/sign-ups.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { LastRequests } from '../auth/last-requests.ts'
+import type { Jobs } from '../jobs/jobs.ts'
 import type { DeliveryStatistics } from '../mail/delivery-queue.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
-import type { LimitName } from '../rate-limits/limits.ts'
 import type { ThrottleEvents } from '../rate-limits/throttle-events.ts'
 import { Counters } from '../statistics/counters.ts'
+import type { FeatureMetrics } from '../statistics/feature-metrics.ts'
 import type { StorageStatistics } from '../storage/statistics.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { MetricName } from './declarations.ts'
+import type { MetricDeclarations, MetricName } from './declarations.ts'
 import { EventLoopDelay } from './event-loop-delay.ts'
 import { heapMetrics, NO_PROCESS_METRICS, processMetrics } from './process-metrics.ts'
 import { RequestDurations } from './request-durations.ts'
@@ -29,13 +30,18 @@ const STORE_LIMIT = 1_000
 export interface MetricsDeps {
   readonly signIns: Pick<SignIns, 'outcomes'>
   readonly signUps: Pick<SignUps, 'outcomes'>
-  readonly limits: readonly LimitName[]
+  /** The metrics of the core and of features. */
+  readonly declarations: MetricDeclarations
+  readonly featureMetrics: Pick<FeatureMetrics, 'values'>
+  /** The names of the limits per address and per user. */
+  readonly limits: readonly string[]
   readonly throttleEvents: Pick<ThrottleEvents, 'statistics'>
   readonly hasher: Pick<PasswordHasher, 'statistics'>
   readonly breachedPasswords: Pick<BreachedPasswords, 'outcomes'>
   readonly authenticator: Pick<Authenticator, 'cacheStatistics'>
   readonly lastRequests: Pick<LastRequests, 'statistics'>
   readonly storage: Pick<Storage, 'statistics' | 'ping'>
+  readonly jobs: Pick<Jobs, 'statistics'>
   /** `null` if no mails are sent. */
   readonly mailer: { readonly statistics: DeliveryStatistics } | null
   /** In a worker: leads to the process that adds up the metrics of all workers. */
@@ -89,10 +95,18 @@ const mailMetrics = (mails: DeliveryStatistics | undefined) => ({
   gatehouse_mails_waiting: mails ? [sample(mails.waiting)] : [],
 })
 
+const featureSamples = (metrics: FeatureMetrics['values']): Snapshot =>
+  Object.fromEntries(
+    Object.entries(metrics).map(([name, values]) => [
+      name,
+      values.map(({ value, labels }) => sample(value, labels)),
+    ]),
+  )
+
 export class Metrics {
   readonly requestDurations = new RequestDurations()
   /** Requests that were rejected by a limit per address, or per user. */
-  readonly rateLimited: Counters<LimitName>
+  readonly rateLimited: Counters<string>
   readonly #deps: MetricsDeps
   readonly #eventLoopDelay = new EventLoopDelay()
   /** The check of the store that is running. */
@@ -106,21 +120,21 @@ export class Metrics {
 
   /** The text for Prometheus; in a worker, of all workers. @throws {ServiceError} `overloaded` */
   async text(): Promise<string> {
-    const { workerChannel } = this.#deps
-    return workerChannel === undefined ? toText(await this.collect()) : workerChannel.text()
+    const { workerChannel, declarations } = this.#deps
+    return workerChannel === undefined ? toText(declarations, await this.collect()) : workerChannel.text()
   }
 
   /** The values of this process. */
   async collect(): Promise<Snapshot> {
     const { signIns, signUps, throttleEvents, hasher, breachedPasswords } = this.#deps
-    const { authenticator, lastRequests, storage, mailer } = this.#deps
+    const { authenticator, lastRequests, storage, mailer, jobs } = this.#deps
     const isUp = await this.#isStoreUp()
     const cache = authenticator.cacheStatistics
     const { rows, failures, durations } = lastRequests.statistics
     const throttled = throttleEvents.statistics
     const store = storage.statistics()
     const build = { version: packageJson.version, engine: store.engine, node: process.versions.node }
-    return {
+    const ofCore = {
       http_server_request_duration_seconds: this.requestDurations.samples,
       gatehouse_sign_ins_total: samplesBy('outcome', signIns.outcomes.values),
       gatehouse_sign_ups_total: samplesBy('outcome', signUps.outcomes.values),
@@ -139,11 +153,16 @@ export class Metrics {
       gatehouse_store_up: [sample(Number(isUp))],
       ...storeMetrics(store),
       ...mailMetrics(mailer?.statistics),
+      gatehouse_job_runs_total: jobs.statistics.flatMap(({ job, succeeded, failed }) => [
+        sample(succeeded, { job, outcome: 'succeeded' }),
+        sample(failed, { job, outcome: 'failed' }),
+      ]),
       gatehouse_event_loop_delay_seconds: [sample(this.#eventLoopDelay.value)],
       gatehouse_build_info: [sample(1, build)],
       ...(this.#deps.workerChannel?.isThread ? NO_PROCESS_METRICS : processMetrics()),
       ...heapMetrics(),
     } satisfies ServiceSnapshot
+    return { ...ofCore, ...featureSamples(this.#deps.featureMetrics.values) }
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 /** The values of all metrics at one time, and the sum of those of several processes. A snapshot is plain data. */
 import type { HistogramValue } from '../statistics/histogram.ts'
-import { type Aggregation, METRICS, type Metric, type MetricName } from './declarations.ts'
+import type { Aggregation, Metric, MetricDeclarations } from './declarations.ts'
 
 export type Value = number | HistogramValue
 
@@ -11,10 +11,7 @@ export interface Sample {
 }
 
 /** Metrics without samples do not apply: those of the other engine, for example. */
-export type Snapshot = { readonly [Name in MetricName]?: readonly Sample[] }
-
-/** The names of a snapshot's metrics, in the order of their declarations. */
-export const NAMES = Object.keys(METRICS) as readonly MetricName[]
+export type Snapshot = Readonly<Record<string, readonly Sample[]>>
 
 const escapeLabel = (value: string): string =>
   value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
@@ -48,13 +45,13 @@ const combine = ({ workers = 'sum' }: Metric, one: Value, other: Value): Value =
 }
 
 /** The values of several processes as those of one: by the declaration of each metric, for each combination of labels. */
-export const aggregate = (snapshots: readonly Snapshot[]): Snapshot => {
-  const result: { [Name in MetricName]?: readonly Sample[] } = {}
-  for (const name of NAMES) {
+export const aggregate = (declarations: MetricDeclarations, snapshots: readonly Snapshot[]): Snapshot => {
+  const result: Record<string, readonly Sample[]> = {}
+  for (const [name, metric] of Object.entries(declarations)) {
     const values = new Map<string, Value>()
     for (const { labels, value } of snapshots.flatMap(snapshot => snapshot[name] ?? [])) {
       const other = values.get(labels)
-      values.set(labels, other === undefined ? value : combine(METRICS[name], other, value))
+      values.set(labels, other === undefined ? value : combine(metric, other, value))
     }
     if (values.size > 0) result[name] = [...values].map(([labels, value]) => ({ labels, value }))
   }
@@ -62,7 +59,5 @@ export const aggregate = (snapshots: readonly Snapshot[]): Snapshot => {
 }
 
 /** Without gauges: what remains of a process that has ended, so that no sum decreases. */
-export const countsOf = (snapshot: Snapshot): Snapshot =>
-  Object.fromEntries(
-    Object.entries(snapshot).filter(([name]) => METRICS[name as MetricName].type !== 'gauge'),
-  )
+export const countsOf = (declarations: MetricDeclarations, snapshot: Snapshot): Snapshot =>
+  Object.fromEntries(Object.entries(snapshot).filter(([name]) => declarations[name]?.type !== 'gauge'))

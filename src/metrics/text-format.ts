@@ -1,7 +1,7 @@
 /** The text format of Prometheus, version 0.0.4. */
 import type { HistogramValue } from '../statistics/histogram.ts'
-import { METRICS } from './declarations.ts'
-import { NAMES, type Sample, type Snapshot } from './snapshot.ts'
+import type { MetricDeclarations } from './declarations.ts'
+import type { Sample, Snapshot } from './snapshot.ts'
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -21,11 +21,12 @@ const histogramLines = (name: string, labels: string, { bounds, counts, sum }: H
 const sampleLines = (name: string, { labels, value }: Sample): string =>
   typeof value === 'number' ? line(name, labels, value) : histogramLines(name, labels, value)
 
-export const toText = (snapshot: Snapshot): string =>
-  NAMES.flatMap(name => {
-    const samples = snapshot[name] ?? []
-    if (samples.length === 0) return []
-    const { help, type } = METRICS[name]
-    const lines = samples.map(each => sampleLines(name, each)).join('')
-    return [`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines}`]
-  }).join('')
+export const toText = (declarations: MetricDeclarations, snapshot: Snapshot): string =>
+  Object.entries(declarations)
+    .flatMap(([name, { help, type }]) => {
+      const samples = snapshot[name] ?? []
+      if (samples.length === 0) return []
+      const lines = samples.map(each => sampleLines(name, each)).join('')
+      return [`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines}`]
+    })
+    .join('')

@@ -5,6 +5,7 @@
 import { PendingResponses } from '../concurrency/pending-responses.ts'
 import { ServiceError } from '../errors.ts'
 import type { Channel, ChannelToPrimary } from '../workers/channel.ts'
+import type { MetricDeclarations } from './declarations.ts'
 import { processMetrics } from './process-metrics.ts'
 import { aggregate, countsOf, type Snapshot, sample } from './snapshot.ts'
 import { toText } from './text-format.ts'
@@ -63,6 +64,7 @@ export const openWorkerChannel = (channel: ChannelToPrimary): WorkerChannel => {
 
 /** Runs in the primary. */
 export class WorkerMetrics {
+  readonly #declarations: MetricDeclarations
   /** The last values of each worker; `null` before its first response. */
   readonly #workers = new Map<Channel, Snapshot | null>()
   readonly #responses = new PendingResponses<true>()
@@ -70,6 +72,11 @@ export class WorkerMetrics {
   #ended: Snapshot = {}
   #timeouts = 0
   #collecting: Promise<string> | null = null
+
+  /** @param declarations of the core and of features. */
+  constructor(declarations: MetricDeclarations) {
+    this.#declarations = declarations
+  }
 
   add(worker: Channel): void {
     this.#workers.set(worker, null)
@@ -81,7 +88,7 @@ export class WorkerMetrics {
   /** The worker has ended. */
   remove(worker: Channel): void {
     const last = this.#workers.get(worker)
-    if (last) this.#ended = aggregate([this.#ended, countsOf(last)])
+    if (last) this.#ended = aggregate(this.#declarations, [this.#ended, countsOf(this.#declarations, last)])
     this.#workers.delete(worker)
   }
 
@@ -115,7 +122,7 @@ export class WorkerMetrics {
     }
     await Promise.all([...this.#workers.keys()].filter(worker => worker.isOpen).map(ask))
     const snapshots = [...this.#workers].map(([worker, last]) =>
-      responded.has(worker) ? (last ?? {}) : countsOf(last ?? {}),
+      responded.has(worker) ? (last ?? {}) : countsOf(this.#declarations, last ?? {}),
     )
     const own: Snapshot = {
       gatehouse_workers: [sample(this.#workers.size)],
@@ -123,6 +130,6 @@ export class WorkerMetrics {
       // Its heap serves no requests: the limit would hide that those of the workers are full.
       ...processMetrics(),
     }
-    return toText(aggregate([this.#ended, ...snapshots, own]))
+    return toText(this.#declarations, aggregate(this.#declarations, [this.#ended, ...snapshots, own]))
   }
 }

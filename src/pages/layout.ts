@@ -1,13 +1,17 @@
-/** What all hosted pages have in common: the document, forms, and the summary of their errors. */
+/** What all hosted pages have in common, those of features too: the document, forms, and the summary of their errors. */
 import type { FieldErrors } from '../errors.ts'
 import { type Html, html } from './html.ts'
-import { errorSentence } from './messages.ts'
+import { type ErrorTexts, errorSentence } from './messages.ts'
 import type { Language, Texts } from './texts.ts'
 
 /** The request that a page responds to. */
 export interface PageContext {
   readonly texts: Texts
   readonly language: Language
+  /** The errors of the core and of features. */
+  readonly errorTexts: ErrorTexts
+  /** What the security page can say once, after a redirect: of the core and of features. */
+  readonly notices: ReadonlyMap<string, string>
   /** The relative URL of the service, with a slash at the end: a proxy may add a path. */
   readonly root: string
   /** The name of the product. */
@@ -159,8 +163,7 @@ ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map
   }
 
   #sentences(name: string): Html[] {
-    const { texts, language } = this.#context
-    return (this.#errors[name] ?? []).map(message => errorSentence(texts, language, name, message))
+    return (this.#errors[name] ?? []).map(message => errorSentence(this.#context, name, message))
   }
 }
 
@@ -173,10 +176,39 @@ export const usernameField = (email: string): Html =>
 export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
+/** A time in UTC: without script, the page does not know the zone of its reader. @param at ISO 8601 */
+export const time = ({ language }: PageContext, at: string): Html => {
+  const format = new Intl.DateTimeFormat(language, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  })
+  return html`<time datetime="${at}">${format.format(new Date(at))} UTC</time>`
+}
+
+interface Button {
+  /** The URL of the form, relative to the service. */
+  readonly action: string
+  readonly text: string
+  /** What the button does to which one of a list, for screen readers. */
+  readonly label?: string
+  readonly className?: 'plain' | 'danger'
+  readonly id?: string
+}
+
+/** A form of one button. */
+export const button = ({ root }: PageContext, { action, text, label, className, id }: Button): Html =>
+  html`<form method="post" action="${root}${action}">${id !== undefined && hiddenField('id', id)}<button${
+    className !== undefined && html` class="${className}"`
+  }${label !== undefined && html` aria-label="${label}"`}>${text}</button></form>`
+
 type Link = readonly [href: string, text: string]
 
 export const links = (items: readonly Link[]): Html =>
   html`<ul class="links">${items.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>`)}</ul>`
+
+export const backToSecurity = ({ texts, root }: PageContext): Html =>
+  links([[`${root}security`, texts.backToSecurity]])
 
 /** A page that says something, and has no form. @param next the link to another page. */
 export const messagePage = (
@@ -195,3 +227,5 @@ export const messagePage = (
 </div>
 ${hasPages && links([[root + next[0], next[1]]])}`,
 })
+
+export { type Html, html } from './html.ts'

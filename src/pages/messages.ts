@@ -1,5 +1,5 @@
 /** The API's errors in the language of a page. */
-import { ERRORS, type ErrorName, type FieldErrors, sentence } from '../errors.ts'
+import { type ErrorDefinition, type FieldErrors, sentence } from '../errors.ts'
 import { type Html, html } from './html.ts'
 import type { Language, Texts } from './texts.ts'
 
@@ -26,29 +26,51 @@ const RULES: readonly Rule[] = [
   ],
 ]
 
-/** @returns `null` for a message that the dictionary does not have. */
-const translated = (texts: Texts, field: string, message: string): string | null => {
-  for (const [name, text] of Object.entries(texts.errors)) {
-    const error = ERRORS[name as ErrorName]
-    if (error.message === message && error.field === field) return text
-  }
-  for (const [pattern, text] of RULES) {
+/** Errors of the API in the words of pages, by {@link errorKey}. */
+export type ErrorTexts = ReadonlyMap<string, string>
+
+const errorKey = (field: string, message: string): string => `${field} ${message}`
+
+/** @param texts by the names of errors. */
+export const errorTextsOf = (
+  errors: Readonly<Record<string, ErrorDefinition>>,
+  texts: Readonly<Record<string, string>>,
+): ErrorTexts =>
+  new Map(
+    Object.entries(texts).flatMap(([name, text]) => {
+      const error = errors[name]
+      return error === undefined ? [] : [[errorKey(error.field, error.message), text] as const]
+    }),
+  )
+
+/** What messages depend on. */
+interface MessageContext {
+  readonly texts: Texts
+  readonly errorTexts: ErrorTexts
+  readonly language: Language
+}
+
+/** @returns `null` for a message that no dictionary has. */
+const translated = ({ texts, errorTexts }: MessageContext, field: string, message: string): string | null => {
+  const text = errorTexts.get(errorKey(field, message))
+  if (text !== undefined) return text
+  for (const [pattern, rule] of RULES) {
     const found = pattern.exec(message)
-    if (found !== null) return text(texts.rules, Number(found[1]))
+    if (found !== null) return rule(texts.rules, Number(found[1]))
   }
   return null
 }
 
 /** An error of the API as a sentence. Without a translation it is the API's own, marked as English. */
-export const errorSentence = (texts: Texts, language: Language, field: string, message: string): Html => {
-  const text = translated(texts, field, message)
+export const errorSentence = (context: MessageContext, field: string, message: string): Html => {
+  const text = translated(context, field, message)
   if (text !== null) return html`${text}`
   const own = sentence(field, message)
-  return language === 'en' ? html`${own}` : html`<span lang="en">${own}</span>`
+  return context.language === 'en' ? html`${own}` : html`<span lang="en">${own}</span>`
 }
 
 /** All errors, each as a sentence. */
-export const sentencesOf = (texts: Texts, language: Language, errors: FieldErrors): Html[] =>
+export const sentencesOf = (context: MessageContext, errors: FieldErrors): Html[] =>
   Object.entries(errors).flatMap(([field, messages]) =>
-    messages.map(message => html`${errorSentence(texts, language, field, message)} `),
+    messages.map(message => html`${errorSentence(context, field, message)} `),
   )

@@ -3,6 +3,7 @@ import { LANGUAGES, type Language } from './texts.ts'
 
 export * from './access.ts'
 export { documentOf } from './layout.ts'
+export { errorTextsOf } from './messages.ts'
 export * from './security.ts'
 export { LANGUAGES } from './texts.ts'
 

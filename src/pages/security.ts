@@ -1,9 +1,11 @@
-/** Pages of signed-in users: sessions, password, authenticator app, recovery codes, passkeys, API keys. */
+/** Pages of signed-in users: sessions, password, authenticator app, recovery codes, passkeys. Features add sections. */
 
 import type { FieldErrors } from '../errors.ts'
 import { codeField } from './access.ts'
 import { type Html, html } from './html.ts'
 import {
+  backToSecurity,
+  button,
   Form,
   hiddenField,
   links,
@@ -11,13 +13,10 @@ import {
   NO_ERRORS,
   type Page,
   type PageContext,
+  time,
   usernameField,
 } from './layout.ts'
 import { sentencesOf } from './messages.ts'
-import type { Texts } from './texts.ts'
-
-/** What the security page says once, after a redirect. */
-export type Notice = keyof Texts['notices']
 
 interface Session {
   readonly id: string
@@ -36,51 +35,17 @@ interface Passkey {
   readonly lastUsedAt: string | null
 }
 
-interface ApiKey {
-  readonly id: string
-  readonly name: string
-  readonly prefix: string
-  readonly scopes: readonly string[]
-  readonly createdAt: string
-  readonly expiresAt: string | null
-  readonly lastUsedAt: string | null
-}
-
 /** Responses of the API. */
 export interface SecurityState {
   readonly account: { readonly email: string; readonly emailVerified: boolean }
   readonly sessions: readonly Session[]
   readonly totp: { readonly confirmedAt: string | null; readonly recoveryCodes: number }
   readonly passkeys: readonly Passkey[]
-  readonly apiKeys: readonly ApiKey[]
-  /** Of the browser's cookie: a {@link Notice}, or anything else. */
+  /** What features add. */
+  readonly sections: readonly Html[]
+  /** Text that is shown once, after a redirect. */
   readonly notice: string | undefined
 }
-
-/** A time in UTC: without script, the page does not know the zone of its reader. */
-const time = ({ language }: PageContext, at: string): Html => {
-  const format = new Intl.DateTimeFormat(language, {
-    dateStyle: 'medium',
-    timeStyle: 'short',
-    timeZone: 'UTC',
-  })
-  return html`<time datetime="${at}">${format.format(new Date(at))} UTC</time>`
-}
-
-interface Button {
-  readonly action: string
-  readonly text: string
-  /** What the button does to which one of a list, for screen readers. */
-  readonly label?: string
-  readonly className?: 'plain' | 'danger'
-  readonly id?: string
-}
-
-/** A form of one button. */
-const button = ({ root }: PageContext, { action, text, label, className, id }: Button): Html =>
-  html`<form method="post" action="${root}${action}">${id !== undefined && hiddenField('id', id)}<button${
-    className !== undefined && html` class="${className}"`
-  }${label !== undefined && html` aria-label="${label}"`}>${text}</button></form>`
 
 const sessionItem = (context: PageContext, session: Session): Html => {
   const { texts } = context
@@ -89,7 +54,7 @@ const sessionItem = (context: PageContext, session: Session): Html => {
 <p>${client}${session.current && html` <strong class="tag">${texts.thisSession}</strong>`}${
     session.impersonated && html` <strong class="tag">${texts.impersonatedSession}</strong>`
   }</p>
-<p class="muted">${session.ip !== null && html`${session.ip} · `}${texts.sessionSince} ${time(context, session.createdAt)} · ${texts.sessionLast} ${time(context, session.lastRequestAt)}</p>
+<p class="muted">${session.ip !== null && html`${session.ip} · `}${texts.sessionSince} ${time(context, session.createdAt)} · ${texts.lastUsed} ${time(context, session.lastRequestAt)}</p>
 </div>${button(context, {
     action: 'security/sessions/end',
     text: texts.endSession,
@@ -133,9 +98,7 @@ const passkeyItem = (context: PageContext, passkey: Passkey): Html => {
   return html`<li><div>
 <p>${name}</p>
 <p class="muted">${texts.sessionSince} ${time(context, passkey.createdAt)} · ${
-    passkey.lastUsedAt === null
-      ? texts.apiKeyUnused
-      : html`${texts.apiKeyUsed} ${time(context, passkey.lastUsedAt)}`
+    passkey.lastUsedAt === null ? texts.unused : html`${texts.lastUsed} ${time(context, passkey.lastUsedAt)}`
   }</p>
 </div>${button(context, {
     action: 'security/passkeys/remove',
@@ -162,36 +125,9 @@ ${form.field({ name: 'name', label: texts.passkeyName, autocomplete: 'off', isOp
 </section>`
 }
 
-const apiKeyItem = (context: PageContext, key: ApiKey): Html => {
-  const { texts } = context
-  return html`<li><div>
-<p>${key.name} <code>${key.prefix}…</code></p>
-<p class="muted">${key.scopes.join(', ')} · ${
-    key.lastUsedAt === null ? texts.apiKeyUnused : html`${texts.apiKeyUsed} ${time(context, key.lastUsedAt)}`
-  }${key.expiresAt !== null && html` · ${texts.apiKeyExpires} ${time(context, key.expiresAt)}`}</p>
-</div>${button(context, {
-    action: 'security/api-keys/revoke',
-    text: texts.apiKeyRevoke,
-    label: texts.apiKeyRevokeOf(key.name),
-    className: 'danger',
-    id: key.id,
-  })}</li>`
-}
-
-const apiKeysSection = (context: PageContext, apiKeys: readonly ApiKey[]): Html => {
-  const { texts, root } = context
-  return html`<section>
-<h2>${texts.apiKeys}</h2>
-<p>${texts.apiKeysText}</p>
-${apiKeys.length > 0 && html`<ul class="list">${apiKeys.map(key => apiKeyItem(context, key))}</ul>`}
-<p><a href="${root}security/api-keys">${texts.apiKeyNew}</a></p>
-</section>`
-}
-
 export const securityPage = (context: PageContext, state: SecurityState): Page => {
   const { texts, root } = context
-  const { account } = state
-  const notice = new Map<string, string>(Object.entries(texts.notices)).get(state.notice ?? '')
+  const { account, notice } = state
   return {
     title: texts.security,
     isWide: true,
@@ -212,17 +148,14 @@ ${button(context, { action: 'security/verify-email', text: texts.resendButton, c
 ${totpSection(context, state.totp)}
 ${passkeysSection(context, state.passkeys)}
 ${sessionsSection(context, state.sessions)}
-${apiKeysSection(context, state.apiKeys)}`,
+${state.sections}`,
   }
 }
 
-const backToSecurity = ({ texts, root }: PageContext): Html =>
-  links([[`${root}security`, texts.backToSecurity]])
-
 /** The page of a button that was pressed twice, or on two devices: what it removes is not there any more. */
 export const alreadyGonePage = (context: PageContext, errors: FieldErrors): Page => {
-  const { texts, language } = context
-  const text = sentencesOf(texts, language, errors)
+  const { texts } = context
+  const text = sentencesOf(context, errors)
   return messagePage(context, { title: texts.alreadyGone, text, next: ['security', texts.backToSecurity] })
 }
 
@@ -370,67 +303,4 @@ export const recoveryCodesPage = ({ texts, root }: PageContext, codes: readonly 
 <ul class="codes">${codes.map(code => html`<li>${code}</li>`)}</ul>
 </div>
 ${links([[`${root}security`, texts.recoveryCodesSaved]])}`,
-})
-
-export interface NewApiKeyState {
-  /** Every scope with what it allows, in English. */
-  readonly scopes: Readonly<Record<string, string>>
-  readonly name?: string
-  readonly chosen?: readonly string[]
-  readonly errors?: FieldErrors
-}
-
-export const newApiKeyPage = (
-  context: PageContext,
-  { scopes, name, chosen = [], errors = NO_ERRORS }: NewApiKeyState,
-): Page => {
-  const { texts, root } = context
-  const form = new Form(context, errors)
-  const nameField = form.field({
-    name: 'name',
-    label: texts.apiKeyName,
-    value: name,
-    hint: texts.apiKeyNameHint,
-    autocomplete: 'off',
-  })
-  const checks = Object.entries(scopes).map(([scope, description]) =>
-    form.check({
-      name: `scope:${scope}`,
-      isChecked: chosen.includes(scope),
-      label: html`<span><code>${scope}</code> <span lang="en">${description}</span></span>`,
-    }),
-  )
-  const scopesField = form.group('scopes', texts.apiKeyScopes, checks)
-  return {
-    title: texts.apiKeyNew,
-    isSignedIn: true,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.apiKeyNew}</h1>
-${form.summary()}
-<form method="post" action="${root}security/api-keys">
-${nameField}
-${scopesField}
-<div class="field">
-<label for="lifetime">${texts.apiKeyLifetime}</label>
-<select id="lifetime" name="lifetime">${Object.entries(texts.apiKeyLifetimes).map(
-      ([days, text]) => html`<option value="${days}"${days === 'never' && html` selected`}>${text}</option>`,
-    )}</select>
-</div>
-<button class="main">${texts.apiKeyCreate}</button>
-</form>
-</div>
-${backToSecurity(context)}`,
-  }
-}
-
-export const apiKeyCreatedPage = ({ texts, root }: PageContext, name: string, token: string): Page => ({
-  title: texts.apiKeyCreated,
-  isSignedIn: true,
-  body: html`<div class="card">
-<h1>${texts.apiKeyCreated}</h1>
-<p>${texts.apiKeyCreatedText(name)}</p>
-<p><code class="secret">${token}</code></p>
-</div>
-${links([[`${root}security`, texts.apiKeyCopied]])}`,
 })

@@ -27,17 +27,12 @@ const PER_ADDRESS = {
   mail: { points: 20, seconds: 60 },
 } satisfies Record<string, WindowLimit>
 
-/** A limit that a route can name. */
-export type RateLimitName = keyof typeof PER_ADDRESS
-
-/** In headers and metrics. `write` is the limit on the writes of a user. */
-export type LimitName = RateLimitName | 'write'
-
-export const LIMIT_NAMES: readonly LimitName[] = [...(Object.keys(PER_ADDRESS) as RateLimitName[]), 'write']
+/** In headers and metrics, the name of the limit on the writes of a user. */
+export const WRITE_LIMIT = 'write'
 
 export interface RateLimits {
   /** Requests of one client address. A route names its limit with `config.rateLimit`; routes of one name count together. */
-  readonly perAddress: Readonly<Record<RateLimitName, WindowLimit>>
+  readonly perAddress: Readonly<Record<string, WindowLimit>>
   /** Changes that one user makes, from all addresses and with all credentials: each is an event, which is kept for a year. */
   readonly writesPerUser: WindowLimit
   /** Mails to one recipient, for any account and from any client. Each kind of mail states whether it is limited. */

@@ -1,6 +1,7 @@
 /** Listing, changing and deleting users. */
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
+import { pageOf } from '../pagination.ts'
 import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './listing.ts'
 import type { OwnChanges, User, UserChanges } from './user.ts'
 import type { UserStore } from './user-store.ts'
@@ -113,7 +114,6 @@ export class Users {
   /** @throws {ServiceError} `badCursor` */
   async list({ filter, sort, cursor, limit, omitMetadata = false }: PageRequest): Promise<Page> {
     const after = cursor === undefined ? null : decodeCursor(sort, cursor)
-    // One more row shows whether there is a next page, without counting.
     const rows = await this.#store.list({
       filter,
       sort: parseSort(sort),
@@ -121,9 +121,8 @@ export class Users {
       limit: limit + 1,
       omitMetadata,
     })
-    const users = rows.slice(0, limit)
-    const last = users.at(-1)
-    return { users, nextCursor: rows.length > limit && last !== undefined ? encodeCursor(sort, last) : null }
+    const { results, nextCursor } = pageOf(rows, limit, last => encodeCursor(sort, last))
+    return { users: results, nextCursor }
   }
 
   async count(filter: UserFilter): Promise<number> {

@@ -3,9 +3,12 @@
  * The primary serves no requests, but starts and replaces the workers.
  */
 import type { Logger } from 'pino'
+import { allFeatures } from '../built-in-features.ts'
 import type { Config } from '../config/config.ts'
+import { metricsOf } from '../feature.ts'
 import type { LogOutput } from '../logging/log-output.ts'
 import { createLogger } from '../logging/logging.ts'
+import { METRICS } from '../metrics/declarations.ts'
 import { openMetricsServer } from '../metrics/metrics-server.ts'
 import { WorkerMetrics } from '../metrics/worker-metrics.ts'
 import { SHUTDOWN } from '../shutdown.ts'
@@ -33,7 +36,7 @@ const serveMetrics = async ({ metrics: { host, port } }: Config, metrics: Worker
 export const runPrimary = async (config: Config, output: LogOutput): Promise<void> => {
   const { workers: count, drainDelay, storage } = config
   const logger = createLogger(config, output)
-  const metrics = new WorkerMetrics()
+  const metrics = new WorkerMetrics({ ...METRICS, ...metricsOf(allFeatures()) })
   const kind = storage.engine === 'sqlite' ? await threads(storage, config, output) : processes(output)
   await serveMetrics(config, metrics, logger)
   const workers = new Set<WorkerHandle>()

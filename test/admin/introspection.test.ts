@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { deleteUser, impersonate } from '../support/admin-routes.ts'
-import { createKey } from '../support/api-keys.ts'
+import { createKey, SCOPES } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -43,7 +43,7 @@ await onEveryEngine(t, async (t, { build }) => {
       active: true,
       token_type: 'Bearer',
       sub: id,
-      scope: 'account:read account:write users:read',
+      scope: SCOPES.join(' '),
       iat: Math.floor(clock.now() / 1_000),
       auth_time: Math.floor(clock.now() / 1_000),
       exp: (clock.now() + 30 * DAY) / 1_000,

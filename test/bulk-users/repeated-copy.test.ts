@@ -5,7 +5,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newEmailToken } from '../../src/accounts/email-token.ts'
 import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
@@ -41,11 +41,11 @@ import { until } from '../support/until.ts'
 const copied = async (t: Test, users: number) => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await newDatabase(t)
-  const source = await openSqliteStorage(file, BUILT_IN_FEATURES)
+  const source = await openSqliteStorage(file, allFeatures())
   t.teardown(() => source.close())
   const added = await Promise.all(Array.from({ length: users }, () => add(source)))
   await copyHere(file, url)
-  const target = await openPostgresStorage(url, 2, BUILT_IN_FEATURES)
+  const target = await openPostgresStorage(url, 2, allFeatures())
   t.teardown(() => target.close())
   return { file, url, source, target, added }
 }

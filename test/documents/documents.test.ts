@@ -15,7 +15,7 @@ import { sessionsCommands } from '../../src/cli/sessions.ts'
 import { usersCommands } from '../../src/cli/users.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
-import { ERRORS } from '../../src/errors.ts'
+import { type DeclaredError, ERRORS } from '../../src/errors.ts'
 import { adminScopesOf, eventSchemasOf, type Feature, userScopesOf } from '../../src/feature.ts'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
@@ -74,7 +74,9 @@ t.test('settings: code, .env.example and docs/configuration.md have one list (DE
 t.test('errors: the table in the code and the one in docs/api.md are one list (DESIGN §3)', async t => {
   t.same(
     tableBelow(api, '## Errors').map(cells => cells.join(' ')),
-    Object.values(ERRORS).map(({ status, field, message }) => `${status} ${field} ${message}`),
+    [ERRORS, ...BUILT_IN.map(({ errors = {} }) => errors)]
+      .flatMap(Object.values<DeclaredError>)
+      .map(({ status, field, message }) => `${status} ${field} ${message}`),
   )
 })
 
@@ -149,7 +151,8 @@ t.test('commands: the table in docs/operations.md has every command and its opti
   const program = new Command()
   for (const add of [usersCommands, sessionsCommands, eventsCommand, keysCommands, copyCommand, seedCommand])
     add(program)
-  for (const { commands } of BUILT_IN) commands?.(program, async () => undefined)
+  const scopes = { user: userScopesOf(BUILT_IN), admin: adminScopesOf(BUILT_IN) }
+  for (const { commands } of BUILT_IN) await commands?.(program, async () => undefined, scopes)
   const documented = tableBelow(read('docs/operations.md'), '## Command line').map(
     ([command = '', , options = '']) => [command, namesOf(options)],
   )

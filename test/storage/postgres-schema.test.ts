@@ -2,14 +2,15 @@
 
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import { allFeatures } from '../../src/built-in-features.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import type { Feature } from '../../src/feature.ts'
 import { CHECKSUMS, MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import type { StoredFeature } from '../../src/storage/stored-feature.ts'
 import { checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 
-const builtIn = allFeatures([])
+const builtIn: readonly Feature[] = BUILT_IN_FEATURES
 
 const start = async (url: string, features: readonly StoredFeature[]): Promise<void> => {
   const storage = await openPostgresStorage(url, 1, features)
@@ -26,7 +27,7 @@ t.test('the known schema is what the migrations record', async t => {
 })
 
 const OPEN = `const { openPostgresStorage } = await import('./src/storage/postgres/storage.ts')
-const storage = await openPostgresStorage(process.env.DATABASE, 1, allFeatures([]))
+const storage = await openPostgresStorage(process.env.DATABASE, 1, BUILT_IN_FEATURES)
 await storage.close()`
 
 t.test('a start that finds this schema does not load the query builder, any other start does', async t => {

@@ -1,7 +1,7 @@
 /** Opens PostgreSQL stores for tests. */
 import pg from 'pg'
 import type { Test } from 'tap'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
 import type { Statement } from '../../src/storage/postgres/database.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import type { Storage } from '../../src/storage/storage.ts'
@@ -22,7 +22,7 @@ export const urlOf = (t: Test): Promise<string> => {
 }
 
 export const open = async (t: Test): Promise<Storage> => {
-  const storage = await openPostgresStorage(await urlOf(t), CONNECTIONS, BUILT_IN_FEATURES)
+  const storage = await openPostgresStorage(await urlOf(t), CONNECTIONS, allFeatures())
   t.teardown(() => storage.close())
   return storage
 }

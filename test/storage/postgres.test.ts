@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { countStatement, pageStatement } from '../../src/storage/postgres/lists.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
@@ -133,7 +133,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
 }
 
 t.test('postgres: a lookup that waits for a connection has not started yet (DESIGN §7)', async t => {
-  const storage = await openPostgresStorage(await urlOf(t), 1, BUILT_IN_FEATURES)
+  const storage = await openPostgresStorage(await urlOf(t), 1, allFeatures())
   t.teardown(() => storage.close())
   const { session } = await add(storage)
   for (const [table, lookup] of Object.entries(LOOKUPS)) {

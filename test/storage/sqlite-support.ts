@@ -1,7 +1,7 @@
 /** Opens SQLite stores for tests. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
 import { type Connection, openDatabase } from '../../src/storage/sqlite/database.ts'
 import type { OpenFiles } from '../../src/storage/sqlite/database-file.ts'
 import { InvalidationReceiver, newInvalidationBuffer } from '../../src/storage/sqlite/invalidation-ring.ts'
@@ -21,7 +21,7 @@ export const fileOf = (t: Test): string => {
 }
 
 export const open = async (t: Test): Promise<Storage> => {
-  const storage = await openSqliteStorage(fileOf(t), BUILT_IN_FEATURES)
+  const storage = await openSqliteStorage(fileOf(t), allFeatures())
   t.teardown(() => storage.close())
   return storage
 }

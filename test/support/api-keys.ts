@@ -1,5 +1,7 @@
 /** API keys over HTTP (DESIGN §13). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { userScopesOf } from '../../src/feature.ts'
 import { call } from './account-routes.ts'
 import { asAdmin, bearer } from './build.ts'
 
@@ -18,8 +20,8 @@ export interface CreatedKey {
   readonly apiKey: ApiKeyView
 }
 
-/** Every scope of the core: what a key has by default. */
-export const SCOPES: readonly string[] = ['account:read', 'account:write', 'users:read']
+/** Every scope: what a key has by default. */
+export const SCOPES: readonly string[] = Object.keys(userScopesOf(allFeatures()))
 
 /** The form that docs/security.md gives to secret scanners. */
 export const API_KEY_FORM = /^gate_pat_[0-9A-Za-z]{49}$/

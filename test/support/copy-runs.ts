@@ -1,7 +1,7 @@
 /** A copy from one store to the other, and the contents to compare afterwards. */
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
 import { type CopyReport, copy } from '../../src/storage/copy/copy.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
@@ -71,7 +71,7 @@ export const targetVersions = async (url: string): Promise<unknown> => {
 
 /** Makes a source of `count` users, `user0@example.com` and so on, each with a session and a last request. */
 export const makeSource = async (file: string, count: number): Promise<void> => {
-  await migrate(file, BUILT_IN_FEATURES)
+  await migrate(file, allFeatures())
   const db = openDatabase(file, LOCK_TIMEOUT)
   const addUser = db.prepare(`INSERT INTO users (id, email, password_hash, first_name_key, last_name_key,
     email_verified, disabled, created_at, updated_at) VALUES (?, ?, 'hash', '', '', 0, 0, 1, 1)`)
@@ -93,7 +93,7 @@ export const makeSource = async (file: string, count: number): Promise<void> => 
 export const copyHere = (
   file: string,
   url: string,
-  features: readonly StoredFeature[] = BUILT_IN_FEATURES,
+  features: readonly StoredFeature[] = allFeatures(),
 ): Promise<CopyReport> =>
   copy(file, url, { features, signal: new AbortController().signal, onProgress: () => undefined })
 

@@ -5,13 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import PostalMime, { type Email } from 'postal-mime'
 import { ACCOUNT_MAILS, type AccountMails } from '../../src/accounts/mails.ts'
-import { apiKeys } from '../../src/api-keys/api-keys.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import type { MailKinds } from '../../src/mail/kinds.ts'
 
 type Kind = keyof AccountMails | 'apiKeyCreated'
 
+const KINDS: MailKinds = Object.assign({}, ACCOUNT_MAILS, ...allFeatures().map(({ mails }) => mails))
+
 /** The subject of each kind, by which tests tell mails apart. docs/mail.md states them, and a test compares. */
 export const SUBJECT = Object.fromEntries(
-  Object.entries({ ...ACCOUNT_MAILS, ...apiKeys.mails }).map(([kind, { subject }]) => [kind, subject]),
+  Object.entries(KINDS).map(([kind, { subject }]) => [kind, subject]),
 ) as Readonly<Record<Kind, string>>
 
 /** The token of a mail, which is the same in the link, in both parts, and by itself. */

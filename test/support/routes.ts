@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Feature } from '../../src/feature.ts'
-import { FEATURES } from '../../src/features.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 
 export interface LiveRoute {
   readonly method: string
@@ -22,11 +21,14 @@ export interface LiveRoute {
   readonly documentation: boolean
   /** A hosted page, which is for people. */
   readonly page: boolean
-  /** A route below the name of a feature in `src/features.ts`. The documents list the routes of the core. */
+  /** A route of a feature in `src/features.ts`. The documents list the others. */
   readonly ofFeature: boolean
 }
 
-const FEATURE_FOLDERS: ReadonlySet<string> = new Set(FEATURES.map(({ name }: Feature) => name))
+const BUILT_IN: ReadonlySet<string | undefined> = new Set([
+  undefined,
+  ...BUILT_IN_FEATURES.map(({ name }) => name),
+])
 
 const DOCUMENTATION = /^\/(?:docs|openapi\.json)/
 
@@ -45,6 +47,6 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       roles: options.config?.roles,
       documentation: DOCUMENTATION.test(url),
       page: options.schema?.hide === true && !DOCUMENTATION.test(url),
-      ofFeature: FEATURE_FOLDERS.has(url.replace(/^\/(?:admin\/)?([^/]*).*/, '$1')),
+      ofFeature: !BUILT_IN.has(options.config?.feature),
     })),
   )

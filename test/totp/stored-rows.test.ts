@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
 import { copy } from '../../src/storage/copy/copy.ts'
 import type { TotpStore } from '../../src/totp/stored-totp.ts'
 import { call } from '../support/account-routes.ts'
@@ -116,7 +116,7 @@ t.test(
     const user = await signUp(source)
     await addTotp(source, user.token)
     const controller = new AbortController()
-    const options = { features: BUILT_IN_FEATURES, signal: controller.signal }
+    const options = { features: allFeatures(), signal: controller.signal }
     const report = await copy(file, url, { ...options, onProgress: () => controller.abort() })
     t.match(report, { added: 1, complete: false, tables: {} })
     const target = await build(t, { env: { DATABASE_URL: url, ENCRYPTION_KEY } })

@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { EVENT_SORTS, type EventSort } from '../../../src/audit-log/audit-log.ts'
 import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
-import { auditEvent, ErrorBody, InputId, listProperties, Strict, TimeFilter } from '../../schemas.ts'
-import { linkToNext, serializeEvent } from '../../serializers.ts'
+import { linkToNext } from '../../response-headers.ts'
+import { auditEvent, ErrorBody, InputId, pageProperties, Strict, TimeFilter } from '../../schemas.ts'
+import { serializeEvent } from '../../serializers.ts'
 
 const eventsQuery = (types: readonly string[]) =>
   Strict({
-    limit: listProperties.limit,
-    cursor: listProperties.cursor,
+    ...pageProperties,
     sort: Type.Unsafe<EventSort>({
       type: 'string',
       enum: [...EVENT_SORTS],

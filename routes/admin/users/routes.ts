@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { NewAccount } from '../../../src/validation/schemas.ts'
 import { adminActor, disconnectSignal } from '../../request-context.ts'
-import { setETag, withHeaders } from '../../response-headers.ts'
+import { linkToNext, setETag, withHeaders } from '../../response-headers.ts'
 import {
   AdminUser,
   AdminUserPage,
@@ -12,7 +12,7 @@ import {
   MAX_LIMIT,
   Strict,
 } from '../../schemas.ts'
-import { linkToNext, serializeAdminUser } from '../../serializers.ts'
+import { serializeAdminUser } from '../../serializers.ts'
 import { filterProperties, toFilter } from './filters.ts'
 
 const ListQuery = Strict({

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { linkToNext } from '../../response-headers.ts'
 import { ErrorBody, listProperties, ProfilePage, Strict } from '../../schemas.ts'
-import { linkToNext, serializeProfile } from '../../serializers.ts'
+import { serializeProfile } from '../../serializers.ts'
 
 const users: FastifyPluginAsyncTypebox = async app => {
   app.get(

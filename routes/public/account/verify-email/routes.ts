@@ -60,7 +60,7 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
       } catch (error) {
         if (hasPages || !(error instanceof ServiceError)) throw error
         reply.header('cache-control', 'no-store')
-        throw new ServiceError(error.code, { redirectTo: webUrl, cause: error.cause })
+        throw new ServiceError(error, { redirectTo: webUrl, cause: error.cause })
       }
     },
   )

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { newKeyOptionsOf, userActor } from '../../../request-context.ts'
+import { newKeyOptionsOf, userActor } from '../../../../../../routes/request-context.ts'
 import {
   ApiKeyList,
   CreatedApiKey,
@@ -10,8 +10,8 @@ import {
   KeyName,
   Scopes,
   Strict,
-} from '../../../schemas.ts'
-import { serializeApiKey } from '../../../serializers.ts'
+} from '../../../../../../routes/schemas.ts'
+import { serializeApiKey } from '../../../../../auth/api-key.ts'
 
 const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
   const { apiKeys, userScopes } = app.services

@@ -1,8 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { adminActor, adminKeyOf, newKeyOptionsOf } from '../../request-context.ts'
-import { AdminKeyList, CreatedAdminKey, ErrorBody, IdParams, NewAdminKey } from '../../schemas.ts'
-import { serializeAdminKey, serializeCreatedAdminKey } from '../../serializers.ts'
+import { adminActor, adminKeyOf, newKeyOptionsOf } from '../../../../../routes/request-context.ts'
+import {
+  AdminKeyList,
+  CreatedAdminKey,
+  ErrorBody,
+  IdParams,
+  NewAdminKey,
+} from '../../../../../routes/schemas.ts'
+import { serializeAdminKey } from '../../../../auth/admin-key.ts'
+import { serializeCreatedAdminKey } from '../../../admin-keys.ts'
 
 const keys: FastifyPluginAsyncTypebox = async app => {
   const { adminKeys, adminScopes } = app.services

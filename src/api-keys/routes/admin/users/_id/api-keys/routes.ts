@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { adminActor } from '../../../../request-context.ts'
-import { ApiKeyList, ErrorBody, IdParams, InputId, Strict } from '../../../../schemas.ts'
-import { serializeApiKey } from '../../../../serializers.ts'
+import { adminActor } from '../../../../../../../routes/request-context.ts'
+import { ApiKeyList, ErrorBody, IdParams, InputId, Strict } from '../../../../../../../routes/schemas.ts'
+import { serializeApiKey } from '../../../../../../auth/api-key.ts'
 
 const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
   const { apiKeys } = app.services

@@ -1,0 +1,95 @@
+/**
+ * Forms of signed-in users: they call the API, ask for a proof of identity where the API wants one, and show its errors. For the pages of
+ * account security, and those of features.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
+
+type Repeat = readonly [action: string, fields: Readonly<Record<string, string>>]
+
+/** RFC 9470 §3. */
+const needsProof = ({ status, headers }: ApiResponse): boolean =>
+  status === 403 && String(headers['www-authenticate']).includes('insufficient_user_authentication')
+
+/** @returns the errors of the form that asks for a proof; `null` if the error is another one. */
+const proofErrors = (response: ApiResponse): ApiResponse['errors'] | null => {
+  if (needsProof(response)) return {}
+  return 'password' in response.errors || 'code' in response.errors ? response.errors : null
+}
+
+type Proof = Readonly<Partial<Record<'password' | 'code', string | undefined>>>
+
+/** What a user has entered, without empty fields. */
+const entered = ({ password, code }: Proof): Proof => ({
+  ...(password && { password }),
+  ...(code && { code }),
+})
+
+/** What a form asks the API to do. */
+interface Submission {
+  readonly call: ApiCall
+  readonly proof?: Proof
+  /** The form to repeat with a proof: its URL, and its fields. */
+  readonly repeat?: Repeat
+  /** Shows the form again, with its errors. By default there is a page with the errors alone. */
+  readonly form?: (errors: ApiResponse['errors']) => Promise<FastifyReply>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * Calls the API for a form, asks for a proof of identity where that is needed, and shows the errors.
+     * @param then sends the response if the call has succeeded.
+     */
+    submitForm(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      submission: Submission,
+      then: (response: ApiResponse) => FastifyReply | Promise<FastifyReply>,
+    ): Promise<FastifyReply>
+    /** Sends the form that asks for a proof of identity. @param repeat the form that is sent with it. */
+    sendProofPage(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      repeat: Repeat,
+      errors?: ApiResponse['errors'],
+    ): Promise<FastifyReply>
+  }
+}
+
+const pageForms = async (app: FastifyInstance): Promise<void> => {
+  const api = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
+    app.callApi(request, { method: 'GET', path })
+
+  app.decorate('sendProofPage', async (request, reply, [action, fields], errors = {}) => {
+    const [account, totp] = await Promise.all([api(request, '/account'), api(request, '/account/totp')])
+    if (account.status === 401) return reply.redirectToPage('sign-in')
+    const { email } = account.body
+    const hasCodes = (totp.body.confirmedAt ?? null) !== null
+    return reply.sendPage((pages, context) =>
+      pages.proofPage(context, { action, fields, email, hasCodes, errors }),
+    )
+  })
+
+  app.decorate('submitForm', async (request, reply, { call, proof = {}, repeat, form }, then) => {
+    const body = { ...call.body, ...entered(proof) }
+    const response = await app.callApi(request, {
+      ...call,
+      ...(Object.keys(body).length > 0 && { body }),
+    })
+    if (response.status < 400) return then(response)
+    if (response.status === 401) return reply.redirectToPage('sign-in')
+    reply.relay(response)
+    const { errors } = response
+    const toProve = repeat === undefined ? null : proofErrors(response)
+    if (repeat !== undefined && toProve !== null) return app.sendProofPage(request, reply, repeat, toProve)
+    if (call.method === 'DELETE' && response.status === 404)
+      return reply.sendPage((pages, context) => pages.alreadyGonePage(context, errors))
+    return form === undefined
+      ? reply.sendPage((pages, context) => pages.errorPage(context, errors))
+      : form(errors)
+  })
+}
+
+export default fp(pageForms, { name: 'page-forms', dependencies: ['pages'] })

@@ -1,0 +1,72 @@
+/** Pages of API keys. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import { FormText, InputId, ProofFields, pageForm } from '../../../../../../routes/schemas.ts'
+import type { ApiResponse } from '../../../../../pages/api.ts'
+
+/** Templates are loaded with the first page. */
+const templates = () => import('../../../../pages.ts')
+
+/** Milliseconds. */
+const DAY = 86_400_000
+
+const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
+  const { userScopes, clock } = app.services
+  if (!app.config.hasPages) return
+  app.servePages()
+
+  app.get('', { schema: { hide: true } }, async (request, reply) => {
+    const { newApiKeyPage } = await templates()
+    const account = await app.callApi(request, { method: 'GET', path: '/account' })
+    if (account.status === 401) return reply.redirectToPage('sign-in')
+    return reply.sendPage((_, context) => newApiKeyPage(context, { scopes: userScopes }))
+  })
+
+  const scopeFields = Object.fromEntries(
+    Object.keys(userScopes).map(scope => [`scope:${scope}`, Type.Optional(FormText)]),
+  )
+  const Lifetime = Type.Unsafe<string>({ type: 'string', enum: ['never', '30', '90', '365'] })
+
+  app.post(
+    '',
+    pageForm({ name: FormText, lifetime: Lifetime, ...ProofFields, ...scopeFields }),
+    async (request, reply) => {
+      const { newApiKeyPage, apiKeyCreatedPage } = await templates()
+      const { name, lifetime, password, code, ...checked } = request.validatedData.body
+      const chosen = Object.keys(userScopes).filter(scope => `scope:${scope}` in checked)
+      const form = (errors: ApiResponse['errors']): Promise<FastifyReply> =>
+        reply.sendPage((_, context) => newApiKeyPage(context, { scopes: userScopes, name, chosen, errors }))
+      // The API gives a key without scopes all of them. People choose.
+      if (chosen.length === 0) {
+        const errors = { scopes: ['is required'] }
+        reply.relay({ status: 400, headers: {}, errors })
+        return form(errors)
+      }
+      const expiresAt = lifetime === 'never' ? null : new Date(clock() + Number(lifetime) * DAY).toISOString()
+      const body = { name, scopes: chosen, expiresAt }
+      const fields = { name, lifetime, ...Object.fromEntries(chosen.map(scope => [`scope:${scope}`, 'on'])) }
+      return app.submitForm(
+        request,
+        reply,
+        {
+          call: { method: 'POST', path: '/account/api-keys', body },
+          proof: { password, code },
+          repeat: ['security/api-keys', fields],
+          form,
+        },
+        ({ body: created }) =>
+          reply.sendPage((_, context) => apiKeyCreatedPage(context, created.apiKey.name, created.token)),
+      )
+    },
+  )
+
+  app.post('/revoke', pageForm({ id: InputId }), (request, reply) => {
+    const path = `/account/api-keys/${request.validatedData.body.id}`
+    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, () =>
+      reply.redirectToPage('security', 'apiKeyRevoked'),
+    )
+  })
+}
+
+export default apiKeyPages

@@ -1,0 +1,139 @@
+/**
+ * Jobs of features: periodic work that one process of all runs. A lease in the store says which. A process that ends or freezes loses it
+ * after half a minute.
+ */
+import { randomInt } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Counters } from '../statistics/counters.ts'
+import type { JobStore, Lease } from './stored-jobs.ts'
+
+/** One run of a job. */
+export interface JobRun {
+  /** The name of the job in the store, such as `notes.forgetOld`. */
+  readonly job: string
+  /** Increases with each run of all processes: see `hasLease`. */
+  readonly fence: number
+  /** Aborted when the service stops, or when another process has the lease. */
+  readonly signal: AbortSignal
+}
+
+/** @typeParam Deps what the services of the feature are created with. */
+export interface Job<Deps> {
+  /** Milliseconds from the start of one run to the start of the next, at least 1,000. A run that fails is repeated earlier. */
+  readonly every: number
+  readonly run: (deps: Deps, run: JobRun) => Promise<void>
+}
+
+/** A job of a list of features, with its name in the store. */
+export interface ScheduledJob {
+  readonly name: string
+  readonly every: number
+  readonly run: (run: JobRun) => Promise<void>
+}
+
+export interface JobsDeps {
+  readonly jobs: readonly ScheduledJob[]
+  readonly store: JobStore
+  readonly clock: () => number
+  readonly onFailure: (job: string, error: unknown) => void
+}
+
+/** The runs of one job in this process. */
+export interface JobStatistics {
+  readonly job: string
+  readonly succeeded: number
+  readonly failed: number
+}
+
+/** Milliseconds. A lease is renewed after a third of it. */
+const LEASE = 30_000
+
+/** Milliseconds: of the first run after a start, and until the first repetition of one that failed. */
+const FIRST_WAIT = 10_000
+
+/** Milliseconds until a process asks for a lease again that it did not get, at most: another one may have ended. */
+const MAX_WAIT = 60_000
+
+export class Jobs {
+  readonly #deps: JobsDeps
+  readonly #closing = new AbortController()
+  readonly #outcomes: ReadonlyMap<string, Counters<'succeeded' | 'failed'>>
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(deps: JobsDeps) {
+    this.#deps = deps
+    this.#outcomes = new Map(deps.jobs.map(({ name }) => [name, new Counters(['succeeded', 'failed'])]))
+  }
+
+  get statistics(): readonly JobStatistics[] {
+    return [...this.#outcomes].map(([job, { values }]) => ({ job, ...values }))
+  }
+
+  start(): void {
+    this.#running = Promise.all(this.#deps.jobs.map(job => this.#repeat(job)))
+  }
+
+  /** Aborts the runs, and waits for them. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#running
+  }
+
+  async #repeat(job: ScheduledJob): Promise<void> {
+    // Processes that start together do not ask together.
+    await this.#wait(randomInt(Math.min(job.every, FIRST_WAIT)))
+    while (!this.#closing.signal.aborted) {
+      const next = await this.#runIfDue(job).catch(error => {
+        this.#deps.onFailure(job.name, error)
+        return FIRST_WAIT
+      })
+      await this.#wait(next + randomInt(1 + Math.ceil(next / 10)))
+    }
+  }
+
+  /** @returns milliseconds until the job may be due again. */
+  async #runIfDue(job: ScheduledJob): Promise<number> {
+    const { store, clock } = this.#deps
+    const startedAt = clock()
+    const taken = await store.takeLease(job.name, startedAt, job.every, LEASE)
+    if ('notBefore' in taken) return Math.min(Math.max(0, taken.notBefore - clock()), MAX_WAIT)
+    const outcome = await this.#run(job, taken)
+    if (outcome !== 'aborted') this.#outcomes.get(job.name)?.add(outcome)
+    const failures = outcome === 'failed' ? taken.failures + 1 : 0
+    const wait = {
+      succeeded: Math.max(0, startedAt + job.every - clock()),
+      failed: Math.min(job.every, FIRST_WAIT * 2 ** taken.failures),
+      // Another process continues at once.
+      aborted: 0,
+    }[outcome]
+    await store.endLease(job.name, taken.fence, clock() + wait, failures)
+    return wait
+  }
+
+  async #run({ name, run }: ScheduledJob, { fence }: Lease): Promise<'succeeded' | 'failed' | 'aborted'> {
+    const { store, clock, onFailure } = this.#deps
+    const lost = new AbortController()
+    const signal = AbortSignal.any([this.#closing.signal, lost.signal])
+    const renew = async (): Promise<void> => {
+      // A renewal that fails is followed by another one, until the lease has ended.
+      const isHeld = await store.renewLease(name, fence, clock() + LEASE).catch(() => true)
+      if (!isHeld) lost.abort()
+    }
+    const renewal = setInterval(() => void renew(), LEASE / 3).unref()
+    try {
+      await run({ job: name, fence, signal })
+      return signal.aborted ? 'aborted' : 'succeeded'
+    } catch (error) {
+      if (signal.aborted) return 'aborted'
+      onFailure(name, error)
+      return 'failed'
+    } finally {
+      clearInterval(renewal)
+    }
+  }
+
+  /** Keeps no process alive, and ends when this is closed. */
+  #wait(milliseconds: number): Promise<void> {
+    return sleep(milliseconds, undefined, { ref: false, signal: this.#closing.signal }).catch(() => undefined)
+  }
+}

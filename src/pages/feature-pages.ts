@@ -1,0 +1,25 @@
+/** What a feature adds to the hosted pages besides pages of its own, which are routes. */
+import type { Html } from './html.ts'
+import type { PageContext } from './layout.ts'
+import type { Language } from './texts.ts'
+
+/** Texts by name, in every language of the pages. */
+type TextsByName = Readonly<Record<Language, Readonly<Record<string, string>>>>
+
+/** A section of the security page. */
+export interface SecuritySection {
+  /** The path of the API whose response it shows, such as `/account/notes`. */
+  readonly path: string
+  /** @param body of the response. */
+  // biome-ignore lint/suspicious/noExplicitAny: as in `ApiResponse`
+  readonly section: (context: PageContext, body: any) => Html
+}
+
+/** The default export of the module that `pages` of a feature imports. It is loaded with the first page. */
+export interface FeaturePages {
+  /** The errors of the feature for people, by their names. Others are shown as the API has them. */
+  readonly errors?: TextsByName
+  /** What the security page says once, after `reply.redirectToPage('security', name)`. */
+  readonly notices?: TextsByName
+  readonly security?: SecuritySection
+}

@@ -1,0 +1,89 @@
+/** Counters and gauges of features. */
+
+/** What `counter` and `gauge` return. */
+export interface FeatureMetric {
+  readonly type: 'counter' | 'gauge'
+  readonly help: string
+  readonly labels: readonly string[]
+  readonly workers?: 'sum' | 'min' | 'max'
+}
+
+/** The values of a metric's labels, if it has any. */
+type Labels<Metric extends FeatureMetric> = Metric['labels'] extends readonly []
+  ? []
+  : [labels: Readonly<Record<Metric['labels'][number], string>>]
+
+interface Counter<Metric extends FeatureMetric> {
+  /** Adds one. */
+  add(...labels: Labels<Metric>): void
+}
+
+interface Gauge<Metric extends FeatureMetric> {
+  set(value: number, ...labels: Labels<Metric>): void
+}
+
+/** What a feature counts with, by the names of its metrics. */
+export type MetricRecorders<Metrics extends Readonly<Record<string, FeatureMetric>>> = {
+  readonly [Name in keyof Metrics]: Metrics[Name]['type'] extends 'counter'
+    ? Counter<Metrics[Name]>
+    : Gauge<Metrics[Name]>
+}
+
+/** A value of a metric. */
+export interface LabelledValue {
+  readonly labels: Readonly<Record<string, string>>
+  value: number
+}
+
+/** The values of one metric. */
+class Values {
+  readonly #names: readonly string[]
+  readonly #values = new Map<string, LabelledValue>()
+
+  constructor(names: readonly string[]) {
+    this.#names = names
+  }
+
+  /** A metric without labels begins with 0. */
+  get all(): readonly LabelledValue[] {
+    if (this.#names.length === 0) this.#find({})
+    return [...this.#values.values()]
+  }
+
+  add(labels: LabelledValue['labels'] = {}): void {
+    this.#find(labels).value += 1
+  }
+
+  set(value: number, labels: LabelledValue['labels'] = {}): void {
+    this.#find(labels).value = value
+  }
+
+  #find(given: LabelledValue['labels']): LabelledValue {
+    const labels = Object.fromEntries(this.#names.map(name => [name, given[name] ?? '']))
+    const key = JSON.stringify(labels)
+    const found = this.#values.get(key) ?? { labels, value: 0 }
+    this.#values.set(key, found)
+    return found
+  }
+}
+
+/** The metrics of all features. */
+export class FeatureMetrics {
+  readonly #metrics: Readonly<Record<string, Values>>
+
+  constructor(declarations: Readonly<Record<string, Pick<FeatureMetric, 'labels'>>>) {
+    this.#metrics = Object.fromEntries(
+      Object.entries(declarations).map(([name, { labels }]) => [name, new Values(labels)]),
+    )
+  }
+
+  /** {@link MetricRecorders} of every feature. */
+  get recorders(): Readonly<Record<string, object>> {
+    return this.#metrics
+  }
+
+  /** The values by metric. */
+  get values(): Readonly<Record<string, readonly LabelledValue[]>> {
+    return Object.fromEntries(Object.entries(this.#metrics).map(([name, { all }]) => [name, all]))
+  }
+}

@@ -1,0 +1,46 @@
+/** The services that need a store and nothing that runs: those of commands. The running service creates the same. */
+import { NewAccounts } from './accounts/account-creation.ts'
+import { Exports, Imports } from './accounts/bulk-users.ts'
+import { AuditLog } from './audit-log/audit-log.ts'
+import type { SessionLimits } from './auth/session.ts'
+import { Sessions } from './auth/sessions.ts'
+import type { Keyring } from './encryption/keyring.ts'
+import { BulkPasskeys } from './passkeys/bulk-passkeys.ts'
+import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts'
+import type { BreachedPasswords } from './passwords/breached-passwords.ts'
+import type { PasswordHasher } from './passwords/hasher.ts'
+import type { Storage } from './storage/storage.ts'
+import { BulkTotp } from './totp/bulk-totp.ts'
+import { storedTotp, type TotpStore } from './totp/stored-totp.ts'
+import { Users } from './users/users.ts'
+
+export interface StoreServicesDeps {
+  readonly storage: Storage
+  readonly hasher: Pick<PasswordHasher, 'hash'>
+  readonly breachedPasswords: BreachedPasswords
+  /** Called when it is needed: on SQLite, the first call creates the file of the key. */
+  readonly keyring: () => Keyring | null
+  readonly limits: SessionLimits
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+  /** Called when an administrator has changed an e-mail. */
+  readonly onEmailChange: (from: string, to: string) => void
+}
+
+export const createStoreServices = ({ storage, limits, clock, ...deps }: StoreServicesDeps) => {
+  const { users, accounts: accountStore, sessions, events, bulkUsers: store, features } = storage
+  const factors = [
+    new BulkTotp({ store: features[storedTotp.name] as TotpStore, keyring: deps.keyring }),
+    new BulkPasskeys({ store: features[storedPasskeys.name] as PasskeyStore }),
+  ]
+  return {
+    users: new Users({ store: users, onEmailChange: deps.onEmailChange, clock }),
+    sessions: new Sessions({ store: sessions, limits, clock }),
+    newAccounts: new NewAccounts({ ...deps, users, accountStore, clock }),
+    auditLog: new AuditLog(events),
+    imports: new Imports({ store, factors, clock }),
+    exports: new Exports({ store, factors }),
+  }
+}
+
+export type StoreServices = ReturnType<typeof createStoreServices>
