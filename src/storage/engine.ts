@@ -6,16 +6,9 @@ import type { SessionStore } from '../auth/session-store.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { UserStore } from '../users/user-store.ts'
 import { copyArguments, featureStatement, readError } from './operations/feature-operation.ts'
-import type { Query } from './operations/operation.ts'
-import type { Operations, ResultOf } from './operations/operations.ts'
-import {
-  findEmailToken,
-  findUser,
-  findUserByEmail,
-  findUserId,
-  isKnownNetwork,
-  listSessions,
-} from './operations/reads.ts'
+import type { Query, Read, StoreOf } from './operations/operation.ts'
+import { type CoreOperations, coreOperationName, coreOperations } from './operations/operations.ts'
+import { CORE_READS } from './operations/reads.ts'
 import type { Storage } from './storage.ts'
 import { type FeatureRead, operationName, type StoredFeature } from './stored-feature.ts'
 
@@ -36,12 +29,7 @@ export interface Engine
   > {
   read<Result>(query: Query<Result>): MaybePromise<Result>
   /** Runs an operation in one transaction. Evicts and notifies what its write states, before the promise resolves. */
-  write<Name extends keyof Operations>(
-    name: Name,
-    ...args: Parameters<Operations[Name]>
-  ): Promise<ResultOf<Name>>
-  /** As `write`, for an operation of a feature. */
-  writeFeature(name: string, args: readonly unknown[]): Promise<unknown>
+  write(name: string, args: readonly unknown[]): Promise<unknown>
   readonly users: Pick<UserStore, 'list' | 'count'>
   readonly accounts: Pick<AccountStore, 'addUser'>
   readonly sessions: Pick<SessionStore, 'open' | 'find' | 'findNewest'>
@@ -51,6 +39,26 @@ export interface Engine
 
 type StoreFunction = (...args: never[]) => MaybePromise<unknown>
 
+/** The functions of a store that run operations and reads of the core. */
+const coreStoreOf = <Name extends keyof CoreOperations>(
+  engine: Engine,
+  store: Name,
+  operations: CoreOperations[Name],
+) => {
+  const write = (name: string): [string, StoreFunction] => {
+    const fullName = coreOperationName(store, name)
+    return [name, (...args) => engine.write(fullName, args)]
+  }
+  const read = ([name, start]: [string, Read]): [string, StoreFunction] => [
+    name,
+    (...args) => engine.read(start(...args)),
+  ]
+  return Object.fromEntries([
+    ...Object.keys(operations).map(write),
+    ...Object.entries<Read>(CORE_READS[store]).map(read),
+  ]) as StoreOf<CoreOperations[Name], (typeof CORE_READS)[Name]>
+}
+
 /** The functions of a feature's `FeatureStore`. */
 const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record<string, StoreFunction>> => {
   const { operations = {}, reads = {} } = feature
@@ -58,7 +66,7 @@ const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record
     name,
     async (...args) => {
       const fullName = operationName(feature, name)
-      return engine.writeFeature(fullName, copyArguments(fullName, args))
+      return engine.write(fullName, copyArguments(fullName, args))
     },
   ]
   const read = ([name, start]: [string, FeatureRead]): [string, StoreFunction] => {
@@ -84,47 +92,16 @@ const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record
 
 export const storageOf = (engine: Engine, features: readonly StoredFeature[]): Storage => {
   let closing: Promise<void> | null = null
+  const operations = coreOperations(features)
+  const coreStore = <Name extends keyof CoreOperations>(name: Name) =>
+    coreStoreOf(engine, name, operations[name])
   return {
-    users: {
-      find: id => engine.read(findUser(id)),
-      findByEmail: email => engine.read(findUserByEmail(email)),
-      findId: email => engine.read(findUserId(email)),
-      update: (id, changes, event, options) => engine.write('updateUser', id, changes, event, options),
-      remove: (event, acting) => engine.write('removeUser', event, acting),
-      removeFactors: event => engine.write('removeFactors', event),
-      ...engine.users,
-    },
-    accounts: {
-      rehash: (userId, from, to) => engine.write('rehash', userId, from, to),
-      changePassword: (session, acting, newHash, event) =>
-        engine.write('changePassword', session, acting, newHash, event),
-      signInByMailbox: (signIn, session, event) => engine.write('signInByMailbox', signIn, session, event),
-      ...engine.accounts,
-    },
-    sessions: {
-      revoke: (id, event) => engine.write('revokeSession', id, event),
-      revokeAll: (event, options) => engine.write('revokeSessions', event, options),
-      noteAuthentication: (id, event) => engine.write('noteAuthentication', id, event),
-      isKnownNetwork: (digest, since) => engine.read(isKnownNetwork(digest, since)),
-      list: (userId, now, idleSince, limit) => engine.read(listSessions(userId, now, idleSince, limit)),
-      ...engine.sessions,
-    },
-    emailTokens: {
-      add: (token, event, acting) => engine.write('addEmailToken', token, event, acting),
-      find: (digest, now) => engine.read(findEmailToken(digest, now)),
-      confirmEmail: (token, event, proof) => engine.write('confirmEmail', token, event, proof),
-      rejectEmail: (token, event) => engine.write('rejectEmail', token, event),
-    },
-    events: {
-      record: event => engine.write('record', event),
-      recordLimited: (event, limit, since) => engine.write('recordLimited', event, limit, since),
-      ...engine.events,
-    },
-    cleanUp: {
-      removeOldRows: (table, column, before, limit) =>
-        engine.write('removeOldRows', table, column, before, limit),
-      ...engine.cleanUp,
-    },
+    users: { ...coreStore('users'), ...engine.users },
+    accounts: { ...coreStore('accounts'), ...engine.accounts },
+    sessions: { ...coreStore('sessions'), ...engine.sessions },
+    emailTokens: coreStore('emailTokens'),
+    events: { ...coreStore('events'), ...engine.events },
+    cleanUp: { ...coreStore('cleanUp'), ...engine.cleanUp },
     features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
     apiKeys: engine.apiKeys,
     adminKeys: engine.adminKeys,

@@ -1,13 +1,12 @@
 /** The part of a feature that the store runs: tables, migrations, operations. `src/feature.ts` has the whole declaration. */
 import type { Kysely } from 'kysely'
-import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
 import type { FeatureDialect } from './migrations/schema-dialect.ts'
-import type { Query, Steps } from './operations/operation.ts'
+import type { Read, Steps, StoreOf } from './operations/operation.ts'
 import type { Write } from './operations/write.ts'
 
 export type FeatureOperation = (...args: never[]) => Steps<Write<unknown>>
-export type FeatureRead = (...args: never[]) => Query<unknown>
+export type FeatureRead = Read
 
 /** Removes old rows. */
 interface CleanUpRule<Column> {
@@ -101,15 +100,7 @@ export interface StoredFeature {
 export type FeatureStore<
   Operations extends Readonly<Record<string, FeatureOperation>>,
   Reads extends Readonly<Record<string, FeatureRead>>,
-> = {
-  readonly [Name in keyof Operations]: (
-    ...args: Parameters<Operations[Name]>
-  ) => Promise<ReturnType<Operations[Name]> extends Steps<Write<infer Result>> ? Result : never>
-} & {
-  readonly [Name in keyof Reads]: (
-    ...args: Parameters<Reads[Name]>
-  ) => MaybePromise<ReturnType<Reads[Name]> extends Query<infer Result> ? Result : never>
-}
+> = StoreOf<Operations, Reads>
 
 /** A table with its name. */
 export type NamedTable = FeatureTable & { readonly name: string }

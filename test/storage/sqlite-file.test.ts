@@ -342,7 +342,7 @@ t.test('sqlite file: a commit whose check fails is not acknowledged, and evicts 
     count => count === 1,
     DEADLINE,
   )
-  await t.rejects(writer.run('revokeSession', session.id, eventOf(user.id)), {
+  await t.rejects(writer.run('sessions:revoke', [session.id, eventOf(user.id)]), {
     name: 'ServiceError',
     cause: { code: 'EISDIR' },
   })

@@ -3,8 +3,9 @@
  * returns a {@link Write}. The SQLite engine runs it synchronously in a savepoint on its writer thread, the PostgreSQL engine in a
  * transaction, with one round trip for each statement.
  */
+import type { MaybePromise } from '../../maybe-promise.ts'
 import type { Dialect } from './dialect.ts'
-import type { Write } from './write.ts'
+import type { UncachedWrite, Write } from './write.ts'
 
 /** One statement. Parameters are `$1`, `$2`, …; a type that PostgreSQL cannot infer is stated with `CAST($1 AS text)`. */
 export interface Statement {
@@ -22,13 +23,35 @@ export const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
 /** Part of an operation. `yield*` returns its result. */
 export type Steps<Result> = Generator<Statement, Result, readonly unknown[]>
 
-/** A write of one or more statements. */
-export type Operation = (...args: never[]) => Steps<Write<unknown>>
-
 /** One statement that runs without a transaction of its own, and what its rows mean. */
 export interface Query<Result> {
   readonly statement: Statement
   readonly result: (rows: readonly never[]) => Result
+}
+
+/** A write: of several statements in one transaction, or of one without a transaction of its own. */
+export type Operation = (...args: never[]) => Steps<Write<unknown>> | Query<UncachedWrite<unknown>>
+
+/** A read of one statement. */
+export type Read = (...args: never[]) => Query<unknown>
+
+/** The function of a store that runs an operation. */
+type WriteOf<Run> = Run extends (
+  ...args: infer Args
+) => Steps<Write<infer Result>> | Query<Write<infer Result>>
+  ? (...args: Args) => Promise<Result>
+  : never
+
+/** The function of a store that runs a read. */
+type ReadOf<Start> = Start extends (...args: infer Args) => Query<infer Result>
+  ? (...args: Args) => MaybePromise<Result>
+  : never
+
+/** The functions that follow from operations and reads. A write is on disk before its promise resolves. */
+export type StoreOf<Operations, Reads> = {
+  readonly [Name in keyof Operations]: WriteOf<Operations[Name]>
+} & {
+  readonly [Name in keyof Reads]: ReadOf<Reads[Name]>
 }
 
 /** @param result the rows have the columns that the statement returns: nothing checks their type. */

@@ -13,7 +13,8 @@ import {
   type UserRow,
   type UserRowWithHash,
 } from '../rows.ts'
-import { type Query, query, USER_KEY } from './operation.ts'
+import { type Query, query, type Read, USER_KEY } from './operation.ts'
+import type { CoreOperations } from './operations.ts'
 
 // Constants: composing the text for each query, and hashing it to find the prepared statement, took a third of the query's time.
 const USER_BY_ID = `${selectUser()} WHERE id = $1`
@@ -25,30 +26,30 @@ const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
   ORDER BY created_at DESC, id DESC LIMIT $4`
 const EMAIL_TOKEN = `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`
 
-export const findUser = (id: string): Query<User | undefined> =>
+const findUser = (id: string): Query<User | undefined> =>
   query({ name: 'user', text: USER_BY_ID, values: [id] }, ([row]: readonly UserRow[]) => row && toUser(row))
 
-export const findUserByEmail = (email: string): Query<ReturnType<typeof toCredentials> | undefined> =>
+const findUserByEmail = (email: string): Query<ReturnType<typeof toCredentials> | undefined> =>
   query(
     { name: 'user-by-email', text: USER_BY_EMAIL, values: [email] },
     ([row]: readonly UserRowWithHash[]) => row && toCredentials(row),
   )
 
-export const findUserId = (email: string): Query<string | undefined> =>
+const findUserId = (email: string): Query<string | undefined> =>
   query(
     { name: 'user-id', text: ID_BY_EMAIL, values: [email] },
     ([row]: readonly { readonly id: string }[]) => row?.id,
   )
 
 /** Whether a session was opened after `since` from the network of this user. */
-export const isKnownNetwork = (digest: string, since: number): Query<boolean> =>
+const isKnownNetwork = (digest: string, since: number): Query<boolean> =>
   query(
     { name: 'known-network', text: KNOWN_NETWORK, values: [digest, since] },
     (found: readonly unknown[]) => found.length > 0,
   )
 
 /** The sessions of a user that expire after `now` and had a request after `idleSince`, newest first. */
-export const listSessions = (
+const listSessions = (
   userId: string,
   now: number,
   idleSince: number,
@@ -63,7 +64,7 @@ export const listSessions = (
     (found: readonly SessionRow[]) => found.map(row => toSession(row, userId)),
   )
 
-export const findEmailToken = (digest: string, now: number): Query<EmailToken | undefined> =>
+const findEmailToken = (digest: string, now: number): Query<EmailToken | undefined> =>
   query(
     {
       name: 'email-token',
@@ -72,3 +73,13 @@ export const findEmailToken = (digest: string, now: number): Query<EmailToken | 
     },
     ([token]: readonly EmailToken[]) => token,
   )
+
+/** The reads of the core by a key. Each group is a part of the store with its name. */
+export const CORE_READS = {
+  users: { find: findUser, findByEmail: findUserByEmail, findId: findUserId },
+  accounts: {},
+  sessions: { isKnownNetwork, list: listSessions },
+  emailTokens: { find: findEmailToken },
+  events: {},
+  cleanUp: {},
+} satisfies Record<keyof CoreOperations, Record<string, Read>>

@@ -4,7 +4,7 @@ import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
 import type { UserFilter } from '../../users/listing.ts'
 import { storageOf } from '../engine.ts'
-import { operationsOf, type ResultOf } from '../operations/operations.ts'
+import { operationsOf } from '../operations/operations.ts'
 import type { ReplicaOptions } from '../replica-options.ts'
 import type { Storage } from '../storage.ts'
 import { isOwned, type StoredFeature, tablesOf } from '../stored-feature.ts'
@@ -72,11 +72,6 @@ export const openPostgresStorage = async (
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
   const hot = hotOperations(database)
   const operations = operationsOf(features)
-  const write = async (name: string, args: readonly unknown[]): Promise<unknown> => {
-    const operation = operations.get(name)
-    if (operation === undefined) throw new Error(`Unknown operation: ${name}`)
-    return runOperation(database, () => operation(...args))
-  }
 
   /** Reads from the replica if it can be used. */
   const readOnAny = <Result>(
@@ -93,8 +88,11 @@ export const openPostgresStorage = async (
       async read({ statement, result }) {
         return result((await database.read(statementOf(statement))) as never[])
       },
-      write: (name, ...args) => write(name, args) as Promise<ResultOf<typeof name>>,
-      writeFeature: write,
+      async write(name, args) {
+        const operation = operations.get(name)
+        if (operation === undefined) throw new Error(`Unknown operation: ${name}`)
+        return runOperation(database, () => operation(...args))
+      },
       users: {
         async list(query) {
           const { listUsers } = await importLists()

@@ -125,8 +125,7 @@ const storageOfEventLoop = (
         const sql = typeof text === 'string' ? text : text(SQLITE)
         return result(reader.rows(sql, bindingsOf(values)) as never[])
       },
-      write: (name, ...args) => writer.run(name, ...args),
-      writeFeature: (name, args) => writer.runFeature(name, args),
+      write: (name, args) => writer.run(name, args),
       users: {
         list: query => withLists(({ listUsers }) => timeSlicer.run(listUsers(reader, query))),
         count: filter => withLists(({ countUsers }) => timeSlicer.run(countUsers(reader, filter))),

@@ -3,7 +3,6 @@ import type { MessagePort } from 'node:worker_threads'
 import { ServiceError } from '../../errors.ts'
 import { DURATIONS, Histogram } from '../../statistics/histogram.ts'
 import { OperationError } from '../operations/feature-operation.ts'
-import type { Operations, ResultOf } from '../operations/operations.ts'
 import type { WriterStatistics } from '../statistics.ts'
 import type { FileProblem } from './database-file.ts'
 import type { HandWritten } from './operations.ts'
@@ -88,11 +87,8 @@ export class Writer {
    * Runs an operation. The promise resolves when its transaction is synced to the file that a restart would open.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
-  run<Name extends keyof Operations>(
-    operation: Name,
-    ...args: Parameters<Operations[Name]>
-  ): Promise<ResultOf<Name>> {
-    return this.#call({ operation, args }) as Promise<ResultOf<Name>>
+  run(operation: string, args: readonly unknown[]): Promise<unknown> {
+    return this.#call({ operation, args })
   }
 
   /** As {@link run}, for an operation that is written by hand for this engine. */
@@ -131,11 +127,6 @@ export class Writer {
     await this.runHandWritten('barrier').catch(() => undefined)
     this.#isClosed = true
     this.#port?.close()
-  }
-
-  /** As {@link run}, for an operation of a feature. @param operation see `operationName`. */
-  runFeature(operation: string, args: readonly unknown[]): Promise<unknown> {
-    return this.#call({ operation, args })
   }
 
   #call(call: Call): Promise<unknown> {
