@@ -50,20 +50,20 @@ module.exports = {
     rule(
       'users-imports',
       '^src/users',
-      '^src/(?!users/|audit-log/|(ids|errors|pagination|maybe-promise)\\.ts$)',
-      'src/users imports only src/audit-log and the files ids, errors, pagination and maybe-promise',
+      '^src/(?!users/|audit-log/|storage/stores\\.ts$|(ids|errors|pagination|maybe-promise)\\.ts$)',
+      'src/users imports only src/audit-log, types of stores, and the files ids, errors, pagination and maybe-promise',
     ),
     rule(
       'auth-imports',
       '^src/auth',
-      '^src/(?!statistics/|auth/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',
-      'src/auth imports only src/users, src/audit-log, src/concurrency, src/statistics and the files ids, errors, files and maybe-promise',
+      '^src/(?!statistics/|auth/|users/|audit-log/|concurrency/|storage/stores\\.ts$|(ids|errors|files|maybe-promise)\\.ts$)',
+      'src/auth imports only src/users, src/audit-log, src/concurrency, src/statistics, types of stores and the files ids, errors, files and maybe-promise',
     ),
     rule(
       'audit-log-imports',
       '^src/audit-log',
-      '^src/(?!audit-log/|users/|(ids|errors|pagination|maybe-promise)\\.ts$)',
-      'src/audit-log imports only src/users and the files ids, errors, pagination and maybe-promise',
+      '^src/(?!audit-log/|users/|storage/stores\\.ts$|(ids|errors|pagination|maybe-promise)\\.ts$)',
+      'src/audit-log imports only src/users, types of stores, and the files ids, errors, pagination and maybe-promise',
     ),
     rule(
       'passwords-imports',
@@ -74,15 +74,22 @@ module.exports = {
     rule(
       'rate-limits-imports',
       '^src/rate-limits',
-      '^src/(?!rate-limits/|users/|audit-log/|concurrency/|(ids|errors)\\.ts$)',
-      'src/rate-limits imports only src/users, src/audit-log, src/concurrency, src/ids.ts and src/errors.ts',
+      '^src/(?!rate-limits/|users/|audit-log/|concurrency/|storage/stores\\.ts$|(ids|errors)\\.ts$)',
+      'src/rate-limits imports only src/users, src/audit-log, src/concurrency, types of stores, src/ids.ts and src/errors.ts',
     ),
     rule(
       'accounts-imports',
       '^src/accounts',
-      '^src/(?!statistics/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|mail/kinds\\.ts$|(ids|errors|maybe-promise)\\.ts$)',
-      'src/accounts imports the domain and src/mail/kinds.ts: no storage, no HTTP',
+      '^src/(?!statistics/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|mail/kinds\\.ts$|storage/stores\\.ts$|(ids|errors|maybe-promise)\\.ts$)',
+      'src/accounts imports the domain, src/mail/kinds.ts and types of stores: no storage, no HTTP',
     ),
+    {
+      name: 'stores-are-types',
+      severity: 'error',
+      comment: 'the domain imports types of its stores from src/storage/stores.ts, and nothing that runs',
+      from: { path: '^src/(users|auth|audit-log|rate-limits|accounts)/' },
+      to: { path: '^src/storage/', dependencyTypesNot: ['type-only'] },
+    },
     rule(
       'concurrency-imports',
       '^src/concurrency',

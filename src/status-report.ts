@@ -4,7 +4,7 @@ import type { Authenticator } from './auth/authenticator.ts'
 import type { Config } from './config/config.ts'
 import { HASH_PARAMETERS } from './passwords/formats.ts'
 import type { Storage } from './storage/storage.ts'
-import type { UserStore } from './users/user-store.ts'
+import type { UserStore } from './storage/stores.ts'
 
 export interface StatusReportDeps {
   readonly config: Pick<

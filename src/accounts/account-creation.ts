@@ -5,12 +5,11 @@ import { newId } from '../ids.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
+import type { AccountStore, UserStore } from '../storage/stores.ts'
 import { NO_FACTORS } from '../users/factors.ts'
 import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
 import { NO_ROLES, sortedRoles } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
-import type { UserStore } from '../users/user-store.ts'
-import type { AccountStore } from './account-store.ts'
 
 /** What a new user is given; everything else has defaults. */
 export interface UserFields {

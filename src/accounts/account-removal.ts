@@ -1,7 +1,7 @@
 /** Deleting one's own account. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { SessionOwner } from '../auth/principal.ts'
-import type { UserStore } from '../users/user-store.ts'
+import type { UserStore } from '../storage/stores.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
 

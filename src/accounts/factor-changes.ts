@@ -1,7 +1,7 @@
 /** Changes that users make to their own factors: what every kind of factor has in common. */
 import type { Actor } from '../audit-log/event.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
-import type { SessionRefusal } from '../users/user-store.ts'
+import type { SessionRefusal } from '../storage/stores.ts'
 
 export interface FactorChange {
   /** Whether the user's other sessions end. */

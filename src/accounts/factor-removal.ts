@@ -1,7 +1,7 @@
 /** The removal of every factor of a user who has lost them. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
-import type { UserStore } from '../users/user-store.ts'
+import type { UserStore } from '../storage/stores.ts'
 import type { Mails } from './mails.ts'
 
 export interface FactorRemovalDeps {

@@ -3,9 +3,8 @@ import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import type { PresentedAdminKey } from '../auth/admin-key.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
-import type { SessionStore } from '../auth/session-store.ts'
 import { ServiceError } from '../errors.ts'
-import type { UserStore } from '../users/user-store.ts'
+import type { SessionStore, UserStore } from '../storage/stores.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 
 /** Milliseconds. */

@@ -1,13 +1,12 @@
 /** Re-authentication: operations that require the user's password, or a recent proof of identity, in addition to the session. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { Principal, SessionOwner } from '../auth/principal.ts'
-import type { SessionStore } from '../auth/session-store.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
+import type { SessionRefusal, SessionStore, UserStore, VerifiedSession } from '../storage/stores.ts'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
-import type { SessionRefusal, UserStore, VerifiedSession } from '../users/user-store.ts'
 import { retryOnChange } from './retry.ts'
 import type { SecondFactor } from './second-factor.ts'
 

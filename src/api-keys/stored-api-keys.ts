@@ -13,12 +13,11 @@ import {
 } from '../storage/key-rows.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { firstRow, type Query, query, type Steps, USER_KEY } from '../storage/operations/operation.ts'
-import { refusalOf } from '../storage/operations/refusals.ts'
+import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
 import { refusalOfSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
-import type { UserRefusal } from '../users/user-store.ts'
 
 /** Keys of one user, expired ones included. */
 const MAX_KEYS = 50

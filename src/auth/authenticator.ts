@@ -7,6 +7,7 @@
  * Other processes are notified: they follow within a second, typically within milliseconds.
  */
 import type { MaybePromise } from '../maybe-promise.ts'
+import type { FoundSession, SessionStore } from '../storage/stores.ts'
 import { type AccessTokens, isTokenOf } from './access-tokens.ts'
 import { accountTextOf } from './account-text.ts'
 import type { ApiKeyFinder, FoundApiKey } from './api-key.ts'
@@ -20,7 +21,6 @@ import { API_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 import type { Principal } from './principal.ts'
 import { RejectedTokens } from './rejected-tokens.ts'
 import type { Session, SessionLimits } from './session.ts'
-import type { FoundSession, SessionStore } from './session-store.ts'
 import { heapTokenCapacity, TokenCache } from './token-cache.ts'
 import type { TokenRecord } from './token-record.ts'
 import type { UserCache } from './user-cache.ts'

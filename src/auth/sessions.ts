@@ -1,9 +1,8 @@
 /** Lists and revokes sessions, of oneself and as an administrator. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
-import type { UserRefusal } from '../users/user-store.ts'
+import type { RevokeAllOptions, SessionStore, UserRefusal } from '../storage/stores.ts'
 import type { Session, SessionLimits } from './session.ts'
-import type { RevokeAllOptions, SessionStore } from './session-store.ts'
 
 /** Sessions in a list. A user with more sees the newest. */
 const LIST_LIMIT = 1_000

@@ -3,9 +3,9 @@
  * a signature of HS256 or EdDSA follows from its content, so the token of a session can be issued again.
  */
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import type { SessionStore } from '../storage/stores.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { Authenticator } from './authenticator.ts'
-import type { SessionStore } from './session-store.ts'
 
 /** Sessions of one query. On SQLite it blocks the event loop for about a millisecond. */
 const PAGE = 200

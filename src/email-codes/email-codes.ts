@@ -1,7 +1,6 @@
 /** Signing in with a code that is mailed (DESIGN §21). */
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import type { BaseLogger } from 'pino'
-import type { AccountStore } from '../accounts/account-store.ts'
 import { type AuthResult, authResult } from '../accounts/auth-result.ts'
 import type { Mails } from '../accounts/mails.ts'
 import { newSignIn } from '../accounts/new-sign-in.ts'
@@ -16,7 +15,7 @@ import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { operationName } from '../storage/stored-feature.ts'
-import type { UserStore } from '../users/user-store.ts'
+import type { AccountStore, UserStore } from '../storage/stores.ts'
 import { type EmailCodeStore, type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
 
 const DIGITS = 8

@@ -3,11 +3,10 @@ import { MAIL_WINDOW, MAX_MAILS } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { countEvents, recordStatement } from '../storage/operations/events.ts'
 import { firstRow, type Steps, USER_KEY } from '../storage/operations/operation.ts'
-import { refusalOf } from '../storage/operations/refusals.ts'
+import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
-import type { UserRefusal } from '../users/user-store.ts'
 
 /** Comparisons that one code allows. */
 export const MAX_ATTEMPTS = 5

@@ -4,7 +4,6 @@
  */
 import type { AuthResult } from '../accounts/auth-result.ts'
 import { confirmsCurrentEmail, digestOf, type EmailToken, isTokenFor } from '../accounts/email-token.ts'
-import type { AccountProof, EmailTokenStore } from '../accounts/email-token-store.ts'
 import type { Mails } from '../accounts/mails.ts'
 import { retryOnChange } from '../accounts/retry.ts'
 import { PresentedCode, type SecondFactor } from '../accounts/second-factor.ts'
@@ -13,8 +12,8 @@ import type { SessionClient } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { emailSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
+import type { AccountProof, EmailTokenStore, UserStore } from '../storage/stores.ts'
 import type { User } from '../users/user.ts'
-import type { UserStore } from '../users/user-store.ts'
 import type { PendingSignUps } from './pending-sign-ups.ts'
 import type { PendingSignUp } from './stored-pending-sign-ups.ts'
 

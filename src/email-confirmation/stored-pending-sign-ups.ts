@@ -1,5 +1,5 @@
 /** What the store runs for sign-ups that wait for a confirmation. The writer thread of SQLite imports this module. */
-import type { NewUser } from '../accounts/account-store.ts'
+
 import { MAIL_WINDOW, MAX_MAILS } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
@@ -17,6 +17,7 @@ import { addSessionStatement } from '../storage/operations/sessions.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { USER_COLUMNS, userColumns } from '../storage/rows.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import type { NewUser } from '../users/user.ts'
 
 /** A sign-up without an account yet. Timestamps are milliseconds since the epoch. */
 export interface PendingSignUp {

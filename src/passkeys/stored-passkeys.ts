@@ -13,12 +13,11 @@ import {
   USER_KEY,
   unlessTaken,
 } from '../storage/operations/operation.ts'
-import { refusalOf } from '../storage/operations/refusals.ts'
+import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
 import { addSessionStatement } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
-import type { UserRefusal } from '../users/user-store.ts'
 import { MAX_PASSKEYS } from './credentials.ts'
 
 /** Timestamps are milliseconds since the epoch. */

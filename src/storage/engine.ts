@@ -1,16 +1,17 @@
 /** What an engine implements, and the store that follows from it and from the operations. */
-import type { AccountStore } from '../accounts/account-store.ts'
 import type { CleanUpStore } from '../accounts/clean-up-store.ts'
 import type { EventStore } from '../audit-log/event-store.ts'
-import type { SessionStore } from '../auth/session-store.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
-import type { UserStore } from '../users/user-store.ts'
 import { copyArguments, featureStatement, readError } from './operations/feature-operation.ts'
-import type { Query, Read, StoreOf } from './operations/operation.ts'
+import type { Query, Read } from './operations/operation.ts'
 import { type CoreOperations, coreOperationName, coreOperations } from './operations/operations.ts'
 import { CORE_READS } from './operations/reads.ts'
 import type { Storage } from './storage.ts'
 import { type FeatureRead, operationName, type StoredFeature } from './stored-feature.ts'
+import type { Derived } from './stores.ts'
+
+/** The functions of a store that do not follow from operations and reads. */
+type ByHand<Name extends keyof CoreOperations> = Omit<Storage[Name], keyof Derived<Name>>
 
 /** Besides running queries and operations: the functions of the store that are written by hand, because they are hot or sliced. */
 export interface Engine
@@ -30,9 +31,9 @@ export interface Engine
   read<Result>(query: Query<Result>): MaybePromise<Result>
   /** Runs an operation in one transaction. Evicts and notifies what its write states, before the promise resolves. */
   write(name: string, args: readonly unknown[]): Promise<unknown>
-  readonly users: Pick<UserStore, 'list' | 'count'>
-  readonly accounts: Pick<AccountStore, 'addUser'>
-  readonly sessions: Pick<SessionStore, 'open' | 'find' | 'findNewest'>
+  readonly users: ByHand<'users'>
+  readonly accounts: ByHand<'accounts'>
+  readonly sessions: ByHand<'sessions'>
   readonly events: Omit<EventStore, 'record' | 'recordLimited'>
   readonly cleanUp: Pick<CleanUpStore, 'removeSessions' | 'removeRateLimits'>
 }
@@ -56,7 +57,7 @@ const coreStoreOf = <Name extends keyof CoreOperations>(
   return Object.fromEntries([
     ...Object.keys(operations).map(write),
     ...Object.entries<Read>(CORE_READS[store]).map(read),
-  ]) as StoreOf<CoreOperations[Name], (typeof CORE_READS)[Name]>
+  ]) as Derived<Name>
 }
 
 /** The functions of a feature's `FeatureStore`. */

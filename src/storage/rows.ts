@@ -1,5 +1,4 @@
 /** The rows of users, sessions, e-mail tokens and events, for both engines. Statements list columns in the order given here. */
-import type { NewUser } from '../accounts/account-store.ts'
 import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
@@ -8,7 +7,7 @@ import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { Position } from '../users/listing.ts'
 import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
 import { NO_ROLES, sortedRoles } from '../users/roles.ts'
-import { searchKey, type User, type UserChanges } from '../users/user.ts'
+import { type NewUser, searchKey, type User, type UserChanges } from '../users/user.ts'
 import type { EmailTokensTable, EventsTable, SessionsTable, UsersTable } from './schema.ts'
 
 /** The row of a new user, with case-folded names. The store assigns `key`; factors are added later. */

@@ -1,6 +1,7 @@
 /** Fills a store with many users for load tests and benchmarks, without HTTP and hashing. */
-import type { NewUser } from '../accounts/account-store.ts'
+
 import type { Session } from '../auth/session.ts'
+import type { NewUser } from '../users/user.ts'
 
 export interface SeedAccount {
   readonly user: NewUser

@@ -11,11 +11,11 @@ import {
   type Steps,
   USER_KEY,
 } from '../storage/operations/operation.ts'
+import type { UserRefusal } from '../storage/operations/refusals.ts'
 import { forgetProofsStatement, refusalOfSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
-import type { UserRefusal } from '../users/user-store.ts'
 
 /** The authenticator app of a user. Timestamps are milliseconds since the epoch. */
 export interface StoredTotp {

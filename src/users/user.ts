@@ -30,6 +30,9 @@ export interface User {
 /** A user with everything that another service needs. */
 export type UserWithHash = User & { readonly passwordHash: string }
 
+/** Stored as version 1, without a last request and without factors. */
+export type NewUser = Omit<UserWithHash, 'lastRequestAt' | 'version' | 'factors'>
+
 /** Changes that users make themselves; `null` clears. */
 export interface OwnChanges {
   readonly firstName?: string | null

@@ -2,9 +2,9 @@
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { pageOf } from '../pagination.ts'
+import type { UserStore } from '../storage/stores.ts'
 import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './listing.ts'
 import type { OwnChanges, User, UserChanges } from './user.ts'
-import type { UserStore } from './user-store.ts'
 
 export interface PageRequest {
   readonly filter: UserFilter

@@ -6,22 +6,26 @@ import {
   MAIL_WINDOW,
   MAX_MAILS,
 } from '../../accounts/email-token.ts'
-import type { AccountProof } from '../../accounts/email-token-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { firstIdAt } from '../../ids.ts'
+import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
-import type { ActingSession, SessionRefusal } from '../../users/user-store.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
-import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { factorsOf } from './factors.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
+import type { OwnedTables } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
-import { refusalOf } from './refusals.ts'
+import { type ActingSession, refusalOf, type SessionRefusal } from './refusals.ts'
 import { sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { deleteUser, invalidateMails, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
+
+/** That a client may confirm the e-mail of an account: a session of the account, or its password and code as they were verified. */
+export type AccountProof =
+  | { readonly sessionId: string }
+  | { readonly passwordHash: string; readonly factors: readonly Factor[] }
 
 /** The parameters after the columns of the token. */
 const AFTER_TOKEN = 2 + EMAIL_TOKEN_COLUMNS.length
@@ -43,23 +47,6 @@ const addTokenStatement = (token: EmailToken, sessionId: string | null): Stateme
     sessionId,
   ],
 })
-
-export function* addEmailToken(
-  token: EmailToken,
-  event: AuditEvent,
-  acting: ActingSession | null,
-): Steps<Write<'added' | 'tooManyMails' | SessionRefusal>> {
-  const { userId } = token
-  // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
-  const refused = refusalOf(yield* lockUser(userId, acting?.passwordHash ?? null), { onlyEnabled: true })
-  if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* firstRow(addTokenStatement(token, acting?.id ?? null))) === undefined) {
-    const hasEnded = acting !== null && !(yield* sessionExists(acting.id, userId))
-    return hasEnded ? refusedFor(userId, 'sessionNotFound') : invalidatesNothing('tooManyMails')
-  }
-  yield recordStatement(event)
-  return invalidatesNothing('added')
-}
 
 /** Whether what was verified of a user, who is locked, still holds; the hash is compared with the lock. */
 function* holds(proof: AccountProof, userId: string): Steps<boolean> {
@@ -107,9 +94,48 @@ const VERIFY_EMAIL = `UPDATE users SET email_verified = 1, updated_at = $1, vers
 const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_at = $1, version = version + 1
   WHERE id = $2 ${RETURNING_USER}`
 
-/** @param mailed tables of features, whose rows were mailed to their users. */
-export const confirmEmailWith = (mailed: readonly OwnedTable[]) =>
-  function* confirmEmail(
+/**
+ * Whether the user has signed up, and had no other e-mail and no confirmed one since: an account that an administrator has created, or whose
+ * address an administrator has changed, belongs to somebody. The events of it may be gone: then it is not removed.
+ */
+function* hasOnlySignedUp(userId: string): Steps<boolean> {
+  const events = yield* rows<{ type: string }>({
+    text: `SELECT type FROM events WHERE user_id = $1 AND (
+      type IN ('user.signed-up', 'email.verified', 'email.changed') OR type = 'user.changed' AND details LIKE '%"email%')`,
+    values: [userId],
+  })
+  return events.length > 0 && events.every(({ type }) => type === 'user.signed-up')
+}
+
+export const emailTokenOperations = ({ all, mailed }: OwnedTables) => ({
+  /**
+   * Stores a token, if the user is enabled and the limit {@link MAX_MAILS} of its purpose is not reached.
+   * @param acting the session that asks for it; `null` if there is none.
+   */
+  *add(
+    token: EmailToken,
+    event: AuditEvent,
+    acting: ActingSession | null,
+  ): Steps<Write<'added' | 'tooManyMails' | SessionRefusal>> {
+    const { userId } = token
+    // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
+    const refused = refusalOf(yield* lockUser(userId, acting?.passwordHash ?? null), { onlyEnabled: true })
+    if (refused !== null) return refusedFor(userId, refused)
+    if ((yield* firstRow(addTokenStatement(token, acting?.id ?? null))) === undefined) {
+      const hasEnded = acting !== null && !(yield* sessionExists(acting.id, userId))
+      return hasEnded ? refusedFor(userId, 'sessionNotFound') : invalidatesNothing('tooManyMails')
+    }
+    yield recordStatement(event)
+    return invalidatesNothing('added')
+  },
+
+  /**
+   * Uses a token for `verifyEmail`: sets the user's e-mail to its address, as verified. A changed e-mail invalidates all
+   * other tokens of the user.
+   * @returns the changed user; `notFound` for an invalid token, `notProved` if the proof does not hold any more, `emailTaken` when another
+   * user has the e-mail.
+   */
+  *confirmEmail(
     token: EmailToken,
     event: AuditEvent,
     proof: AccountProof,
@@ -130,24 +156,15 @@ export const confirmEmailWith = (mailed: readonly OwnedTable[]) =>
     else yield* invalidateMails(mailed, userId)
     yield recordStatement(event)
     return invalidates(userId, toUser(user))
-  }
+  },
 
-/**
- * Whether the user has signed up, and had no other e-mail and no confirmed one since: an account that an administrator has created, or whose
- * address an administrator has changed, belongs to somebody. The events of it may be gone: then it is not removed.
- */
-function* hasOnlySignedUp(userId: string): Steps<boolean> {
-  const events = yield* rows<{ type: string }>({
-    text: `SELECT type FROM events WHERE user_id = $1 AND (
-      type IN ('user.signed-up', 'email.verified', 'email.changed') OR type = 'user.changed' AND details LIKE '%"email%')`,
-    values: [userId],
-  })
-  return events.length > 0 && events.every(({ type }) => type === 'user.signed-up')
-}
-
-/** @param owned tables of features, whose rows are deleted with their user. */
-export const rejectEmailWith = (owned: readonly OwnedTable[]) =>
-  function* rejectEmail(token: EmailToken, event: AuditEvent): Steps<Write<boolean>> {
+  /**
+   * Uses a token for `verifyEmail` of somebody who does not know the account: ends the user's pending changes to its
+   * address, or removes the user, who has signed up with it and never confirmed it.
+   * @param event of the removal, or of the end of the changes.
+   * @returns false for an invalid token.
+   */
+  *rejectEmail(token: EmailToken, event: AuditEvent): Steps<Write<boolean>> {
     const { userId, email, purpose } = token
     const isCurrentEmail = confirmsCurrentEmail(token)
     const found = yield* lockUserOf(token, event.at, null, isCurrentEmail ? 'remove' : 'change')
@@ -162,6 +179,7 @@ export const rejectEmailWith = (owned: readonly OwnedTable[]) =>
     }
     if (found.emailVerified || found.email !== email) return refusedFor(userId, false)
     if (!(yield* hasOnlySignedUp(userId))) return refusedFor(userId, false)
-    yield* deleteUser(owned, event)
+    yield* deleteUser(all, event)
     return invalidates(userId, true)
-  }
+  },
+})

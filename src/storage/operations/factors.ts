@@ -1,15 +1,12 @@
-/** The list of a user's factors, which operations that add and remove factors keep; and the removal of all of them. */
+/** The list of a user's factors, which operations of features that add and remove factors keep. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Factor } from '../../users/factors.ts'
-import type { UserRefusal } from '../../users/user-store.ts'
 import { factorsColumn, toFactors } from '../rows.ts'
-import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Steps } from './operation.ts'
-import { deleteOwned } from './owned-rows.ts'
-import { forgetProofsStatement, refusalOfSession, revokeSessionsStatement } from './sessions.ts'
-import { lockUser } from './user-locks.ts'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
+import type { UserRefusal } from './refusals.ts'
+import { refusalOfSession, revokeSessionsStatement } from './sessions.ts'
+import { invalidates, refusedFor, type Write } from './write.ts'
 
 /** A change of factors that the user of a session makes. */
 export interface OwnFactorChange {
@@ -57,22 +54,3 @@ export function* listFactor(userId: string, factor: Factor, isAdded: boolean, at
     values: [userId, factorsColumn(isAdded ? [...others, factor] : others), at],
   }
 }
-
-/** @param tables of features, whose rows are factors of their users. */
-export const removeFactorsWith = (tables: readonly OwnedTable[]) =>
-  function* removeFactors(event: AuditEvent): Steps<Write<'removed' | 'none' | 'userNotFound'>> {
-    const { userId, at } = event
-    if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
-    yield* deleteOwned(tables, userId)
-    const changed = yield* firstRow({
-      text: `UPDATE users SET factors = NULL, updated_at = $2, version = version + 1
-        WHERE id = $1 AND factors IS NOT NULL RETURNING id`,
-      values: [userId, at],
-    })
-    // The rows of unconfirmed factors are removed all the same.
-    if (changed === undefined) return invalidatesNothing('none')
-    // A factor that is gone may have been the proof of any of them.
-    yield forgetProofsStatement(userId, null)
-    yield recordStatement(event)
-    return invalidates(userId, 'removed')
-  }

@@ -2,12 +2,12 @@
  * Signing in by the mailbox alone: with a mailed code, or by a reset, which also sets a password. If the e-mail was never confirmed,
  * somebody else may have opened the account with it: the sign-in empties the account in its transaction, so that nobody else keeps access.
  */
-import type { MailboxSignIn, SignedInByMailbox } from '../../accounts/account-store.ts'
 import type { RemovedAccess } from '../../accounts/mails.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import { dummyHash } from '../../passwords/formats.ts'
-import type { UserRefusal } from '../../users/user-store.ts'
+import type { Factor } from '../../users/factors.ts'
+import type { User } from '../../users/user.ts'
 import { factorsColumn, selectUser, toFactors, toUser, type UserRow } from '../rows.ts'
 import {
   grantsAccess,
@@ -18,15 +18,34 @@ import {
 } from '../stored-feature.ts'
 import { consequenceOf, recordStatement } from './events.ts'
 import { firstRow, type Steps, USER_KEY } from './operation.ts'
-import { deleteOwned, takeOwned } from './owned-rows.ts'
-import { refusalOf } from './refusals.ts'
+import { deleteOwned, type OwnedTables, takeOwned } from './owned-rows.ts'
+import { refusalOf, type UserRefusal } from './refusals.ts'
 import { addSessionStatement, forgetNetworksStatement, revokeAllSessions } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { invalidateMails, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
 
+/** A sign-in by the mailbox alone. The operation compares the state of the user, as it was read, in its transaction. */
+export interface MailboxSignIn {
+  /** What was mailed: `useResetToken`, or a `MailboxProof` of a feature with the name of the feature before its own, and its arguments. */
+  readonly proof: { readonly name: string; readonly args: readonly unknown[] }
+  /** The recipient. */
+  readonly email: string
+  readonly emailVerified: boolean
+  /** Those for which a code was verified. Not compared if the e-mail is not verified: they are removed then. */
+  readonly factors: readonly Factor[]
+  /** Of a new password, which ends all sessions and pending mails; `null` keeps the password. */
+  readonly newHash: string | null
+}
+
+export interface SignedInByMailbox {
+  readonly user: User
+  /** Apart from the password; `null` if the e-mail was confirmed before, so that nothing was removed. */
+  readonly removed: readonly RemovedAccess[] | null
+}
+
 /** What gives access to accounts. */
-export interface Access {
+interface Access {
   /** In the order of deletions. */
   readonly tables: readonly OwnedTable[]
   /** The type of the event of a removed factor, by its name. */
@@ -34,7 +53,7 @@ export interface Access {
 }
 
 /** @param owned every table whose rows belong to users, in the order of deletions. */
-export const accessOf = (features: readonly StoredFeature[], owned: readonly OwnedTable[]): Access => ({
+const accessOf = (features: readonly StoredFeature[], owned: readonly OwnedTable[]): Access => ({
   tables: owned.filter(table => grantsAccess(table) || table.isFactor || table.isMailed),
   removals: Object.fromEntries(
     features.flatMap(({ factor }) => (factor?.removal === undefined ? [] : [[factor.name, factor.removal]])),
@@ -99,7 +118,7 @@ function* useResetToken(userId: string, email: string, at: number, digest: strin
 }
 
 /** By their names: those of features have the name of the feature before theirs. */
-export const mailboxProofsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, MailboxProof> =>
+const mailboxProofsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, MailboxProof> =>
   new Map<string, MailboxProof>([
     ['useResetToken', useResetToken],
     ...features.flatMap(feature =>
@@ -130,42 +149,47 @@ function* useProof(
   return (yield* use(userId, email, at, ...(proof.args as never[]))) ? found : 'notProved'
 }
 
-/** @param mailed tables of features, whose rows were mailed to their users. */
-export const signInByMailboxWith = (
-  mailed: readonly OwnedTable[],
-  access: Access,
-  proofs: ReadonlyMap<string, MailboxProof>,
-) =>
-  function* signInByMailbox(
-    signIn: MailboxSignIn,
-    session: Session,
-    event: AuditEvent,
-  ): Steps<Write<SignedInByMailbox | 'notProved' | 'userChanged' | UserRefusal>> {
-    const { userId, at } = event
-    const { emailVerified, newHash } = signIn
-    const found = yield* useProof(proofs, signIn, userId, at)
-    if (typeof found === 'string') return refusedFor(userId, found)
-    if (emailVerified && newHash === null) {
+export const mailboxOperations = (features: readonly StoredFeature[], { all, mailed }: OwnedTables) => {
+  const access = accessOf(features, all)
+  const proofs = mailboxProofsOf(features)
+  return {
+    /**
+     * Uses up what was mailed and opens a session. The e-mail becomes verified. If it was not, the account is emptied: the password,
+     * sessions, pending mails, and the rows of tables that give access are removed, each with an event.
+     * @returns `notProved` if what was mailed is not valid any more; `userChanged` if the user is not what was read.
+     */
+    *signInByMailbox(
+      signIn: MailboxSignIn,
+      session: Session,
+      event: AuditEvent,
+    ): Steps<Write<SignedInByMailbox | 'notProved' | 'userChanged' | UserRefusal>> {
+      const { userId, at } = event
+      const { emailVerified, newHash } = signIn
+      const found = yield* useProof(proofs, signIn, userId, at)
+      if (typeof found === 'string') return refusedFor(userId, found)
+      if (emailVerified && newHash === null) {
+        yield addSessionStatement(session)
+        yield recordStatement(event)
+        return invalidatesNothing({ user: toUser(found), removed: null })
+      }
+      const record = recorderOf(event)
+      let removed: readonly RemovedAccess[] | null = null
+      if (emailVerified) {
+        yield* invalidateMails(mailed, userId)
+        yield* revokeAllSessions(userId)
+        yield forgetNetworksStatement(userId)
+      } else {
+        yield* record('email.verified')
+        if (newHash === null) yield* record('password.removed')
+        removed = yield* emptyAccount(access, userId, found.factors, record)
+      }
       yield addSessionStatement(session)
-      yield recordStatement(event)
-      return invalidatesNothing({ user: toUser(found), removed: null })
-    }
-    const record = recorderOf(event)
-    let removed: readonly RemovedAccess[] | null = null
-    if (emailVerified) {
-      yield* invalidateMails(mailed, userId)
-      yield* revokeAllSessions(userId)
-      yield forgetNetworksStatement(userId)
-    } else {
-      yield* record('email.verified')
-      if (newHash === null) yield* record('password.removed')
-      removed = yield* emptyAccount(access, userId, found.factors, record)
-    }
-    yield addSessionStatement(session)
-    yield* record(event.type, event.details)
-    const user = yield* firstRow<UserRow>({
-      text: SIGN_IN,
-      values: [userId, at, newHash ?? dummyHash(), emailVerified ? found.factors : null],
-    })
-    return invalidates(userId, { user: toUser(user as UserRow), removed })
+      yield* record(event.type, event.details)
+      const user = yield* firstRow<UserRow>({
+        text: SIGN_IN,
+        values: [userId, at, newHash ?? dummyHash(), emailVerified ? found.factors : null],
+      })
+      return invalidates(userId, { user: toUser(user as UserRow), removed })
+    },
   }
+}

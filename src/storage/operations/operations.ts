@@ -1,39 +1,23 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
-import { isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
-import { addEmailToken, confirmEmailWith, rejectEmailWith } from './email-tokens.ts'
+import { operationName, type StoredFeature } from '../stored-feature.ts'
+import { emailTokenOperations } from './email-tokens.ts'
 import { record, recordLimited } from './events.ts'
-import { removeFactorsWith } from './factors.ts'
 import { featureOperation } from './feature-operation.ts'
-import { accessOf, mailboxProofsOf, signInByMailboxWith } from './mailbox-sign-ins.ts'
+import { mailboxOperations } from './mailbox-sign-ins.ts'
 import type { Operation } from './operation.ts'
-import { removeOldRows } from './owned-rows.ts'
-import { changePasswordWith, rehash } from './passwords.ts'
-import { noteAuthentication, revokeSession, revokeSessions } from './sessions.ts'
-import { removeUserWith, updateUserWith } from './users.ts'
+import { ownedTablesOf, removeOldRows } from './owned-rows.ts'
+import { passwordOperations } from './passwords.ts'
+import { sessionOperations } from './sessions.ts'
+import { userOperations } from './users.ts'
 
 /** The writes of the core. Each group is a store, with the same name and functions: `StoreOf` derives them. */
 export const coreOperations = (features: readonly StoredFeature[]) => {
-  // A table that refers to another one is declared after it, so its rows are deleted first.
-  const owned = tablesOf(features).filter(isOwned).toReversed()
-  const mailed = owned.filter(({ isMailed }) => isMailed === true)
-  const ofFactors = owned.filter(({ isFactor }) => isFactor === true)
+  const tables = ownedTablesOf(features)
   return {
-    users: {
-      update: updateUserWith(mailed),
-      remove: removeUserWith(owned),
-      removeFactors: removeFactorsWith(ofFactors),
-    },
-    accounts: {
-      rehash,
-      changePassword: changePasswordWith(mailed),
-      signInByMailbox: signInByMailboxWith(mailed, accessOf(features, owned), mailboxProofsOf(features)),
-    },
-    sessions: { revoke: revokeSession, revokeAll: revokeSessions, noteAuthentication },
-    emailTokens: {
-      add: addEmailToken,
-      confirmEmail: confirmEmailWith(mailed),
-      rejectEmail: rejectEmailWith(owned),
-    },
+    users: userOperations(tables),
+    accounts: { ...passwordOperations(tables), ...mailboxOperations(features, tables) },
+    sessions: sessionOperations,
+    emailTokens: emailTokenOperations(tables),
     events: { record, recordLimited },
     cleanUp: { removeOldRows },
   } satisfies Record<string, Record<string, Operation>>

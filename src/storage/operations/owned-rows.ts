@@ -1,10 +1,29 @@
 /** Rows in the tables of features: deletion with their user, and clean-up. The names of tables and columns are from their declarations. */
-import type { NamedTable, OwnedTable } from '../stored-feature.ts'
+import { isOwned, type NamedTable, type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { type Query, query, rows, type Steps, USER_KEY } from './operation.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
 
 /** An identifier of SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/** The tables of features whose rows belong to users, in the order of deletions. */
+export interface OwnedTables {
+  readonly all: readonly OwnedTable[]
+  /** Those whose rows were mailed to their users. */
+  readonly mailed: readonly OwnedTable[]
+  /** Those whose rows are factors of their users. */
+  readonly factors: readonly OwnedTable[]
+}
+
+export const ownedTablesOf = (features: readonly StoredFeature[]): OwnedTables => {
+  // A table that refers to another one is declared after it, so its rows are deleted first.
+  const all = tablesOf(features).filter(isOwned).toReversed()
+  return {
+    all,
+    mailed: all.filter(({ isMailed }) => isMailed === true),
+    factors: all.filter(({ isFactor }) => isFactor === true),
+  }
+}
 
 /** Deletes the rows of a user, who must be locked. */
 export function* deleteOwned(tables: readonly OwnedTable[], userId: string): Steps<void> {

@@ -3,32 +3,34 @@ import { invalidatedByPasswordChange } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
-import type { SessionRefusal, VerifiedSession } from '../../users/user-store.ts'
 import { toUser, type UserRow } from '../rows.ts'
-import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Query, query, type Statement, type Steps, USER_KEY } from './operation.ts'
-import { deleteOwned } from './owned-rows.ts'
-import { refusalOf } from './refusals.ts'
+import { deleteOwned, type OwnedTables } from './owned-rows.ts'
+import { refusalOf, type SessionRefusal, type VerifiedSession } from './refusals.ts'
 import { addSessionStatement, forgetNetworksStatement, revokeAllSessions } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type UncachedWrite, type Write } from './write.ts'
 
-/** Replaces a hash by another one of the same password. */
-export const rehash = (userId: string, from: string, to: string): Query<UncachedWrite<void>> =>
-  query(
-    {
-      name: 'rehash',
-      text: 'UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3',
-      values: [to, userId, from],
-    },
-    () => invalidatesNothing(undefined),
-  )
+export const passwordOperations = ({ mailed }: OwnedTables) => ({
+  /** Replaces a password hash by a stronger one of the same password, if it is still `from`. */
+  rehash: (userId: string, from: string, to: string): Query<UncachedWrite<void>> =>
+    query(
+      {
+        name: 'rehash',
+        text: 'UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3',
+        values: [to, userId, from],
+      },
+      () => invalidatesNothing(undefined),
+    ),
 
-/** @param mailed tables of features, whose rows were mailed to their users. */
-export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
-  function* changePassword(
+  /**
+   * Changes the password: ends all sessions of the user, opens this one, and invalidates pending reset and e-mail-change
+   * links. Nothing changes unless, in the same transaction, the user is enabled.
+   * @returns the changed user, or the reason for no change.
+   */
+  *changePassword(
     session: Session,
     acting: VerifiedSession,
     newHash: string,
@@ -66,4 +68,5 @@ export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
     yield addSessionStatement(session)
     yield recordStatement(event)
     return invalidates(userId, user)
-  }
+  },
+})

@@ -41,14 +41,18 @@ const findUserId = (email: string): Query<string | undefined> =>
     ([row]: readonly { readonly id: string }[]) => row?.id,
   )
 
-/** Whether a session was opened after `since` from the network of this user. */
+/**
+ * Whether the user has signed in from a network. An open session is not needed.
+ * @param digest `networkDigest` of the user's id and the network.
+ * @param since the earliest time of the sign-in.
+ */
 const isKnownNetwork = (digest: string, since: number): Query<boolean> =>
   query(
     { name: 'known-network', text: KNOWN_NETWORK, values: [digest, since] },
     (found: readonly unknown[]) => found.length > 0,
   )
 
-/** The sessions of a user that expire after `now` and had a request after `idleSince`, newest first. */
+/** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
 const listSessions = (
   userId: string,
   now: number,
@@ -64,6 +68,7 @@ const listSessions = (
     (found: readonly SessionRow[]) => found.map(row => toSession(row, userId)),
   )
 
+/** @returns `undefined` also for a token that is used or expired at `now`. */
 const findEmailToken = (digest: string, now: number): Query<EmailToken | undefined> =>
   query(
     {
@@ -83,3 +88,5 @@ export const CORE_READS = {
   events: {},
   cleanUp: {},
 } satisfies Record<keyof CoreOperations, Record<string, Read>>
+
+export type CoreReads = typeof CORE_READS

@@ -1,5 +1,22 @@
 /** Why a write is refused because of its user, from the user's state in the transaction of the write. */
-import type { UserRefusal } from '../../users/user-store.ts'
+
+/** Why an operation on a user did nothing. `passwordChanged`: the hash is not the verified one any more. */
+export type UserRefusal = 'userNotFound' | 'accountDisabled' | 'passwordChanged'
+
+/** Why a change that a user makes in a session did nothing. `sessionNotFound`: the session has ended. */
+export type SessionRefusal = UserRefusal | 'sessionNotFound'
+
+/** The session in which a user makes a change: both must still be true in the transaction of the change. */
+export interface ActingSession {
+  readonly id: string
+  /** The verified hash of the user's password; `null` if the change needs no password. */
+  readonly passwordHash: string | null
+}
+
+/** A session in which the password was verified for the change. */
+export interface VerifiedSession extends ActingSession {
+  readonly passwordHash: string
+}
 
 /** A user: whether disabled, and whether the given hash, if any, is the password's. 0 or 1. */
 export interface UserState {

@@ -1,15 +1,20 @@
 /** Writes of sessions. Sign-ins open them: `hot-operations.ts` of each engine. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
-import type { RevokeAllOptions } from '../../auth/session-store.ts'
-import type { SessionRefusal, UserRefusal } from '../../users/user-store.ts'
 import { SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
-import { refusalOf } from './refusals.ts'
+import { refusalOf, type SessionRefusal, type UserRefusal } from './refusals.ts'
 import { lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
+
+export interface RevokeAllOptions {
+  /** The id of a session that stays; `null` for none. */
+  readonly exceptId: string | null
+  /** Whether the user must be enabled: a disabled user's own requests change nothing. */
+  readonly onlyEnabled: boolean
+}
 
 /** Opens a session in an operation that has locked its user. */
 export const addSessionStatement = (session: Session): Statement => ({
@@ -67,53 +72,11 @@ const revokeStatement = (id: string, userId: string): Statement => ({
   values: [id, userId],
 })
 
-export function* revokeSession(
-  id: string,
-  event: AuditEvent,
-): Steps<Write<'revoked' | 'sessionNotFound' | UserRefusal>> {
-  const { userId } = event
-  if ((yield* firstRow(revokeStatement(id, userId))) === undefined) {
-    const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
-    return refusedFor(userId, refused ?? 'sessionNotFound')
-  }
-  yield recordStatement(event)
-  return invalidates(userId, 'revoked')
-}
-
-export function* revokeSessions(
-  event: AuditEvent,
-  { exceptId, onlyEnabled }: RevokeAllOptions,
-): Steps<Write<'revoked' | UserRefusal>> {
-  const { userId } = event
-  // Opening a session takes this lock too: a session is either open by now, or opened after this operation.
-  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled })
-  if (refused !== null) return refusedFor(userId, refused)
-  const revoked = yield revokeSessionsStatement(userId, exceptId)
-  // No event where nothing changed: nothing limits these requests, because they must always work.
-  if (revoked.length === 0) return refusedFor(userId, 'revoked')
-  yield recordStatement(event)
-  return invalidates(userId, 'revoked')
-}
-
 const noteAuthenticationStatement = (id: string, userId: string, at: number): Statement => ({
   text: `UPDATE sessions SET authenticated_at = CAST($3 AS bigint)
     WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2) AND impersonated_by IS NULL RETURNING id`,
   values: [id, userId, at],
 })
-
-/** Notes that the user of a session proved their identity when the event happened. */
-export function* noteAuthentication(
-  id: string,
-  event: AuditEvent,
-): Steps<Write<'noted' | 'sessionNotFound' | UserRefusal>> {
-  const { userId, at } = event
-  const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
-  if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* firstRow(noteAuthenticationStatement(id, userId, at))) === undefined)
-    return refusedFor(userId, 'sessionNotFound')
-  yield recordStatement(event)
-  return invalidates(userId, 'noted')
-}
 
 /** Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. */
 export function* sessionExists(id: string, userId: string): Steps<boolean> {
@@ -132,4 +95,50 @@ export function* refusalOfSession(userId: string, sessionId: string): Steps<Sess
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refused
   return (yield* sessionExists(sessionId, userId)) ? null : 'sessionNotFound'
+}
+
+export const sessionOperations = {
+  /** Revokes one session of the event's user, who must be enabled. */
+  *revoke(id: string, event: AuditEvent): Steps<Write<'revoked' | 'sessionNotFound' | UserRefusal>> {
+    const { userId } = event
+    if ((yield* firstRow(revokeStatement(id, userId))) === undefined) {
+      const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
+      return refusedFor(userId, refused ?? 'sessionNotFound')
+    }
+    yield recordStatement(event)
+    return invalidates(userId, 'revoked')
+  },
+
+  /** Revokes every session of the event's user. Records no event if there is none to revoke. */
+  *revokeAll(
+    event: AuditEvent,
+    { exceptId, onlyEnabled }: RevokeAllOptions,
+  ): Steps<Write<'revoked' | UserRefusal>> {
+    const { userId } = event
+    // Opening a session takes this lock too: a session is either open by now, or opened after this operation.
+    const refused = refusalOf(yield* lockUser(userId), { onlyEnabled })
+    if (refused !== null) return refusedFor(userId, refused)
+    const revoked = yield revokeSessionsStatement(userId, exceptId)
+    // No event where nothing changed: nothing limits these requests, because they must always work.
+    if (revoked.length === 0) return refusedFor(userId, 'revoked')
+    yield recordStatement(event)
+    return invalidates(userId, 'revoked')
+  },
+
+  /**
+   * Notes that the event's user, who must be enabled, proved their identity in a session when the event happened. An impersonated
+   * session is not found.
+   */
+  *noteAuthentication(
+    id: string,
+    event: AuditEvent,
+  ): Steps<Write<'noted' | 'sessionNotFound' | UserRefusal>> {
+    const { userId, at } = event
+    const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
+    if (refused !== null) return refusedFor(userId, refused)
+    if ((yield* firstRow(noteAuthenticationStatement(id, userId, at))) === undefined)
+      return refusedFor(userId, 'sessionNotFound')
+    yield recordStatement(event)
+    return invalidates(userId, 'noted')
+  },
 }

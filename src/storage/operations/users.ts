@@ -1,17 +1,38 @@
-/** Changes and removal of users. Sign-ups and imports add them: `hot-operations.ts` and `import-operations.ts` of each engine. */
+/** Writes of users. Sign-ups and imports add them: `hot-operations.ts` and `import-operations.ts` of each engine. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
-import type { SessionRefusal, UpdateOptions, UpdateRefusal, VerifiedSession } from '../../users/user-store.ts'
 import { changedColumns, selectUser, toUser, USER_VALUES, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
-import { recordRemoval, recordUnlessRevoked } from './events.ts'
+import { recordRemoval, recordStatement, recordUnlessRevoked } from './events.ts'
 import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
-import { deleteOwned } from './owned-rows.ts'
-import { refusalOf } from './refusals.ts'
-import { revokeAllSessions } from './sessions.ts'
+import { deleteOwned, type OwnedTables } from './owned-rows.ts'
+import { refusalOf, type SessionRefusal, type VerifiedSession } from './refusals.ts'
+import { forgetProofsStatement, revokeAllSessions } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
-import { invalidates, refusedFor, type Write } from './write.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
+
+export interface UpdateOptions {
+  /** Revoke all of the user's sessions in the same transaction. */
+  readonly revokeSessions: boolean
+  /** Invalidate all of the user's e-mail tokens, and the mailed code to sign in, in the same transaction. */
+  readonly invalidateTokens: boolean
+  /**
+   * For a change that users make themselves: the id of the session or API key. It must exist, and the user must be enabled. `null` for
+   * changes by others.
+   */
+  readonly credentialId: string | null
+  /** Change only a user with one of these versions; `null`: any. */
+  readonly versions: readonly number[] | null
+}
+
+/** Why a user was not changed. `accountDisabled` and `sessionNotFound` (or no such API key) only with `credentialId`. */
+export type UpdateRefusal =
+  | 'userNotFound'
+  | 'accountDisabled'
+  | 'sessionNotFound'
+  | 'versionChanged'
+  | 'emailTaken'
 
 /** The end of an update of a user. It returns the {@link UserRow}. */
 export const RETURNING_USER = `RETURNING ${USER_VALUES}`
@@ -92,25 +113,6 @@ function* changeUser(
   return { row: second[0] ?? found, isChanged: second.length > 0 }
 }
 
-/** @param mailed tables of features, whose rows were mailed to their users. */
-export const updateUserWith = (mailed: readonly OwnedTable[]) =>
-  function* updateUser(
-    id: string,
-    changes: UserChanges,
-    event: AuditEvent,
-    options: UpdateOptions,
-  ): Steps<Write<User | UpdateRefusal>> {
-    const changed = yield* changeUser(id, changes, event.at, options)
-    if (typeof changed === 'string') return refusedFor(id, changed)
-    const { row, isChanged } = changed
-    if (!isChanged) return refusedFor(id, toUser(row))
-    // A separate statement: it sees the sessions of transactions that held the user's lock before.
-    if (options.revokeSessions) yield* revokeAllSessions(id)
-    if (options.invalidateTokens) yield* invalidateMails(mailed, id)
-    if (!(yield* recordUnlessRevoked(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
-    return invalidates(id, toUser(row))
-  }
-
 /**
  * Deletes a user, who must be locked, and records the event of it. The caller invalidates the user.
  * @param tables of features, whose rows are deleted with the user.
@@ -131,18 +133,59 @@ export function* deleteUser(tables: readonly OwnedTable[], event: AuditEvent): S
   return sessions
 }
 
-/** @param tables of features, whose rows are deleted with the user. */
-export const removeUserWith = (tables: readonly OwnedTable[]) =>
-  function* removeUser(
+export const userOperations = (tables: OwnedTables) => ({
+  /** @returns the changed user, or the reason for no change. A user who has these values already keeps the version, without an event. */
+  *update(
+    id: string,
+    changes: UserChanges,
     event: AuditEvent,
-    acting: VerifiedSession | null,
-  ): Steps<Write<'removed' | SessionRefusal>> {
+    options: UpdateOptions,
+  ): Steps<Write<User | UpdateRefusal>> {
+    const changed = yield* changeUser(id, changes, event.at, options)
+    if (typeof changed === 'string') return refusedFor(id, changed)
+    const { row, isChanged } = changed
+    if (!isChanged) return refusedFor(id, toUser(row))
+    // A separate statement: it sees the sessions of transactions that held the user's lock before.
+    if (options.revokeSessions) yield* revokeAllSessions(id)
+    if (options.invalidateTokens) yield* invalidateMails(tables.mailed, id)
+    if (!(yield* recordUnlessRevoked(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
+    return invalidates(id, toUser(row))
+  },
+
+  /**
+   * Deletes a user with everything that belongs to them, and the addresses in their events. The event becomes the user's
+   * newest: its timestamp moves behind that of a later event.
+   * @param acting the session in which the user, who must be enabled, deletes the account; `null` if an administrator does.
+   */
+  *remove(event: AuditEvent, acting: VerifiedSession | null): Steps<Write<'removed' | SessionRefusal>> {
     const { userId } = event
     yield LOCK_USERS_TABLE
     const user = yield* lockUser(userId, acting?.passwordHash ?? null, 'remove')
     const refused = refusalOf(user, { onlyEnabled: acting !== null })
     if (refused !== null) return refusedFor(userId, refused)
-    const sessions = yield* deleteUser(tables, event)
+    const sessions = yield* deleteUser(tables.all, event)
     if (acting !== null && !sessions.includes(acting.id)) return refusedFor(userId, 'sessionNotFound')
     return invalidates(userId, 'removed')
-  }
+  },
+
+  /**
+   * Removes every factor of the event's user, also unconfirmed ones, and no proof of identity of the user's sessions counts any more.
+   * @returns `none` if the user had no factor.
+   */
+  *removeFactors(event: AuditEvent): Steps<Write<'removed' | 'none' | 'userNotFound'>> {
+    const { userId, at } = event
+    if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
+    yield* deleteOwned(tables.factors, userId)
+    const changed = yield* firstRow({
+      text: `UPDATE users SET factors = NULL, updated_at = $2, version = version + 1
+        WHERE id = $1 AND factors IS NOT NULL RETURNING id`,
+      values: [userId, at],
+    })
+    // The rows of unconfirmed factors are removed all the same.
+    if (changed === undefined) return invalidatesNothing('none')
+    // A factor that is gone may have been the proof of any of them.
+    yield forgetProofsStatement(userId, null)
+    yield recordStatement(event)
+    return invalidates(userId, 'removed')
+  },
+})

@@ -1,15 +1,14 @@
 /** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookups of sessions, API keys and admin keys. */
-import type { AccountExtras, NewUser } from '../../accounts/account-store.ts'
+
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { AdminKey } from '../../auth/admin-key.ts'
 import type { FoundApiKey } from '../../auth/api-key.ts'
 import type { Session } from '../../auth/session.ts'
-import type { FoundSession, VerifiedState } from '../../auth/session-store.ts'
-import type { UserRefusal } from '../../users/user-store.ts'
+import type { NewUser } from '../../users/user.ts'
 import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type ApiKeyRow, toAdminKey, toApiKey } from '../key-rows.ts'
 import { eventValues } from '../operations/events.ts'
 import { parameters, valuesOf } from '../operations/parameters.ts'
-import { refusalOf, type UserState } from '../operations/refusals.ts'
+import { refusalOf, type UserRefusal, type UserState } from '../operations/refusals.ts'
 import {
   AFTER_IDS,
   EMAIL_TOKEN_COLUMNS,
@@ -25,6 +24,7 @@ import {
   type UserRow,
   userColumns,
 } from '../rows.ts'
+import type { AccountExtras, FoundSession, VerifiedState } from '../stores.ts'
 import type { Database, Statement } from './database.ts'
 import { POSTGRES } from './dialect.ts'
 

@@ -2,12 +2,12 @@
  * The writes of sign-ups and sign-ins, with prepared statements. The event loop turns entities into rows: arrays cross the threads with
  * 28,000 instructions, objects with 74,000. SQLite binds their values by position, without a lookup of each name.
  */
-import type { NewUser } from '../../accounts/account-store.ts'
+
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { Session } from '../../auth/session.ts'
-import type { UserRefusal } from '../../users/user-store.ts'
+import type { NewUser } from '../../users/user.ts'
 import { valuesOf } from '../operations/parameters.ts'
-import { refusalOf } from '../operations/refusals.ts'
+import { refusalOf, type UserRefusal } from '../operations/refusals.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../operations/write.ts'
 import {
   EMAIL_TOKEN_COLUMNS,

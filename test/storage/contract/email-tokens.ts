@@ -1,7 +1,6 @@
 /** Contract: e-mail tokens are limited, found while valid, and work once (DESIGN §9). */
 
 import { v7 as uuidv7 } from 'uuid'
-import type { NewUser } from '../../../src/accounts/account-store.ts'
 import {
   COUNTED_EVENTS,
   type EmailToken,
@@ -10,7 +9,8 @@ import {
   MAX_MAILS,
   newEmailToken,
 } from '../../../src/accounts/email-token.ts'
-import type { ActingSession } from '../../../src/users/user-store.ts'
+import type { ActingSession } from '../../../src/storage/stores.ts'
+import type { NewUser } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 import {
   actingIn,

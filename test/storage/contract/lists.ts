@@ -1,8 +1,7 @@
 /** Contract: lists by keyset pagination, their filters and counts (DESIGN §4). */
-import type { NewUser } from '../../../src/accounts/account-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/listing.ts'
-import type { User } from '../../../src/users/user.ts'
+import type { NewUser, User } from '../../../src/users/user.ts'
 import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 

@@ -1,11 +1,11 @@
 /** Contract: users are removed completely, once, with a notification; versions count changes (DESIGN §9). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import type { NewUser } from '../../../src/accounts/account-store.ts'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { newEvent } from '../../../src/audit-log/event.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import type { NewUser } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 import {
   type Added,

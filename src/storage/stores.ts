@@ -1,0 +1,78 @@
+/**
+ * The stores of the core, as use cases see them: types only. Their functions follow from the operations (`operations/operations.ts`) and
+ * reads (`operations/reads.ts`), except for those declared here, which each engine has by hand because they are hot or read in slices.
+ *
+ * A write is on disk before its promise resolves. If it changes something, its event is stored in the same transaction.
+ */
+import type { EmailToken } from '../accounts/email-token.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
+import type { Session } from '../auth/session.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { Factor } from '../users/factors.ts'
+import type { UserFilter, UserQuery } from '../users/listing.ts'
+import type { NewUser, User } from '../users/user.ts'
+import type { StoreOf } from './operations/operation.ts'
+import type { CoreOperations } from './operations/operations.ts'
+import type { CoreReads } from './operations/reads.ts'
+import type { UserRefusal } from './operations/refusals.ts'
+
+export type { AccountProof } from './operations/email-tokens.ts'
+export type { ActingSession, SessionRefusal, UserRefusal, VerifiedSession } from './operations/refusals.ts'
+export type { RevokeAllOptions } from './operations/sessions.ts'
+
+/** What follows from the operations and reads of a store. */
+export type Derived<Name extends keyof CoreOperations> = StoreOf<CoreOperations[Name], CoreReads[Name]>
+
+export interface UserStore extends Derived<'users'> {
+  list(query: UserQuery): MaybePromise<readonly User[]>
+  /** Takes time in proportion to the number of users: only for `count=true`. */
+  count(filter: UserFilter): MaybePromise<number>
+}
+
+/** Stored with a new account, in the same transaction. */
+export interface AccountExtras {
+  readonly session?: Session
+  readonly emailToken?: EmailToken
+}
+
+/** The store of sign-ups and password changes. */
+export interface AccountStore extends Derived<'accounts'> {
+  /** @returns false when the e-mail is taken. */
+  addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean>
+}
+
+/** A session and its user, as stored. */
+export interface FoundSession {
+  readonly session: Session
+  readonly user: User
+  /** The number that the store assigned to the user and never reuses. Last requests are written by this number. */
+  readonly userKey: number
+}
+
+/** What a sign-in has verified of a user. A session is opened only if it is still true. */
+export interface VerifiedState {
+  /** The hash of the password. */
+  readonly passwordHash: string
+  readonly factors: readonly Factor[]
+}
+
+export interface SessionStore extends Derived<'sessions'> {
+  /**
+   * Opens a session if, at the time of the write, the user is enabled and has the verified state.
+   * @param verified `null` for a session that no password opens.
+   */
+  open(session: Session, verified: VerifiedState | null, event: AuditEvent): Promise<'opened' | UserRefusal>
+  /**
+   * Expired sessions are found too: the caller checks expiry.
+   * @param onStart called when the query starts, which may be long after the call. The result includes every change that was
+   * committed before.
+   */
+  find(id: string, onStart?: () => void): MaybePromise<FoundSession | undefined>
+  /**
+   * Sessions in the order in which they were opened, newest first; also expired ones and those of disabled users.
+   * @param before the last id of the previous page; `null` for the first page.
+   */
+  findNewest(before: string | null, limit: number): MaybePromise<readonly FoundSession[]>
+}
+
+export type EmailTokenStore = Derived<'emailTokens'>
