@@ -6,7 +6,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
-import type { CleanUpStore } from './clean-up-store.ts'
+import type { CleanUpStore } from '../storage/stores.ts'
 
 /** Milliseconds. */
 export interface CleanUpPace {

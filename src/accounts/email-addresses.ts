@@ -1,10 +1,9 @@
 /** Requests for links that verify or change e-mail addresses. */
 import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
-import type { EventStore } from '../audit-log/event-store.ts'
 import type { SessionOwner } from '../auth/principal.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
-import type { EmailTokenStore, UserStore, VerifiedSession } from '../storage/stores.ts'
+import type { EmailTokenStore, EventStore, UserStore, VerifiedSession } from '../storage/stores.ts'
 import { MAIL_WINDOW, MAX_MAILS, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'

@@ -2,8 +2,9 @@
 import { ServiceError } from '../errors.ts'
 import { ID } from '../ids.ts'
 import { idOfCursor, pageOf } from '../pagination.ts'
+import type { EventStore } from '../storage/stores.ts'
 import type { AuditEvent } from './event.ts'
-import type { EventFilter, EventStore, LogPosition } from './event-store.ts'
+import type { EventFilter, LogPosition } from './listing.ts'
 
 /** Newest first; or in the order in which events became visible, which is close to the order of time. */
 export const EVENT_SORTS = ['-at', 'at'] as const

@@ -1,7 +1,8 @@
 /** Passes the events of the audit log to a handler in this process, in the order in which they become visible. */
 import { setImmediate as nextRound } from 'node:timers/promises'
+import type { EventStore } from '../storage/stores.ts'
 import type { AuditEvent } from './event.ts'
-import type { EventStore, LogPosition } from './event-store.ts'
+import type { LogPosition } from './listing.ts'
 import { serializeEvent } from './serializers.ts'
 
 /** An event as `GET /admin/events` returns it. */

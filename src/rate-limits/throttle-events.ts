@@ -1,10 +1,9 @@
 /** Events about throttled password attempts on an account. */
 
 import { newEvent } from '../audit-log/event.ts'
-import type { EventStore } from '../audit-log/event-store.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { Sampler } from '../concurrency/sampler.ts'
-import type { UserStore } from '../storage/stores.ts'
+import type { EventStore, UserStore } from '../storage/stores.ts'
 import type { LoginSubject } from './login-throttle.ts'
 import type { OpenRateLimit, RateLimit } from './rate-limit.ts'
 

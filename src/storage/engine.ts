@@ -1,6 +1,4 @@
 /** What an engine implements, and the store that follows from it and from the operations. */
-import type { CleanUpStore } from '../accounts/clean-up-store.ts'
-import type { EventStore } from '../audit-log/event-store.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { copyArguments, featureStatement, readError } from './operations/feature-operation.ts'
 import type { Query, Read } from './operations/operation.ts'
@@ -34,8 +32,8 @@ export interface Engine
   readonly users: ByHand<'users'>
   readonly accounts: ByHand<'accounts'>
   readonly sessions: ByHand<'sessions'>
-  readonly events: Omit<EventStore, 'record' | 'recordLimited'>
-  readonly cleanUp: Pick<CleanUpStore, 'removeSessions' | 'removeRateLimits'>
+  readonly events: ByHand<'events'>
+  readonly cleanUp: ByHand<'cleanUp'>
 }
 
 type StoreFunction = (...args: never[]) => MaybePromise<unknown>

@@ -1,6 +1,6 @@
 /** The queries of the audit log, for both engines. */
 import type { SelectQueryBuilder } from 'kysely'
-import type { EventFilter, EventQuery } from '../audit-log/event-store.ts'
+import type { EventFilter, EventQuery } from '../audit-log/listing.ts'
 import { firstIdAt } from '../ids.ts'
 import type { DatabaseSchema } from './schema.ts'
 

@@ -1,14 +1,19 @@
 /** The store: one interface for every engine. */
 import type { BulkUserStore } from '../accounts/bulk-user-store.ts'
-import type { CleanUpStore } from '../accounts/clean-up-store.ts'
-import type { EventStore } from '../audit-log/event-store.ts'
 import type { AdminKeyFinder } from '../auth/admin-key.ts'
 import type { ApiKeyFinder } from '../auth/api-key.ts'
 import type { InvalidationListener } from '../auth/invalidation.ts'
 import type { LastRequestStore } from '../auth/last-requests.ts'
 import type { OpenRateLimit } from '../rate-limits/rate-limit.ts'
 import type { StorageStatistics } from './statistics.ts'
-import type { AccountStore, EmailTokenStore, SessionStore, UserStore } from './stores.ts'
+import type {
+  AccountStore,
+  CleanUpStore,
+  EmailTokenStore,
+  EventStore,
+  SessionStore,
+  UserStore,
+} from './stores.ts'
 
 /** What every engine implements (DESIGN §7). One suite of tests, `test/storage`, runs against all of them. */
 export interface Storage {

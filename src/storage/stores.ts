@@ -6,6 +6,7 @@
  */
 import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
+import type { EventQuery, FollowPage, FollowQuery, LogPosition } from '../audit-log/listing.ts'
 import type { Session } from '../auth/session.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
@@ -76,3 +77,35 @@ export interface SessionStore extends Derived<'sessions'> {
 }
 
 export type EmailTokenStore = Derived<'emailTokens'>
+
+export interface EventStore extends Derived<'events'> {
+  /** Names the store's kind of positions. Positions of another kind are invalid in this store. */
+  readonly positionKind: string
+  /** Newest first. */
+  list(query: EventQuery): MaybePromise<readonly AuditEvent<string | null>[]>
+  /** In the order of visibility. */
+  follow(query: FollowQuery): MaybePromise<FollowPage>
+  /** The position of the last visible event. */
+  end(): MaybePromise<LogPosition>
+}
+
+/** Timestamps in milliseconds since the epoch. */
+export interface ExpiredSessions {
+  /** Removes sessions whose absolute end is at or before this time. */
+  readonly endedBy: number
+  /** Removes sessions whose last request is at or before this time. */
+  readonly idleSince: number
+}
+
+/** Each call removes one slice of at most `limit` rows. Simultaneous calls, also of several instances, are safe. */
+export interface CleanUpStore extends Derived<'cleanUp'> {
+  /**
+   * Reads the next sessions in the order of their ids: an index of their ends would cost every request. Sessions that are
+   * being written are skipped until the next pass.
+   * @param after the last id of the previous slice, `''` at the beginning.
+   * @returns the last id of this slice, `''` after the last session.
+   */
+  removeSessions(expired: ExpiredSessions, after: string, limit: number): Promise<string>
+  /** Like {@link removeSessions}, for the counters of rate limits. Does nothing where they are not in a table. */
+  removeRateLimits(expiredBy: number, after: string, limit: number): Promise<string>
+}

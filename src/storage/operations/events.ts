@@ -97,34 +97,36 @@ export function* countEvents({ userId, type }: AuditEvent, since: number): Steps
   return counted?.count ?? 0
 }
 
-/**
- * Records an event, unless there are `limit` of its type since then.
- * @param since milliseconds since the epoch.
- * @returns whether it was recorded; `userNotFound` if its user was removed.
- */
-export function* recordLimited(
-  event: AuditEvent,
-  limit: number,
-  since: number,
-): Steps<Write<'recorded' | 'limited' | 'userNotFound'>> {
-  // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
-  if ((yield* lockUser(event.userId)) === undefined) return refusedFor(event.userId, 'userNotFound')
-  if ((yield* countEvents(event, since)) >= limit) return invalidatesNothing('limited')
-  yield recordStatement(event)
-  return invalidatesNothing('recorded')
-}
-
 /** A removal waits for the lock. */
 const RECORD_IF_USER_EXISTS = `WITH found AS (SELECT key FROM users WHERE id = $${EVENT_COLUMNS.indexOf('user_id') + 1}`
 
-/** Records an event without a change, unless its user was removed. */
-export const record = (event: AuditEvent): Query<UncachedWrite<void>> =>
-  query(
-    {
-      name: 'record-if-user-exists',
-      text: ({ forKeyShare }) => `${RECORD_IF_USER_EXISTS} ${forKeyShare})
-        ${INSERT_EVENT} SELECT ${parameters(EVENT_COLUMNS, 1)} FROM found`,
-      values: eventValues(event),
-    },
-    () => invalidatesNothing(undefined),
-  )
+export const eventOperations = {
+  /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
+  record: (event: AuditEvent): Query<UncachedWrite<void>> =>
+    query(
+      {
+        name: 'record-if-user-exists',
+        text: ({ forKeyShare }) => `${RECORD_IF_USER_EXISTS} ${forKeyShare})
+          ${INSERT_EVENT} SELECT ${parameters(EVENT_COLUMNS, 1)} FROM found`,
+        values: eventValues(event),
+      },
+      () => invalidatesNothing(undefined),
+    ),
+
+  /**
+   * Stores an event, unless there are `limit` of its user and type.
+   * @param since counts events from then on, in milliseconds since the epoch.
+   * @returns `userNotFound` if its user was removed.
+   */
+  *recordLimited(
+    event: AuditEvent,
+    limit: number,
+    since: number,
+  ): Steps<Write<'recorded' | 'limited' | 'userNotFound'>> {
+    // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
+    if ((yield* lockUser(event.userId)) === undefined) return refusedFor(event.userId, 'userNotFound')
+    if ((yield* countEvents(event, since)) >= limit) return invalidatesNothing('limited')
+    yield recordStatement(event)
+    return invalidatesNothing('recorded')
+  },
+}

@@ -1,11 +1,11 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
 import { operationName, type StoredFeature } from '../stored-feature.ts'
 import { emailTokenOperations } from './email-tokens.ts'
-import { record, recordLimited } from './events.ts'
+import { eventOperations } from './events.ts'
 import { featureOperation } from './feature-operation.ts'
 import { mailboxOperations } from './mailbox-sign-ins.ts'
 import type { Operation } from './operation.ts'
-import { ownedTablesOf, removeOldRows } from './owned-rows.ts'
+import { cleanUpOperations, ownedTablesOf } from './owned-rows.ts'
 import { passwordOperations } from './passwords.ts'
 import { sessionOperations } from './sessions.ts'
 import { userOperations } from './users.ts'
@@ -18,8 +18,8 @@ export const coreOperations = (features: readonly StoredFeature[]) => {
     accounts: { ...passwordOperations(tables), ...mailboxOperations(features, tables) },
     sessions: sessionOperations,
     emailTokens: emailTokenOperations(tables),
-    events: { record, recordLimited },
-    cleanUp: { removeOldRows },
+    events: eventOperations,
+    cleanUp: cleanUpOperations,
   } satisfies Record<string, Record<string, Operation>>
 }
 

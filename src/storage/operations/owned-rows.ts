@@ -65,25 +65,27 @@ export const insertOwned = (
   return `INSERT INTO ${quoted(name)} (${[table.owner, ...columns].map(quoted).join(', ')})`
 }
 
-/**
- * Removes old rows, oldest first. On PostgreSQL it skips locked rows.
- * @param before rows with this value of the column or a higher one stay.
- * @returns whether there may be more.
- */
-export const removeOldRows = (
-  { name, key }: Pick<NamedTable, 'name' | 'key'>,
-  column: string,
-  before: number | string,
-  limit: number,
-): Query<UncachedWrite<boolean>> =>
-  query(
-    {
-      text: ({ forUpdateSkipLocked }) => `WITH old AS (
-          SELECT ${quoted(key)} AS key FROM ${quoted(name)} WHERE ${quoted(column)} < $1
-          ORDER BY ${quoted(column)} LIMIT $2 ${forUpdateSkipLocked}
-        )
-        DELETE FROM ${quoted(name)} WHERE ${quoted(key)} IN (SELECT key FROM old) RETURNING ${quoted(key)}`,
-      values: [before, limit],
-    },
-    removed => invalidatesNothing(removed.length === limit),
-  )
+export const cleanUpOperations = {
+  /**
+   * Removes at most `limit` old rows, oldest first. On PostgreSQL it skips locked rows.
+   * @param before rows with this value of the column or a higher one stay.
+   * @returns whether there may be more.
+   */
+  removeOldRows: (
+    { name, key }: Pick<NamedTable, 'name' | 'key'>,
+    column: string,
+    before: number | string,
+    limit: number,
+  ): Query<UncachedWrite<boolean>> =>
+    query(
+      {
+        text: ({ forUpdateSkipLocked }) => `WITH old AS (
+            SELECT ${quoted(key)} AS key FROM ${quoted(name)} WHERE ${quoted(column)} < $1
+            ORDER BY ${quoted(column)} LIMIT $2 ${forUpdateSkipLocked}
+          )
+          DELETE FROM ${quoted(name)} WHERE ${quoted(key)} IN (SELECT key FROM old) RETURNING ${quoted(key)}`,
+        values: [before, limit],
+      },
+      removed => invalidatesNothing(removed.length === limit),
+    ),
+}

@@ -1,4 +1,4 @@
-/** Reads by a key. Without joins, see `selectUser`. */
+/** Reads by a key, on the event loop. Without joins, see `selectUser`. */
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
@@ -26,66 +26,61 @@ const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
   ORDER BY created_at DESC, id DESC LIMIT $4`
 const EMAIL_TOKEN = `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`
 
-const findUser = (id: string): Query<User | undefined> =>
-  query({ name: 'user', text: USER_BY_ID, values: [id] }, ([row]: readonly UserRow[]) => row && toUser(row))
-
-const findUserByEmail = (email: string): Query<ReturnType<typeof toCredentials> | undefined> =>
-  query(
-    { name: 'user-by-email', text: USER_BY_EMAIL, values: [email] },
-    ([row]: readonly UserRowWithHash[]) => row && toCredentials(row),
-  )
-
-const findUserId = (email: string): Query<string | undefined> =>
-  query(
-    { name: 'user-id', text: ID_BY_EMAIL, values: [email] },
-    ([row]: readonly { readonly id: string }[]) => row?.id,
-  )
-
-/**
- * Whether the user has signed in from a network. An open session is not needed.
- * @param digest `networkDigest` of the user's id and the network.
- * @param since the earliest time of the sign-in.
- */
-const isKnownNetwork = (digest: string, since: number): Query<boolean> =>
-  query(
-    { name: 'known-network', text: KNOWN_NETWORK, values: [digest, since] },
-    (found: readonly unknown[]) => found.length > 0,
-  )
-
-/** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
-const listSessions = (
-  userId: string,
-  now: number,
-  idleSince: number,
-  limit: number,
-): Query<readonly Session[]> =>
-  query(
-    {
-      name: 'sessions',
-      text: SESSIONS,
-      values: [userId, now, idleSince, limit],
-    },
-    (found: readonly SessionRow[]) => found.map(row => toSession(row, userId)),
-  )
-
-/** @returns `undefined` also for a token that is used or expired at `now`. */
-const findEmailToken = (digest: string, now: number): Query<EmailToken | undefined> =>
-  query(
-    {
-      name: 'email-token',
-      text: EMAIL_TOKEN,
-      values: [digest, now],
-    },
-    ([token]: readonly EmailToken[]) => token,
-  )
-
-/** The reads of the core by a key. Each group is a part of the store with its name. */
+/** The reads of the core. Each group is a part of the store with its name. */
 export const CORE_READS = {
-  users: { find: findUser, findByEmail: findUserByEmail, findId: findUserId },
+  users: {
+    find: (id: string): Query<User | undefined> =>
+      query(
+        { name: 'user', text: USER_BY_ID, values: [id] },
+        ([row]: readonly UserRow[]) => row && toUser(row),
+      ),
+
+    findByEmail: (email: string): Query<ReturnType<typeof toCredentials> | undefined> =>
+      query(
+        { name: 'user-by-email', text: USER_BY_EMAIL, values: [email] },
+        ([row]: readonly UserRowWithHash[]) => row && toCredentials(row),
+      ),
+
+    findId: (email: string): Query<string | undefined> =>
+      query(
+        { name: 'user-id', text: ID_BY_EMAIL, values: [email] },
+        ([row]: readonly { readonly id: string }[]) => row?.id,
+      ),
+  },
+
   accounts: {},
-  sessions: { isKnownNetwork, list: listSessions },
-  emailTokens: { find: findEmailToken },
+
+  sessions: {
+    /**
+     * Whether the user has signed in from a network. An open session is not needed.
+     * @param digest `networkDigest` of the user's id and the network.
+     * @param since the earliest time of the sign-in.
+     */
+    isKnownNetwork: (digest: string, since: number): Query<boolean> =>
+      query(
+        { name: 'known-network', text: KNOWN_NETWORK, values: [digest, since] },
+        (found: readonly unknown[]) => found.length > 0,
+      ),
+
+    /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
+    list: (userId: string, now: number, idleSince: number, limit: number): Query<readonly Session[]> =>
+      query(
+        { name: 'sessions', text: SESSIONS, values: [userId, now, idleSince, limit] },
+        (found: readonly SessionRow[]) => found.map(row => toSession(row, userId)),
+      ),
+  },
+
+  emailTokens: {
+    /** @returns `undefined` also for a token that is used or expired at `now`. */
+    find: (digest: string, now: number): Query<EmailToken | undefined> =>
+      query(
+        { name: 'email-token', text: EMAIL_TOKEN, values: [digest, now] },
+        ([token]: readonly EmailToken[]) => token,
+      ),
+  },
+
   events: {},
+
   cleanUp: {},
 } satisfies Record<keyof CoreOperations, Record<string, Read>>
 

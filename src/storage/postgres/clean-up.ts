@@ -3,7 +3,7 @@
  * sessions. It skips locked rows, which are being written, or removed by another instance. Once a row is locked, PostgreSQL
  * checks its condition again.
  */
-import type { CleanUpStore } from '../../accounts/clean-up-store.ts'
+import type { CleanUpStore } from '../stores.ts'
 import type { Database, Statement } from './database.ts'
 
 /** Rows that one slice scans. */

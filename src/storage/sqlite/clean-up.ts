@@ -2,8 +2,9 @@
  * Removal of expired sessions, in slices between other writes. Nothing is invalidated, because `Authenticator` checks the expiry of
  * cached sessions itself.
  */
-import type { ExpiredSessions } from '../../accounts/clean-up-store.ts'
+
 import { invalidatesNothing, type Write } from '../operations/write.ts'
+import type { ExpiredSessions } from '../stores.ts'
 import type { Connection } from './database.ts'
 
 /** Sessions that one slice examines, in 0.3 ms. */

@@ -9,7 +9,7 @@ import {
   isLater,
   LOG_START,
   type LogPosition,
-} from '../../audit-log/event-store.ts'
+} from '../../audit-log/listing.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
 import { queries } from './query-builder.ts'

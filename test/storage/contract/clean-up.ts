@@ -1,9 +1,9 @@
 /** Contract: expired rows are removed a slice at a time, and no others (DESIGN §9, Sessions). */
 import { v7 as uuidv7 } from 'uuid'
-import type { ExpiredSessions } from '../../../src/accounts/clean-up-store.ts'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import type { ExpiredSessions } from '../../../src/storage/stores.ts'
 import {
   type Added,
   add,

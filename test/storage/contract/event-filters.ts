@@ -1,4 +1,4 @@
-import type { EventFilter } from '../../../src/audit-log/event-store.ts'
+import type { EventFilter } from '../../../src/audit-log/listing.ts'
 import { NOW } from './fixtures.ts'
 
 /** One of each shape: a user with many events, and a rare type. */

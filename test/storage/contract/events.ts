@@ -7,7 +7,7 @@ import {
   type FollowPage,
   LOG_START,
   type LogPosition,
-} from '../../../src/audit-log/event-store.ts'
+} from '../../../src/audit-log/listing.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'

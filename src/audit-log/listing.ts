@@ -1,5 +1,4 @@
-/** The store of events, and positions in it. */
-import type { MaybePromise } from '../maybe-promise.ts'
+/** Queries of the audit log, and positions in it. */
 import type { AuditEvent } from './event.ts'
 
 export interface EventFilter {
@@ -37,28 +36,6 @@ export interface FollowPage {
   readonly events: readonly AuditEvent<string | null>[]
   /** Where the next page begins. No matching event lies between the last event and this position. */
   readonly next: LogPosition
-}
-
-export interface EventStore {
-  /** Names the store's kind of positions. Positions of another kind are invalid in this store. */
-  readonly positionKind: string
-  /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
-  record(event: AuditEvent): Promise<void>
-  /**
-   * Stores an event, unless there are `limit` of its user and type.
-   * @param since counts events from then on, in milliseconds since the epoch.
-   */
-  recordLimited(
-    event: AuditEvent,
-    limit: number,
-    since: number,
-  ): Promise<'recorded' | 'limited' | 'userNotFound'>
-  /** Newest first. */
-  list(query: EventQuery): MaybePromise<readonly AuditEvent<string | null>[]>
-  /** In the order of visibility. */
-  follow(query: FollowQuery): MaybePromise<FollowPage>
-  /** The position of the last visible event. */
-  end(): MaybePromise<LogPosition>
 }
 
 /** Before every event. */
