@@ -1,12 +1,30 @@
 /**
  * A store whose users have their exact last request. The database gets it up to a second later than the cache, so a user who is
- * read has the later one of both; and the cache learns of a newer version. Nothing else merges them: the functions of each store are listed one by one, so that a new one
- * that returns users does not compile before it is added here.
+ * read has the later one of both; and the cache learns of a newer version. Nothing else merges them: {@link UserFunctions} of each store are
+ * required, so that a new one does not compile before it is added here.
  */
 import type { UserCache } from '../auth/user-cache.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { User } from '../users/user.ts'
 import type { Storage } from './storage.ts'
+
+/** The users of a result: itself, the items of a list, or its `user`. */
+type UsersOf<Result> = Result extends User
+  ? Result
+  : Result extends readonly (infer Item)[]
+    ? UsersOf<Item>
+    : Result extends { readonly user: infer Found }
+      ? UsersOf<Found>
+      : never
+
+/** The functions of a store that return users. */
+type UserFunctions<Store> = {
+  readonly [Name in keyof Store as Store[Name] extends (...args: never[]) => infer Result
+    ? [UsersOf<Awaited<Result>>] extends [never]
+      ? never
+      : Name
+    : never]: Store[Name]
+}
 
 const mapMaybe = <Value, Result>(
   value: MaybePromise<Value>,
@@ -26,40 +44,33 @@ export const withUserCache = (storage: Storage, userCache: UserCache): Storage =
     const result = await written
     return typeof result === 'object' ? merge(result) : result
   }
-
+  const ofUsers: UserFunctions<Storage['users']> = {
+    find: id => mapMaybe(users.find(id), user => user && merge(user)),
+    findByEmail: email =>
+      mapMaybe(users.findByEmail(email), found => found && { ...found, user: merge(found.user) }),
+    update: (...args) => mergeChanged(users.update(...args)),
+    list: query => mapMaybe(users.list(query), found => found.map(merge)),
+  }
+  const ofAccounts: UserFunctions<Storage['accounts']> = {
+    changePassword: (...args) => mergeChanged(accounts.changePassword(...args)),
+    signInByMailbox: async (...args) => {
+      const signedIn = await accounts.signInByMailbox(...args)
+      return typeof signedIn === 'object' ? { ...signedIn, user: merge(signedIn.user) } : signedIn
+    },
+  }
+  const ofEmailTokens: UserFunctions<Storage['emailTokens']> = {
+    confirmEmail: (...args) => mergeChanged(emailTokens.confirmEmail(...args)),
+  }
+  const ofBulkUsers: UserFunctions<Storage['bulkUsers']> = {
+    // Without their versions: they would fill the memory, and nobody compares a file with responses.
+    exportUsers: after =>
+      mapMaybe(bulkUsers.exportUsers(after), found => found.map(user => userCache.withLastRequest(user))),
+  }
   return {
     ...storage,
-    users: {
-      find: id => mapMaybe(users.find(id), user => user && merge(user)),
-      findByEmail: email =>
-        mapMaybe(users.findByEmail(email), found => found && { ...found, user: merge(found.user) }),
-      findId: users.findId,
-      update: (...args) => mergeChanged(users.update(...args)),
-      remove: users.remove,
-      removeFactors: users.removeFactors,
-      list: query => mapMaybe(users.list(query), found => found.map(merge)),
-      count: users.count,
-    },
-    accounts: {
-      addUser: accounts.addUser,
-      rehash: accounts.rehash,
-      changePassword: (...args) => mergeChanged(accounts.changePassword(...args)),
-      signInByMailbox: async (...args) => {
-        const signedIn = await accounts.signInByMailbox(...args)
-        return typeof signedIn === 'object' ? { ...signedIn, user: merge(signedIn.user) } : signedIn
-      },
-    },
-    emailTokens: {
-      add: emailTokens.add,
-      find: emailTokens.find,
-      confirmEmail: (...args) => mergeChanged(emailTokens.confirmEmail(...args)),
-      rejectEmail: emailTokens.rejectEmail,
-    },
-    bulkUsers: {
-      importUsers: bulkUsers.importUsers,
-      // Without their versions: they would fill the memory, and nobody compares a file with responses.
-      exportUsers: after =>
-        mapMaybe(bulkUsers.exportUsers(after), found => found.map(user => userCache.withLastRequest(user))),
-    },
+    users: { ...users, ...ofUsers },
+    accounts: { ...accounts, ...ofAccounts },
+    emailTokens: { ...emailTokens, ...ofEmailTokens },
+    bulkUsers: { ...bulkUsers, ...ofBulkUsers },
   }
 }
