@@ -173,6 +173,14 @@ module.exports = {
       '^src/(?!statistics/|mail/|rate-limits/|(ids|errors)\\.ts$)',
       'src/mail imports only src/rate-limits, src/statistics, src/ids.ts and src/errors.ts: use cases declare the kinds of mail',
     ),
+    {
+      name: 'mail-texts-in-set-up',
+      severity: 'error',
+      comment:
+        "mail texts are loaded by the set-up of the service only: neither the store nor SQLite's writer thread needs them; policies of tokens are in src/accounts/email-token.ts",
+      from: { path: '^(src/(?!(services|gatehouse|check-features)\\.ts$)|plugins|routes)' },
+      to: { path: '^src/accounts/mails\\.ts$', dependencyTypesNot: ['type-only'] },
+    },
     rule(
       'built-in-features-join',
       '^(src/(?!built-in-features\\.ts$)|plugins|routes|bench|scripts)',

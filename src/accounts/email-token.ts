@@ -2,36 +2,69 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { EventType } from '../audit-log/event.ts'
 import { hexTimestamp } from '../ids.ts'
-import { ACCOUNT_MAILS, type AccountMails, type EmailTokenKind } from './mails.ts'
 
-/** The kinds of mail with a token for a user. */
-export type EmailTokenPurpose = {
-  [Name in keyof AccountMails]: AccountMails[Name] extends { token: EmailTokenKind } ? Name : never
-}[keyof AccountMails]
+/** What a token is presented for. `confirms`: the account has the address of the mail, or gets it. */
+type EmailTokenAction =
+  | { readonly action: 'verifyEmail'; readonly confirms: 'currentEmail' | 'newEmail' }
+  | { readonly action: 'resetPassword'; readonly confirms?: undefined }
 
-const TOKENS = Object.fromEntries(
-  Object.entries(ACCOUNT_MAILS).flatMap(([name, kind]) => ('token' in kind ? [[name, kind.token]] : [])),
-) as unknown as Readonly<Record<EmailTokenPurpose, EmailTokenKind>>
+type EmailTokenPolicy = EmailTokenAction & {
+  /** Whether it stays valid when the user changes the password. */
+  readonly survivesPasswordChange?: true
+  /** Milliseconds. */
+  readonly lifetime: number
+  /** The events that record such a mail. They are counted for the limit, since tokens are deleted when they are used. */
+  readonly countedBy: readonly EventType[]
+}
+
+const HOUR = 3_600_000
+
+/** Milliseconds for which a link that confirms an e-mail works. */
+export const VERIFICATION_LIFETIME = 24 * HOUR
+/** Milliseconds for which a link that resets a password works. */
+export const RESET_LIFETIME = HOUR
+
+/** Stored. Renaming one would make the pending links of the previous release invalid. */
+export type EmailTokenPurpose = 'verification' | 'emailChange' | 'passwordReset'
+
+/** Apart from the texts (`mails.ts`): the store and SQLite's writer thread need only this. */
+export const EMAIL_TOKEN_POLICIES: Readonly<Record<EmailTokenPurpose, EmailTokenPolicy>> = {
+  verification: {
+    action: 'verifyEmail',
+    confirms: 'currentEmail',
+    survivesPasswordChange: true,
+    lifetime: VERIFICATION_LIFETIME,
+    countedBy: ['user.signed-up', 'email.verification-requested'],
+  },
+  emailChange: {
+    action: 'verifyEmail',
+    confirms: 'newEmail',
+    lifetime: VERIFICATION_LIFETIME,
+    countedBy: ['email.change-requested'],
+  },
+  passwordReset: {
+    action: 'resetPassword',
+    lifetime: RESET_LIFETIME,
+    countedBy: ['password.reset-requested'],
+  },
+}
 
 /**
  * The purposes whose pending tokens a changed password invalidates. A reset stays until the e-mail is confirmed: a stranger may have opened
  * the account, and must not end the way in of the owner of the mailbox.
  */
 export const invalidatedByPasswordChange = (isConfirmed: boolean): readonly string[] =>
-  Object.entries(TOKENS).flatMap(([purpose, { action, survivesPasswordChange }]) =>
+  Object.entries(EMAIL_TOKEN_POLICIES).flatMap(([purpose, { action, survivesPasswordChange }]) =>
     survivesPasswordChange || (action === 'resetPassword' && !isConfirmed) ? [] : [purpose],
   )
 
-export const LONGEST_LIFETIME = Math.max(...Object.values(TOKENS).map(({ lifetime }) => lifetime))
+export const LONGEST_LIFETIME = Math.max(
+  ...Object.values(EMAIL_TOKEN_POLICIES).map(({ lifetime }) => lifetime),
+)
 
 /** The limit on mails with a token of one purpose to one user, or of sign-ups to one address; the window in milliseconds. */
 export const MAX_MAILS = 5
-export const MAIL_WINDOW = 3_600_000
-
-/** The events that are counted for that limit. */
-export const COUNTED_EVENTS = Object.fromEntries(
-  Object.entries(TOKENS).map(([purpose, { countedBy }]) => [purpose, countedBy]),
-) as Readonly<Record<EmailTokenPurpose, readonly EventType[]>>
+export const MAIL_WINDOW = HOUR
 
 /** A stored token; the token itself is only in the mail. Timestamps are milliseconds since the epoch. */
 export interface EmailToken {
@@ -71,7 +104,7 @@ export const newEmailToken = (
   now: number,
 ): { token: string; stored: EmailToken } => {
   const { token, digest } = newToken(now)
-  const expiresAt = now + TOKENS[purpose].lifetime
+  const expiresAt = now + EMAIL_TOKEN_POLICIES[purpose].lifetime
   return { token, stored: { digest, purpose, userId, email, createdAt: now, expiresAt } }
 }
 
@@ -79,10 +112,10 @@ export const newEmailToken = (
  * Whether a token is presented for `action`; false also for `undefined`, a token that is not found, and for a purpose of another release.
  */
 export const isTokenFor = (
-  action: EmailTokenKind['action'],
+  action: EmailTokenAction['action'],
   token: EmailToken | undefined,
-): token is EmailToken => token !== undefined && TOKENS[token.purpose]?.action === action
+): token is EmailToken => token !== undefined && EMAIL_TOKEN_POLICIES[token.purpose]?.action === action
 
 /** Whether a token for `verifyEmail` confirms the e-mail that the account has; otherwise one that it is to have. */
 export const confirmsCurrentEmail = ({ purpose }: EmailToken): boolean =>
-  TOKENS[purpose].confirms === 'currentEmail'
+  EMAIL_TOKEN_POLICIES[purpose].confirms === 'currentEmail'

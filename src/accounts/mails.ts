@@ -1,25 +1,6 @@
-/** The mails of accounts. Each kind is declared here and nowhere else; `EmailTokenPurpose` follows from those with a token. */
-import type { EventType } from '../audit-log/event.ts'
-import { type Block, linkTo, type MailKind, type MailSender, type MailSite } from '../mail/kinds.ts'
-
-/** What a token is presented for. `confirms`: the account has the address of the mail, or gets it. */
-type EmailTokenAction =
-  | { readonly action: 'verifyEmail'; readonly confirms: 'currentEmail' | 'newEmail' }
-  | { readonly action: 'resetPassword'; readonly confirms?: undefined }
-
-/** The token of a mail's link. */
-export type EmailTokenKind = EmailTokenAction & {
-  /** Whether it stays valid when the user changes the password. */
-  readonly survivesPasswordChange?: true
-  /** Milliseconds. */
-  readonly lifetime: number
-  /** The events that record such a mail. They are counted for the limit, since tokens are deleted when they are used. */
-  readonly countedBy: readonly EventType[]
-}
-
-interface AccountMailKind extends MailKind {
-  readonly token?: EmailTokenKind
-}
+/** The mails of accounts. Each kind is declared here and nowhere else. Tokens in links follow `email-token.ts`. */
+import { type Block, linkTo, type MailKinds, type MailSender, type MailSite } from '../mail/kinds.ts'
+import { RESET_LIFETIME, VERIFICATION_LIFETIME } from './email-token.ts'
 
 export interface TokenValue {
   readonly token: string
@@ -53,18 +34,12 @@ export interface PasswordChangedValue {
   readonly isFirstConfirmation: boolean
 }
 
-const HOUR = 3_600_000
-
-/** Milliseconds for which a link that confirms an e-mail works. */
-export const VERIFICATION_LIFETIME = 24 * HOUR
-const RESET_LIFETIME = HOUR
-
 /** Routes that take a token. */
 const VERIFY_EMAIL = '/account/verify-email'
 const RESET_PASSWORD = '/account/reset-password'
 
 const hours = (milliseconds: number): string => {
-  const count = milliseconds / HOUR
+  const count = milliseconds / 3_600_000
   return count === 1 ? 'one hour' : `${count} hours`
 }
 
@@ -124,13 +99,6 @@ export const ACCOUNT_MAILS = {
     subject: 'Confirm your e-mail address',
     isRateLimited: true,
     link: verifyLink,
-    token: {
-      action: 'verifyEmail',
-      confirms: 'currentEmail',
-      survivesPasswordChange: true,
-      lifetime: VERIFICATION_LIFETIME,
-      countedBy: ['user.signed-up', 'email.verification-requested'],
-    },
     body: (site, { token }: TokenValue) => [
       `An account at ${site.name} was opened with this address. If it was you, please confirm that the address is yours.`,
       ...verifyEmail(site, 'Confirm this address', token),
@@ -153,12 +121,6 @@ export const ACCOUNT_MAILS = {
     subject: 'Confirm your new e-mail address',
     isRateLimited: true,
     link: verifyLink,
-    token: {
-      action: 'verifyEmail',
-      confirms: 'newEmail',
-      lifetime: VERIFICATION_LIFETIME,
-      countedBy: ['email.change-requested'],
-    },
     body: (site, { token }: TokenValue) => [
       `An account at ${site.name} wants to use this address. Please confirm that it is yours. The account changes after that.`,
       ...verifyEmail(site, 'Use this address', token),
@@ -197,7 +159,6 @@ export const ACCOUNT_MAILS = {
     subject: 'Choose another password',
     isRateLimited: false,
     link: resetLink,
-    token: { action: 'resetPassword', lifetime: RESET_LIFETIME, countedBy: ['password.reset-requested'] },
     body: (site, { token }: TokenValue) => [
       `A new password was requested for your account at ${site.name}.`,
       ...resetPassword(site, token),
@@ -340,7 +301,7 @@ export const ACCOUNT_MAILS = {
       'If it was not you, please contact the operator of the service.',
     ],
   },
-} as const satisfies Readonly<Record<string, AccountMailKind>>
+} as const satisfies MailKinds
 
 export type AccountMails = typeof ACCOUNT_MAILS
 

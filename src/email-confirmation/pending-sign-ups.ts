@@ -4,8 +4,8 @@
  */
 import { newUser } from '../accounts/account-creation.ts'
 import { type AuthResult, authResult } from '../accounts/auth-result.ts'
-import { newToken } from '../accounts/email-token.ts'
-import { type Mails, VERIFICATION_LIFETIME } from '../accounts/mails.ts'
+import { newToken, VERIFICATION_LIFETIME } from '../accounts/email-token.ts'
+import type { Mails } from '../accounts/mails.ts'
 import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'

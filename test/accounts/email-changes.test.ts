@@ -17,12 +17,13 @@ import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT } from '../support/mailbox.ts'
 import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
+import { select } from '../support/stored-rows.ts'
 
 const HOUR = 3_600_000
 const OTHER_PASSWORD = 'another long pass phrase 8'
 const HTML = { accept: 'text/html' }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 
@@ -36,6 +37,25 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await ask(user.token, email)).statusCode, 202)
     return { ...user, newEmail: email, change: await mails.token(email, 'emailChange') }
   }
+
+  t.test(
+    'pending links are stored under the purposes of earlier releases, whatever mails are called',
+    async t => {
+      const DATABASE_URL = await newDatabase(t)
+      const app = await build(t, { hasher: quickHashing, env: { DATABASE_URL } })
+      const mails = mailbox(app)
+      const user = await signUp(app)
+      const email = freshEmail('new')
+      t.equal((await changeEmail(app, user.token, { email, password: PASSWORD })).statusCode, 202)
+      t.equal((await forgot(app, user.email)).statusCode, 202)
+      await mails.token(user.email, 'passwordReset')
+      t.same(await select(DATABASE_URL, 'SELECT purpose, email FROM email_tokens ORDER BY purpose'), [
+        { purpose: 'emailChange', email },
+        { purpose: 'passwordReset', email: user.email },
+        { purpose: 'verification', email: user.email },
+      ])
+    },
+  )
 
   t.test('nothing changes until the new address is confirmed', async t => {
     const app = await build(t, { hasher: quickHashing })

@@ -21,6 +21,17 @@ export const storedRows = async (databaseUrl: string): Promise<string> => {
   }
 }
 
+/** @returns the rows of one query. */
+export const select = async (databaseUrl: string, text: string): Promise<Record<string, unknown>[]> => {
+  if (databaseUrl.startsWith('postgres')) return query(databaseUrl, text)
+  const database = new Database(databaseUrl.replace(/^sqlite:/, ''), { readonly: true })
+  try {
+    return database.prepare<[], Record<string, unknown>>(text).all()
+  } finally {
+    database.close()
+  }
+}
+
 /** Runs one statement that changes stored data. */
 export const execute = async (databaseUrl: string, text: string): Promise<void> => {
   if (databaseUrl.startsWith('postgres')) return void (await query(databaseUrl, text))

@@ -1,7 +1,7 @@
 /** Writes of e-mail tokens, and the changes that using one makes. */
 import {
-  COUNTED_EVENTS,
   confirmsCurrentEmail,
+  EMAIL_TOKEN_POLICIES,
   type EmailToken,
   MAIL_WINDOW,
   MAX_MAILS,
@@ -43,7 +43,7 @@ const addTokenStatement = (token: EmailToken, sessionId: string | null): Stateme
     token.userId,
     ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token)),
     firstIdAt(token.createdAt - MAIL_WINDOW + 1),
-    COUNTED_EVENTS[token.purpose],
+    EMAIL_TOKEN_POLICIES[token.purpose].countedBy,
     sessionId,
   ],
 })

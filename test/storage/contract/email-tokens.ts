@@ -2,7 +2,7 @@
 
 import { v7 as uuidv7 } from 'uuid'
 import {
-  COUNTED_EVENTS,
+  EMAIL_TOKEN_POLICIES,
   type EmailToken,
   type EmailTokenPurpose,
   MAIL_WINDOW,
@@ -36,7 +36,7 @@ const tokenOf = (purpose: EmailTokenPurpose, user: { id: string; email: string }
 
 /** The event of a token, by which tokens are counted. */
 const requestOf = ({ userId, createdAt, purpose }: EmailToken) =>
-  eventOf(userId, createdAt, COUNTED_EVENTS[purpose].at(-1))
+  eventOf(userId, createdAt, EMAIL_TOKEN_POLICIES[purpose].countedBy.at(-1))
 
 export const emailTokens: Part = async (t, open) => {
   const storage = await open(t)
