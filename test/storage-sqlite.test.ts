@@ -1,5 +1,6 @@
 /** SQLite storage. Each file can also be run alone. */
 import './storage/invalidation-ring.test.ts'
+import './storage/recorded-calls.test.ts'
 import './storage/sqlite-events.test.ts'
 import './storage/sqlite-file.test.ts'
 import './storage/sqlite-lists.test.ts'

@@ -118,6 +118,12 @@ export interface FeatureMigrationsTable {
   ran_at: number
 }
 
+/** Written by `migrations/feature-migrations.ts`, which creates it. */
+export interface MigratedFeaturesTable {
+  feature: string
+  fingerprint: string
+}
+
 export interface DatabaseSchema {
   users: UsersTable
   user_roles: UserRolesTable
@@ -130,6 +136,7 @@ export interface DatabaseSchema {
   copied_rows: CopiedRowsTable
   copied_events: CopiedEventsTable
   feature_migrations: FeatureMigrationsTable
+  migrated_features: MigratedFeaturesTable
 }
 
 /** The names that features cannot use. A record, so that a table that is missing does not compile. */
@@ -145,6 +152,7 @@ const TABLES: Readonly<Record<keyof DatabaseSchema, true>> = {
   copied_rows: true,
   copied_events: true,
   feature_migrations: true,
+  migrated_features: true,
 }
 
 export const CORE_TABLES: readonly string[] = Object.keys(TABLES)

@@ -234,6 +234,41 @@ const migration = (text: string): FeatureMigration => ({
 const THINGS = migration('CREATE TABLE things (id text PRIMARY KEY, user_key bigint NOT NULL UNIQUE)')
 const MORE = migration('ALTER TABLE things ADD COLUMN more text')
 
+/** The same with the query builder, so that a start recognises it without Kysely. */
+const BUILT = {
+  things: {
+    async up(db, { text, keyType }) {
+      await db.schema
+        .createTable('things')
+        .addColumn('id', text, column => column.primaryKey())
+        .addColumn('user_key', keyType, column => column.notNull().unique())
+        .execute()
+    },
+  },
+  more: {
+    async up(db) {
+      await db.schema.alterTable('things').addColumn('more', 'text').execute()
+    },
+  },
+  changed: {
+    async up(db) {
+      await db.schema.alterTable('things').addColumn('more', 'bigint').execute()
+    },
+  },
+  zoo: {
+    async up(db) {
+      await db.schema.createTable('zoo').addColumn('id', 'text').execute()
+    },
+  },
+} satisfies Record<string, FeatureMigration>
+
+const WRITTEN = {
+  things: THINGS,
+  more: MORE,
+  changed: migration('ALTER TABLE things ADD COLUMN more bigint'),
+  zoo: migration('CREATE TABLE zoo (id text)'),
+}
+
 /** Of the migrations of `labels`. */
 const CHECKSUMS: Readonly<Record<string, readonly string[]>> = {
   sqlite: [
@@ -290,40 +325,45 @@ await onEveryEngine(t, async (t, { name: engine, emptyDatabase, build }) => {
     await start(url)
   })
 
-  t.test('a migration that changed, is missing, or comes too late is refused', async t => {
-    const url = await emptyDatabase(t)
-    await start(url, things(ran))
-    const prefix = '^(the database.*: )?The migration'
-    await refuses(
-      t,
-      url,
-      new RegExp(
+  for (const [form, forms] of Object.entries({ 'the query builder': BUILT, 'written statements': WRITTEN }))
+    t.test(`a migration that changed, is missing, or comes too late is refused: ${form}`, async t => {
+      const url = await emptyDatabase(t)
+      const ran = { '0001_things': forms.things, '0002_more': forms.more }
+      for (const _ of [1, 2]) await start(url, things(ran))
+      const prefix = '^(the database.*: )?The migration'
+      const wasChanged = new RegExp(
         `${prefix} 0002_more of the feature labels was changed after it ran\\. Undo the change, and add a migration`,
-      ),
-      things({
-        ...ran,
-        '0002_more': migration('ALTER TABLE things ADD COLUMN more bigint'),
-        '0003_new': MORE,
-      }),
-    )
-    await refuses(
-      t,
-      url,
-      new RegExp(
-        `${prefix} 0002_more of the feature labels has run on this database, but this version does not have it$`,
-      ),
-      things({ '0001_things': THINGS }),
-    )
-    await refuses(
-      t,
-      url,
-      new RegExp(
-        `${prefix} 0001_zoo of the feature labels is new, but sorts before 0002_more, which has run\\. Rename it$`,
-      ),
-      things({ ...ran, '0001_zoo': migration('CREATE TABLE zoo (id text)') }),
-    )
-    await start(url, things(ran))
-  })
+      )
+      const changed = { ...ran, '0002_more': forms.changed }
+      await refuses(t, url, wasChanged, things(changed))
+      await refuses(t, url, wasChanged, things({ ...changed, '0003_new': forms.more }))
+      await refuses(
+        t,
+        url,
+        new RegExp(
+          `${prefix} 0002_more of the feature labels has run on this database, but this version does not have it$`,
+        ),
+        things({ '0001_things': forms.things }),
+      )
+      await refuses(
+        t,
+        url,
+        new RegExp(
+          `${prefix} 0001_zoo of the feature labels is new, but sorts before 0002_more, which has run\\. Rename it$`,
+        ),
+        things({ ...ran, '0001_zoo': forms.zoo }),
+      )
+      const table = { owner: 'user_key', key: 'id' }
+      await refuses(
+        t,
+        url,
+        /declares the table things with the columns .*, but its migrations do not create them$/,
+        things(ran, { tables: { things: { ...table, updatedAt: 'updated_at' } } }),
+      )
+      await start(url, things(ran))
+      await start(url, things({ ...ran, '0003_zoo': forms.zoo }))
+      await refuses(t, url, /0003_zoo .* this version does not have it$/, things(ran))
+    })
 
   t.test('a migration that fails leaves nothing, nor do those before it', async t => {
     const url = await emptyDatabase(t)

@@ -2,15 +2,14 @@
 
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import type { Feature } from '../../src/feature.ts'
-import { CHECKSUMS, MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import type { StoredFeature } from '../../src/storage/stored-feature.ts'
-import { checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
+import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 
-const builtIn: readonly Feature[] = BUILT_IN_FEATURES
+const builtIn = allFeatures([])
 
 const start = async (url: string, features: readonly StoredFeature[]): Promise<void> => {
   const storage = await openPostgresStorage(url, 1, features)
@@ -26,9 +25,11 @@ t.test('the known schema is what the migrations record', async t => {
   t.strictSame(checksumsOf(rows), CHECKSUMS.postgres)
 })
 
-const OPEN = `const { openPostgresStorage } = await import('./src/storage/postgres/storage.ts')
-const storage = await openPostgresStorage(process.env.DATABASE, 1, BUILT_IN_FEATURES)
+const open = (added: '' | 'notes'): string => `
+const { openPostgresStorage } = await import('./src/storage/postgres/storage.ts')
+const storage = await openPostgresStorage(process.env.DATABASE, 1, allFeatures([${added}]))
 await storage.close()`
+const OPEN = open('')
 
 t.test('a start that finds this schema does not load the query builder, any other start does', async t => {
   const url = await createDatabase(t)
@@ -40,6 +41,18 @@ t.test('a start that finds this schema does not load the query builder, any othe
   )
   t.equal(loadsQueryBuilder(OPEN, url), true, 'a feature that has not run')
   t.equal(loadsQueryBuilder(OPEN, url), false, 'migrated')
+  await query(url, 'DROP TABLE migrated_features')
+  t.equal(loadsQueryBuilder(OPEN, url), true, 'as 0.2.0 leaves a database')
+  t.equal(loadsQueryBuilder(OPEN, url), false, 'migrated')
+})
+
+t.test('nor does a start with a feature of a team, whose migrations have run', async t => {
+  const url = await createDatabase(t)
+  await start(url, builtIn)
+  t.equal(loadsQueryBuilder(open('notes'), url), true, 'its first start')
+  t.equal(loadsQueryBuilder(open('notes'), url), false, 'its second start')
+  t.equal(loadsQueryBuilder(open(''), url), false, 'a start without it')
+  t.equal(loadsQueryBuilder(open('notes'), url), false, 'a start with it again')
 })
 
 t.test('what differs from this version is migrated or reported', async t => {

@@ -3,17 +3,16 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import type { Feature } from '../../src/feature.ts'
-import { CHECKSUMS, MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { ensureSchema } from '../../src/storage/sqlite/ensure-schema.ts'
 import { migrate, SQLITE_DIALECT } from '../../src/storage/sqlite/migrate.ts'
 import { temporaryFolder } from '../support/build.ts'
-import { checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
+import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 
-const builtIn: readonly Feature[] = BUILT_IN_FEATURES
+const builtIn = allFeatures([])
 
 const fileOf = (t: Parameters<typeof temporaryFolder>[0]): string => join(temporaryFolder(t), 'test.db')
 
@@ -33,8 +32,10 @@ t.test('the known schema is what the migrations record', async t => {
   t.strictSame(checksumsOf(rows), CHECKSUMS.sqlite)
 })
 
-const OPEN = `const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
-await ensureSchema(process.env.DATABASE, BUILT_IN_FEATURES)`
+const open = (added: '' | 'notes'): string => `
+const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
+await ensureSchema(process.env.DATABASE, allFeatures([${added}]))`
+const OPEN = open('')
 
 t.test('a start that finds this schema does not load the query builder, any other start does', async t => {
   const file = fileOf(t)
@@ -43,6 +44,8 @@ t.test('a start that finds this schema does not load the query builder, any othe
   const changes = [
     "DELETE FROM feature_migrations WHERE feature = 'totp'; DROP TABLE totp; DROP TABLE recovery_codes",
     'PRAGMA user_version = 0',
+    // As 0.2.0 leaves a database.
+    'DROP TABLE migrated_features',
   ]
   for (const change of changes) {
     const db = openDatabase(file, 0)
@@ -51,6 +54,15 @@ t.test('a start that finds this schema does not load the query builder, any othe
     t.equal(loadsQueryBuilder(OPEN, file), true, change)
     t.equal(loadsQueryBuilder(OPEN, file), false, 'migrated')
   }
+})
+
+t.test('nor does a start with a feature of a team, whose migrations have run', async t => {
+  const file = fileOf(t)
+  await migrate(file, builtIn)
+  t.equal(loadsQueryBuilder(open('notes'), file), true, 'its first start')
+  t.equal(loadsQueryBuilder(open('notes'), file), false, 'its second start')
+  t.equal(loadsQueryBuilder(open(''), file), false, 'a start without it')
+  t.equal(loadsQueryBuilder(open('notes'), file), false, 'a start with it again')
 })
 
 t.test('what differs from this version is migrated or reported', async t => {

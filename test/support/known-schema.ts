@@ -2,6 +2,38 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
+type Checksums = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** Of the migrations of the built-in features, by feature and migration. Migrations that ran never change, so these never change. */
+export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
+  sqlite: {
+    'admin-keys': {
+      '0001_admin_keys': 'b173428c1f86bf9322e317d5e553362e7aee81fccaf00498beb70ac5dbf442a2',
+      '0002_users_identity': '2868298bb4c6c5aae7e7eb64442d5cf768459fbd9c24e8c202dd7b0732720d1f',
+    },
+    'api-keys': { '0001_api_keys': 'db4b421f12fcd761e989ac7f626f0d63efa9a11d9e3760e3dfec2451bc2c30c8' },
+    'email-codes': { '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22' },
+    passkeys: { '0001_passkeys': '93e0e92f1db0527361ca28fafe1e8ca646af610e839ed89f01a0a1b8e1534b8e' },
+    'pending-sign-ups': {
+      '0001_pending_sign_ups': 'cf7880080ad86e8dba1d94b4467e28efc14e22792d7f87c3abdc1baf846b7899',
+    },
+    totp: { '0001_totp': '73deb1ee7af1c05b46ccdc47244887bb97e900878a2cb96d2eaeab9029a804d8' },
+  },
+  postgres: {
+    'admin-keys': {
+      '0001_admin_keys': '9e0dda18a53376981b08f335ab22757d4c53ded4c71fb881d0910f2ebfa239fb',
+      '0002_users_identity': '673275f4b3ebc454d6c1f619e0f417e7ccceeb0c26298248c3f217d4c1bb2195',
+    },
+    'api-keys': { '0001_api_keys': '459cd1723b64b04c269f0f4d166298dcd91b2984ce4788b6d64c937442e628e4' },
+    'email-codes': { '0001_email_codes': '65951d5e0a9c9d9597559c54126ab22857e6ca8ba19f5f0997bccdbad9ff08e1' },
+    passkeys: { '0001_passkeys': '5d3dccc870cf4c3db7610550d207053986998a3ca5804c161d8ea4e44ad40eac' },
+    'pending-sign-ups': {
+      '0001_pending_sign_ups': '72794c697e63c1c5a548d7a718ed5bf47c5bf8d0bbede6355d66518cc4565adc',
+    },
+    totp: { '0001_totp': '2182c28107ef2421a145c3c2352c612f5588150facb27909e6e9148a557eb86f' },
+  },
+}
+
 const WATCH = `
 import { registerHooks } from 'node:module'
 let loads = false
@@ -11,11 +43,12 @@ registerHooks({
     return next(url, context)
   },
 })
-const { BUILT_IN_FEATURES } = await import('./src/built-in-features.ts')
+const { allFeatures } = await import('./src/built-in-features.ts')
+const { notes } = await import('./examples/notes/notes.ts')
 `
 
 /**
- * @param statements open the store with `BUILT_IN_FEATURES`. The database is `process.env.DATABASE`.
+ * @param statements open the store with `allFeatures`, and `notes`. The database is `process.env.DATABASE`.
  * @throws {Error} if they print an error.
  */
 export const loadsQueryBuilder = (statements: string, database: string): boolean => {

@@ -16,12 +16,11 @@ import {
 } from 'kysely'
 import { FeatureError } from '../feature-error.ts'
 import { type FeatureMigration, type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { fingerprintOf, type RanMigration } from './known-schema.ts'
 import type { FeatureDialect } from './schema-dialect.ts'
 
-interface Recorded {
+interface Recorded extends RanMigration {
   readonly feature: string
-  readonly name: string
-  readonly checksum: string
 }
 
 /** A database without a connection: every query has no rows. */
@@ -163,6 +162,32 @@ const checkTables = async (
     }
 }
 
+const selectRecorded = async (db: Kysely<unknown>): Promise<ReadonlyMap<string, readonly Recorded[]>> => {
+  const { rows } = await sql<Recorded>`SELECT feature, name, checksum FROM feature_migrations`.execute(db)
+  return Map.groupBy(rows, ({ feature }) => feature)
+}
+
+/** Lets the next start recognise the schema. */
+const storeFingerprints = async (
+  db: Kysely<unknown>,
+  { engine, text }: FeatureDialect,
+  features: readonly StoredFeature[],
+): Promise<void> => {
+  await db.schema
+    .createTable('migrated_features')
+    .ifNotExists()
+    .addColumn('feature', text, column => column.primaryKey())
+    .addColumn('fingerprint', 'text', column => column.notNull())
+    .execute()
+  const recorded = await selectRecorded(db)
+  for (const feature of features) {
+    const fingerprint = await fingerprintOf(engine, feature, recorded.get(feature.name) ?? [])
+    if (fingerprint !== null)
+      await sql`INSERT INTO migrated_features (feature, fingerprint) VALUES (${feature.name}, ${fingerprint})
+        ON CONFLICT (feature) DO UPDATE SET fingerprint = excluded.fingerprint`.execute(db)
+  }
+}
+
 /** @throws {FeatureError} */
 export const migrateFeatures = async (
   db: Kysely<unknown>,
@@ -179,10 +204,11 @@ export const migrateFeatures = async (
     .addColumn('ran_at', 'bigint', column => column.notNull())
     .addPrimaryKeyConstraint('feature_migrations_key', ['feature', 'name'] as never)
     .execute()
-  const { rows } = await sql<Recorded>`SELECT feature, name, checksum FROM feature_migrations`.execute(db)
+  const recorded = await selectRecorded(db)
   for (const feature of features) {
-    const own = rows.filter(row => row.feature === feature.name)
+    const own = recorded.get(feature.name) ?? []
     await migrateFeature(db, dialect, feature, new Map(own.map(({ name, checksum }) => [name, checksum])))
   }
   await checkTables(db, dialect, features)
+  await storeFingerprints(db, dialect, features)
 }

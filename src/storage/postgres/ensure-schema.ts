@@ -1,6 +1,6 @@
 /** Brings the schema of a database up to date. If it is, as at most starts, migrations and the query builder are not loaded. */
 import pg from 'pg'
-import { isKnownSchema, type RecordedMigration, SELECT_RECORDED } from '../migrations/known-schema.ts'
+import { isKnownSchema, type RecordedRow, SELECT_RECORDED } from '../migrations/known-schema.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { ignore, isStatementError, migrationOptions, reason } from './database.ts'
 import { raiseEventShift } from './event-positions.ts'
@@ -8,8 +8,8 @@ import { PrimaryServer } from './primary-server.ts'
 
 const hasSchema = async (client: pg.Client, features: readonly StoredFeature[]): Promise<boolean> => {
   try {
-    const { rows } = await client.query<RecordedMigration>(SELECT_RECORDED)
-    return isKnownSchema('postgres', rows, features)
+    const { rows } = await client.query<RecordedRow>(SELECT_RECORDED)
+    return await isKnownSchema('postgres', rows, features)
   } catch (error) {
     // A table is missing. What else cannot be read, the migrations report.
     if (isStatementError(error)) return false

@@ -4,7 +4,7 @@ import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { migrateFeatures } from '../migrations/feature-migrations.ts'
 import { migrations } from '../migrations/list.ts'
-import type { SchemaDialect } from '../migrations/schema-dialect.ts'
+import { KEY_TYPES, type SchemaDialect } from '../migrations/schema-dialect.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { ignoreConnectionErrors, migrationOptions } from './database.ts'
 
@@ -14,7 +14,7 @@ const SESSIONS_FILLFACTOR = 90
 
 export const POSTGRES_DIALECT: SchemaDialect = {
   engine: 'postgres',
-  keyType: 'bigint',
+  keyType: KEY_TYPES.postgres,
   identity: column => column.generatedAlwaysAsIdentity(),
   // Ordered by code points, as SQLite and our cursors do, independent of the database's locale.
   text: sql`text collate "C"`,

@@ -4,14 +4,14 @@ import { Kysely, SqliteDialect, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { migrateFeatures } from '../migrations/feature-migrations.ts'
 import { migrations } from '../migrations/list.ts'
-import type { SchemaDialect } from '../migrations/schema-dialect.ts'
+import { KEY_TYPES, type SchemaDialect } from '../migrations/schema-dialect.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { createDatabaseFile, openDatabase } from './database.ts'
 import { assertOwnWal } from './database-file.ts'
 
 export const SQLITE_DIALECT: SchemaDialect = {
   engine: 'sqlite',
-  keyType: 'integer',
+  keyType: KEY_TYPES.sqlite,
   identity: column => column.autoIncrement(),
   text: 'text',
   // The primary key is the id: `WITHOUT ROWID` saves a second B-tree lookup.
