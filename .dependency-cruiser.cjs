@@ -182,6 +182,19 @@ module.exports = {
       to: { path: '^src/accounts/mails\\.ts$', dependencyTypesNot: ['type-only'] },
     },
     rule(
+      'features-are-folders',
+      '^(src/(?!built-in-features\\.ts$|(api-keys|admin-keys)/)|plugins|routes)',
+      '^src/(api-keys|admin-keys)/',
+      'only src/built-in-features.ts imports the folder of a feature',
+    ),
+    {
+      name: 'features-know-no-other',
+      severity: 'error',
+      comment: 'a feature does not import another one',
+      from: { path: '^src/(api-keys|admin-keys)/' },
+      to: { path: '^src/(api-keys|admin-keys)/', pathNot: '^src/$1/' },
+    },
+    rule(
       'built-in-features-join',
       '^(src/(?!built-in-features\\.ts$)|plugins|routes|bench|scripts)',
       '^src/features\\.ts$',

@@ -11,10 +11,6 @@ import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
-import { adminKeys } from './admin-keys/admin-keys.ts'
-import type { AdminKeyStore } from './admin-keys/stored-admin-keys.ts'
-import { apiKeys } from './api-keys/api-keys.ts'
-import type { ApiKeyStore } from './api-keys/stored-api-keys.ts'
 import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminAuthenticator } from './auth/admin-authenticator.ts'
@@ -126,8 +122,6 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
     storage: withUserCache(storage, userCache),
     /** Of the built-in features. */
     stores: {
-      apiKeys: storage.features[apiKeys.name] as ApiKeyStore,
-      adminKeys: storage.features[adminKeys.name] as AdminKeyStore,
       totp: storage.features[storedTotp.name] as TotpStore,
       passkeys: storage.features[storedPasskeys.name] as PasskeyStore,
       emailCodes: storage.features[storedEmailCodes.name] as EmailCodeStore,
@@ -152,13 +146,13 @@ type Foundation = ReturnType<typeof createFoundation>
 
 /** Authenticates requests, with caches of tokens and keys, and notes last requests. */
 const createAuthentication = (foundation: Foundation) => {
-  const { config, clock, logger, logFailure, userCache, storage, stores, tokens, limits } = foundation
+  const { config, clock, logger, logFailure, userCache, storage, tokens, limits } = foundation
   const { sessions, deliverInvalidations } = storage
   const lastRequests = new LastRequests({
     userCache,
     store: storage.lastRequests,
-    apiKeys: { noteRequests: requests => stores.apiKeys.noteApiKeyRequests(requests) },
-    adminKeys: { noteRequests: requests => stores.adminKeys.noteAdminKeyRequests(requests) },
+    apiKeys: storage.apiKeys,
+    adminKeys: storage.adminKeys,
     idle: config.sessionIdle,
     closing: SHUTDOWN.lastRequests,
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
@@ -345,7 +339,7 @@ const createAccounts = (
     passwordChanges: new PasswordChanges(deps),
     passwordResets: new PasswordResets(deps),
     factorRemoval: new FactorRemoval(deps),
-    impersonation: new Impersonation({ ...deps, adminKeys: stores.adminKeys }),
+    impersonation: new Impersonation({ ...deps, adminKeys: storage.adminKeys }),
     ...createStoreServices({
       ...deps,
       storage,

@@ -4,24 +4,16 @@ import type { AccessTokens } from '../auth/access-tokens.ts'
 import type { PresentedAdminKey } from '../auth/admin-key.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
-import type { SessionStore, UserStore } from '../storage/stores.ts'
+import type { AdminKeyStore, SessionStore, UserStore } from '../storage/stores.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 
 /** Milliseconds. */
 const LIFETIME = 3_600_000
 
-export interface AdminKeySessions {
-  /**
-   * Ends the impersonated sessions of an admin key of the store, if the key has been revoked.
-   * @returns whether it has.
-   */
-  endSessionsIfRevoked(keyId: string): Promise<boolean>
-}
-
 export interface ImpersonationDeps {
   readonly users: UserStore
   readonly sessions: SessionStore
-  readonly adminKeys: AdminKeySessions
+  readonly adminKeys: Pick<AdminKeyStore, 'endSessionsIfRevoked'>
   readonly tokens: AccessTokens
   readonly limits: SessionLimits
   readonly clock: () => number

@@ -1,27 +1,19 @@
 /** What the store runs for admin keys. The writer thread of SQLite imports this module, and with it no schemas and no services. */
 import type { AuditEvent } from '../audit-log/event.ts'
 import { type AdminKey, MAX_ADMIN_KEYS, missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
-import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import {
   ADMIN_KEY_COLUMNS,
   type AdminKeyRow,
   type AdminKeysTable,
   addKeyColumns,
   EXPIRED_KEPT,
-  noteKeyRequests,
   toAdminKey,
 } from '../storage/key-rows.ts'
 import { recordStatement } from '../storage/operations/events.ts'
-import {
-  firstRow,
-  type Query,
-  query,
-  rows,
-  type Statement,
-  type Steps,
-} from '../storage/operations/operation.ts'
+import { endImpersonatedSessions } from '../storage/operations/keys.ts'
+import { firstRow, type Query, query, type Statement, type Steps } from '../storage/operations/operation.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
-import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import { type StoredFeature, table } from '../storage/stored-feature.ts'
 
 interface StoredAdminKey extends AdminKey {
   readonly digest: string
@@ -62,26 +54,6 @@ function* addAdminKey(
 }
 
 /**
- * Ends the impersonated sessions that a key has opened. Locks them in the order in which instances write them, to prevent deadlocks.
- * @returns the ids of their users.
- */
-function* endSessions(keyId: string): Steps<readonly string[]> {
-  const ended = yield* rows<{ user_key: number }>({
-    text: ({ forUpdate }) => `WITH opened AS (
-        SELECT id FROM sessions WHERE impersonated_by = $1 ORDER BY id ${forUpdate}
-      )
-      DELETE FROM sessions WHERE id IN (SELECT id FROM opened) RETURNING user_key`,
-    values: [keyId],
-  })
-  if (ended.length === 0) return []
-  const users = yield* rows<{ id: string }>({
-    text: ({ isOneOf }) => `SELECT id FROM users WHERE ${isOneOf('key', '$1', 'bigint')}`,
-    values: [[...new Set(ended.map(session => session.user_key))]],
-  })
-  return users.map(user => user.id)
-}
-
-/**
  * Also ends the impersonated sessions that the key has opened.
  * @param revoker what the key may do that revokes it.
  * @returns the scopes of the key that the revoker does not have, if there are any.
@@ -100,27 +72,9 @@ function* revokeAdminKey(
   const missing = missingScopes(revoker, JSON.parse(found.scopes) as string[])
   if (missing.length > 0) return invalidatesNothing({ missing })
   yield { text: 'DELETE FROM admin_keys WHERE id = $1', values: [id] }
-  const userIds = yield* endSessions(id)
+  const userIds = yield* endImpersonatedSessions(id)
   yield recordStatement(event)
   return invalidates([id, ...userIds], 'revoked')
-}
-
-/**
- * For a key that has just opened an impersonated session: its revocation may not have seen the session.
- * @returns whether the key has been revoked. Its impersonated sessions have ended then.
- */
-function* endSessionsIfRevoked(id: string): Steps<Write<boolean>> {
-  const found = yield* firstRow({
-    text: ({ forKeyShare }) => `SELECT id FROM admin_keys WHERE id = $1 ${forKeyShare}`,
-    values: [id],
-  })
-  if (found !== undefined) return invalidatesNothing(false)
-  return invalidates(yield* endSessions(id), true)
-}
-
-function* noteAdminKeyRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
-  yield noteKeyRequests('admin_keys', requests)
-  return invalidatesNothing(undefined)
 }
 
 /** Newest first. */
@@ -175,8 +129,6 @@ export const storedAdminKeys = {
       cleanUp: { column: 'expires_at', after: EXPIRED_KEPT },
     }),
   },
-  operations: { addAdminKey, revokeAdminKey, endSessionsIfRevoked, noteAdminKeyRequests },
+  operations: { addAdminKey, revokeAdminKey },
   reads: { listAdminKeys },
 } satisfies StoredFeature
-
-export type AdminKeyStore = FeatureStore<typeof storedAdminKeys.operations, typeof storedAdminKeys.reads>

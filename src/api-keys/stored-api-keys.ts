@@ -1,14 +1,12 @@
 /** What the store runs for API keys. The writer thread of SQLite imports this module, and with it no schemas and no services. */
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { ApiKey } from '../auth/api-key.ts'
-import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import {
   API_KEY_COLUMNS,
   type ApiKeyRow,
   type ApiKeysTable,
   addKeyColumns,
   EXPIRED_KEPT,
-  noteKeyRequests,
   toApiKey,
 } from '../storage/key-rows.ts'
 import { recordStatement } from '../storage/operations/events.ts'
@@ -67,11 +65,6 @@ function* revokeApiKey(
   return invalidates(userId, 'revoked')
 }
 
-function* noteApiKeyRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
-  yield noteKeyRequests('api_keys', requests)
-  return invalidatesNothing(undefined)
-}
-
 /** The keys of a user, newest first. */
 const listApiKeys = (userId: string): Query<readonly ApiKey[]> =>
   query(
@@ -116,7 +109,7 @@ export const storedApiKeys = {
       cleanUp: { column: 'expires_at', after: EXPIRED_KEPT },
     }),
   },
-  operations: { addApiKey, revokeApiKey, noteApiKeyRequests },
+  operations: { addApiKey, revokeApiKey },
   reads: { listApiKeys },
 } satisfies StoredFeature
 

@@ -15,8 +15,6 @@ type ByHand<Name extends keyof CoreOperations> = Omit<Storage[Name], keyof Deriv
 export interface Engine
   extends Pick<
     Storage,
-    | 'apiKeys'
-    | 'adminKeys'
     | 'lastRequests'
     | 'openRateLimit'
     | 'bulkUsers'
@@ -32,6 +30,8 @@ export interface Engine
   readonly users: ByHand<'users'>
   readonly accounts: ByHand<'accounts'>
   readonly sessions: ByHand<'sessions'>
+  readonly apiKeys: ByHand<'apiKeys'>
+  readonly adminKeys: ByHand<'adminKeys'>
   readonly events: ByHand<'events'>
   readonly cleanUp: ByHand<'cleanUp'>
 }
@@ -102,8 +102,8 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
     events: { ...coreStore('events'), ...engine.events },
     cleanUp: { ...coreStore('cleanUp'), ...engine.cleanUp },
     features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
-    apiKeys: engine.apiKeys,
-    adminKeys: engine.adminKeys,
+    apiKeys: { ...coreStore('apiKeys'), ...engine.apiKeys },
+    adminKeys: { ...coreStore('adminKeys'), ...engine.adminKeys },
     lastRequests: engine.lastRequests,
     bulkUsers: engine.bulkUsers,
     openRateLimit: engine.openRateLimit,

@@ -2,9 +2,7 @@
 import type { CreateTableBuilder } from 'kysely'
 import type { AdminKey } from '../auth/admin-key.ts'
 import type { ApiKey } from '../auth/api-key.ts'
-import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import type { SchemaDialect } from './migrations/schema-dialect.ts'
-import type { Statement } from './operations/operation.ts'
 
 /** Milliseconds after which an expired key is removed. Until then lists show that it has expired. */
 export const EXPIRED_KEPT = 90 * 86_400_000
@@ -76,18 +74,3 @@ export const addKeyColumns = <Table extends string, Column extends string>(
     .addColumn('expires_at', 'bigint')
     // Never null, so that a copy recognises the newer row.
     .addColumn('last_used_at', 'bigint', column => column.notNull())
-
-/** Raises the timestamps of last requests, never lowers them. Locks keys in one order, so that two instances cannot deadlock. */
-export const noteKeyRequests = (
-  table: 'api_keys' | 'admin_keys',
-  requests: readonly CredentialLastRequest[],
-): Statement => ({
-  text: ({ jsonRows, forNoKeyUpdate }) => `WITH given AS (
-      SELECT id, at FROM ${jsonRows('$1', { id: 'text', at: 'bigint' })}
-    ), locked AS (
-      SELECT id FROM ${table} WHERE id IN (SELECT id FROM given) ORDER BY id ${forNoKeyUpdate}
-    )
-    UPDATE ${table} SET last_used_at = given.at FROM given
-    WHERE ${table}.id = given.id AND ${table}.id IN (SELECT id FROM locked) AND last_used_at < given.at`,
-  values: [JSON.stringify(requests)],
-})

@@ -1,13 +1,13 @@
 /** The store: one interface for every engine. */
 import type { BulkUserStore } from '../accounts/bulk-user-store.ts'
-import type { AdminKeyFinder } from '../auth/admin-key.ts'
-import type { ApiKeyFinder } from '../auth/api-key.ts'
 import type { InvalidationListener } from '../auth/invalidation.ts'
 import type { LastRequestStore } from '../auth/last-requests.ts'
 import type { OpenRateLimit } from '../rate-limits/rate-limit.ts'
 import type { StorageStatistics } from './statistics.ts'
 import type {
   AccountStore,
+  AdminKeyStore,
+  ApiKeyStore,
   CleanUpStore,
   EmailTokenStore,
   EventStore,
@@ -20,8 +20,8 @@ export interface Storage {
   readonly users: UserStore
   readonly accounts: AccountStore
   readonly sessions: SessionStore
-  readonly apiKeys: ApiKeyFinder
-  readonly adminKeys: AdminKeyFinder
+  readonly apiKeys: ApiKeyStore
+  readonly adminKeys: AdminKeyStore
   readonly emailTokens: EmailTokenStore
   readonly lastRequests: LastRequestStore
   readonly events: EventStore

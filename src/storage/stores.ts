@@ -7,6 +7,8 @@
 import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { EventQuery, FollowPage, FollowQuery, LogPosition } from '../audit-log/listing.ts'
+import type { AdminKeyFinder } from '../auth/admin-key.ts'
+import type { ApiKeyFinder } from '../auth/api-key.ts'
 import type { Session } from '../auth/session.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
@@ -75,6 +77,12 @@ export interface SessionStore extends Derived<'sessions'> {
    */
   findNewest(before: string | null, limit: number): MaybePromise<readonly FoundSession[]>
 }
+
+/** What authentication needs of API keys. The feature has a store of its own. */
+export interface ApiKeyStore extends Derived<'apiKeys'>, ApiKeyFinder {}
+
+/** What authentication needs of admin keys. */
+export interface AdminKeyStore extends Derived<'adminKeys'>, AdminKeyFinder {}
 
 export type EmailTokenStore = Derived<'emailTokens'>
 

@@ -13,6 +13,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     },
     'api-keys': { '0001_api_keys': 'db4b421f12fcd761e989ac7f626f0d63efa9a11d9e3760e3dfec2451bc2c30c8' },
     'email-codes': { '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22' },
+    jobs: { '0001_job_leases': 'd09e89cd09cc745f77a449b8c78c9caccd6ed8238a377bd7d5c82d0cb29a575e' },
     passkeys: { '0001_passkeys': '93e0e92f1db0527361ca28fafe1e8ca646af610e839ed89f01a0a1b8e1534b8e' },
     'pending-sign-ups': {
       '0001_pending_sign_ups': 'cf7880080ad86e8dba1d94b4467e28efc14e22792d7f87c3abdc1baf846b7899',
@@ -26,6 +27,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     },
     'api-keys': { '0001_api_keys': '459cd1723b64b04c269f0f4d166298dcd91b2984ce4788b6d64c937442e628e4' },
     'email-codes': { '0001_email_codes': '65951d5e0a9c9d9597559c54126ab22857e6ca8ba19f5f0997bccdbad9ff08e1' },
+    jobs: { '0001_job_leases': 'f974200998a4e6e7b7db3461b29adafdc04c320269115dc980783fa57212158d' },
     passkeys: { '0001_passkeys': '5d3dccc870cf4c3db7610550d207053986998a3ca5804c161d8ea4e44ad40eac' },
     'pending-sign-ups': {
       '0001_pending_sign_ups': '72794c697e63c1c5a548d7a718ed5bf47c5bf8d0bbede6355d66518cc4565adc',

@@ -3,6 +3,7 @@ import { operationName, type StoredFeature } from '../stored-feature.ts'
 import { emailTokenOperations } from './email-tokens.ts'
 import { eventOperations } from './events.ts'
 import { featureOperation } from './feature-operation.ts'
+import { adminKeyOperations, apiKeyOperations } from './keys.ts'
 import { mailboxOperations } from './mailbox-sign-ins.ts'
 import type { Operation } from './operation.ts'
 import { cleanUpOperations, ownedTablesOf } from './owned-rows.ts'
@@ -17,6 +18,8 @@ export const coreOperations = (features: readonly StoredFeature[]) => {
     users: userOperations(tables),
     accounts: { ...passwordOperations(tables), ...mailboxOperations(features, tables) },
     sessions: sessionOperations,
+    apiKeys: apiKeyOperations,
+    adminKeys: adminKeyOperations,
     emailTokens: emailTokenOperations(tables),
     events: eventOperations,
     cleanUp: cleanUpOperations,

@@ -50,6 +50,10 @@ export const CORE_READS = {
 
   accounts: {},
 
+  apiKeys: {},
+
+  adminKeys: {},
+
   sessions: {
     /**
      * Whether the user has signed in from a network. An open session is not needed.
