@@ -16,6 +16,7 @@ import { decorateRequests, RequestAuthentication } from './http/guards.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
+import type { JobPace } from './jobs/jobs.ts'
 import { createLogger } from './logging/logging.ts'
 import type { MailTemplates } from './mail/kinds.ts'
 import { type MetricsServer, openMetricsServer } from './metrics/metrics-server.ts'
@@ -75,6 +76,7 @@ export interface AppOptions {
   readonly hasher?: PasswordHasher
   readonly rateLimits?: RateLimits
   readonly cleanUpPace?: CleanUpPace
+  readonly jobPace?: JobPace
   /** Milliseconds until deferred work begins, at most. */
   readonly maxDeferral?: number
   /** Called for every event of the audit log, in order and after the commit. */
@@ -177,7 +179,7 @@ export const openServices = async (
   logger: FastifyBaseLogger,
   options: AppOptions = {},
 ): Promise<Services> => {
-  const { clock = Date.now, hasher, rateLimits, cleanUpPace, maxDeferral } = options
+  const { clock = Date.now, hasher, rateLimits, cleanUpPace, jobPace, maxDeferral } = options
   const features = allFeatures(options.features)
   checkFeatures(features)
   for (const { folder } of routeFoldersOf(features)) scopesIn(folder)
@@ -188,7 +190,8 @@ export const openServices = async (
   const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {
     const { onEvent, mailTemplates, workerChannel } = options
-    const parts = { hasher, rateLimits, cleanUpPace, maxDeferral, onEvent, mailTemplates, workerChannel }
+    const own = { hasher, rateLimits, cleanUpPace, jobPace, maxDeferral }
+    const parts = { ...own, onEvent, mailTemplates, workerChannel }
     return (await createServices(config, { storage, features, clock, logger, ...parts })) as Services
   } catch (error) {
     await storage.close()

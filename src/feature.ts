@@ -291,7 +291,7 @@ export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly 
 }
 
 /** What the declaration of a feature is written with. */
-export { type Actor, type AuditEvent, actingUser } from './audit-log/event.ts'
+export { type Actor, type AuditEvent, actingUser, OPERATOR } from './audit-log/event.ts'
 export { duration, integer, oneOf, type Reader, SettingError, serviceUrl, text } from './config/readers.ts'
 export { defineErrors, ServiceError } from './errors.ts'
 export { firstIdAt, newId } from './ids.ts'

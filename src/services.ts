@@ -44,7 +44,7 @@ import {
   rateLimitsOf,
   userScopesOf,
 } from './feature.ts'
-import { Jobs } from './jobs/jobs.ts'
+import { type JobPace, Jobs } from './jobs/jobs.ts'
 import { type JobStore, storedJobs } from './jobs/stored-jobs.ts'
 import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
@@ -89,6 +89,8 @@ export interface ServicesDeps {
   readonly rateLimits: RateLimits | undefined
   /** Default: the pace of production. */
   readonly cleanUpPace: CleanUpPace | undefined
+  /** Default: the pace of production. */
+  readonly jobPace: JobPace | undefined
   /** Milliseconds until requested mails, and events of the login throttle, at most. Default: those of {@link DeferredWork}. */
   readonly maxDeferral: number | undefined
   /** Called for every event of the audit log, see {@link EventFeed}. Default: none. */
@@ -368,12 +370,17 @@ const startCleanUp = (
 }
 
 /** Runs the jobs of features from now on. */
-const startJobs = ({ features, clock, logger, stores }: Foundation, deps: FeatureServicesDeps): Jobs => {
+const startJobs = (
+  { features, clock, logger, stores }: Foundation,
+  deps: FeatureServicesDeps,
+  pace: JobPace | undefined,
+): Jobs => {
   const jobs = new Jobs({
     jobs: features.flatMap(feature => jobsOf(feature, deps)),
     store: stores.jobs,
     clock,
     onFailure: (job, err) => logger.error({ err, job }, 'a job failed, it is repeated'),
+    pace,
   })
   jobs.start()
   return jobs
@@ -422,7 +429,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     settings: config.featureSettings,
     metrics: featureMetrics.recorders,
   }
-  const jobs = startJobs(foundation, featureDeps)
+  const jobs = startJobs(foundation, featureDeps, deps.jobPace)
   const metrics = new Metrics({
     declarations: { ...METRICS, ...metricsOf(features) },
     featureMetrics,

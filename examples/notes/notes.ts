@@ -1,22 +1,33 @@
-/** Notes of users: a feature with a table of its own. docs/extending.md explains it. */
+/** Notes of users: a feature with tables of its own. docs/extending.md explains it. */
+import { createHash, randomBytes } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import {
   type Actor,
   type AuditEvent,
+  counter,
+  type DepsOf,
+  defineErrors,
   defineFeature,
-  type FeatureDeps,
+  duration,
   firstRow,
+  hasLease,
+  idOfCursor,
+  integer,
   invalidatesNothing,
+  type JobRun,
   lockUser,
   type MailSite,
-  type MaybePromise,
   newId,
+  OPERATOR,
+  type Page,
+  pageOf,
   type Query,
   query,
   recordStatement,
   refusalOf,
   refusedFor,
+  ServiceError,
   type Steps,
   table,
   type User,
@@ -40,11 +51,16 @@ interface NotesTable {
   updated_at: number
 }
 
-/** Notes of one user. */
-const MAX_NOTES = 100
+/** A code with which anybody reads a note once. */
+interface CodesTable {
+  digest: string
+  user_key: number
+  note_id: string
+  expires_at: number
+}
 
-/** Milliseconds after its last change until a note is removed. */
-const YEAR = 365 * 86_400_000
+/** Milliseconds for which a code works. */
+const CODE_LIFETIME = 3_600_000
 
 const COLUMNS = 'id, text, created_at AS "createdAt", updated_at AS "updatedAt"'
 
@@ -52,14 +68,18 @@ const COLUMNS = 'id, text, created_at AS "createdAt", updated_at AS "updatedAt"'
 const OWN = 'id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)'
 
 /** Locks the user, so that concurrent calls count one after the other, and a removal of the user waits. */
-function* addNote(note: Note, event: AuditEvent): Steps<Write<'added' | 'tooManyNotes' | 'refused'>> {
+function* addNote(
+  note: Note,
+  max: number,
+  event: AuditEvent,
+): Steps<Write<'added' | 'tooManyNotes' | 'refused'>> {
   const { userId } = event
   if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'refused')
   const added = yield* firstRow({
     text: `INSERT INTO notes (id, user_key, text, created_at, updated_at)
       SELECT $1, key, $3, $4, $5 FROM users
-      WHERE id = $2 AND (SELECT count(*) FROM notes WHERE user_key = users.key) < ${MAX_NOTES} RETURNING id`,
-    values: [note.id, userId, note.text, note.createdAt, note.updatedAt],
+      WHERE id = $2 AND (SELECT count(*) FROM notes WHERE user_key = users.key) < $6 RETURNING id`,
+    values: [note.id, userId, note.text, note.createdAt, note.updatedAt, max],
   })
   if (added === undefined) return invalidatesNothing('tooManyNotes')
   yield recordStatement(event)
@@ -82,40 +102,106 @@ function* removeNote(id: string, userId: string): Steps<Write<boolean>> {
   return invalidatesNothing(removed !== undefined)
 }
 
+/** For a job: removes a note that has not been changed since. */
+function* expireNote(run: Omit<JobRun, 'signal'>, id: string, before: number, event: AuditEvent) {
+  if (!(yield* hasLease(run))) return invalidatesNothing(undefined)
+  yield* lockUser(event.userId)
+  const removed = yield* firstRow({
+    text: 'DELETE FROM notes WHERE id = $1 AND updated_at < $2 RETURNING id',
+    values: [id, before],
+  })
+  if (removed !== undefined) yield recordStatement(event)
+  return invalidatesNothing(undefined)
+}
+
+function* addCode(digest: string, noteId: string, userId: string, expiresAt: number): Steps<Write<boolean>> {
+  const added = yield* firstRow({
+    text: `INSERT INTO note_codes (digest, user_key, note_id, expires_at)
+      SELECT $3, user_key, id, $4 FROM notes WHERE ${OWN} RETURNING digest`,
+    values: [noteId, userId, digest, expiresAt],
+  })
+  return invalidatesNothing(added !== undefined)
+}
+
+/** Deletes the code, so that of two concurrent calls one gets the note. */
+function* useCode(digest: string, now: number): Steps<Write<Note | undefined>> {
+  const used = yield* firstRow<{ noteId: string }>({
+    text: 'DELETE FROM note_codes WHERE digest = $1 AND expires_at > $2 RETURNING note_id AS "noteId"',
+    values: [digest, now],
+  })
+  const note = yield* firstRow<Note>({
+    text: `SELECT ${COLUMNS} FROM notes WHERE id = $1`,
+    values: [used?.noteId ?? ''],
+  })
+  return invalidatesNothing(note)
+}
+
 const findNote = (id: string, userId: string): Query<Note | undefined> =>
   query(
     { name: 'note', text: `SELECT ${COLUMNS} FROM notes WHERE ${OWN}`, values: [id, userId] },
     ([note]: readonly Note[]) => note,
   )
 
-/** The newest notes of a user. */
-const listNotes = (userId: string): Query<readonly Note[]> =>
+/** The notes of a user, newest first. @param before an id; `null` for the newest. */
+const listNotes = (userId: string, before: string | null, limit: number): Query<readonly Note[]> =>
   query(
     {
       name: 'notes',
       text: `SELECT ${COLUMNS} FROM notes
-        WHERE user_key = (SELECT key FROM users WHERE id = $1) ORDER BY id DESC LIMIT ${MAX_NOTES}`,
-      values: [userId],
+        WHERE user_key = (SELECT key FROM users WHERE id = $1) AND id < $2 ORDER BY id DESC LIMIT $3`,
+      values: [userId, before ?? 'g', limit],
     },
     (found: readonly Note[]) => found,
   )
 
-const OPERATIONS = { addNote, changeNote, removeNote }
-const READS = { findNote, listNotes }
+/** Notes that have not been changed since, with their users. */
+const listOldNotes = (before: number, limit: number): Query<readonly { id: string; userId: string }[]> =>
+  query(
+    {
+      name: 'old-notes',
+      text: `SELECT notes.id, users.id AS "userId" FROM notes JOIN users ON users.key = notes.user_key
+        WHERE notes.updated_at < $1 ORDER BY notes.updated_at LIMIT $2`,
+      values: [before, limit],
+    },
+    (found: readonly { id: string; userId: string }[]) => found,
+  )
 
-const EVENTS = {
-  'note.created': Type.Object({ note: Type.String({ description: 'The id of the note' }) }),
-}
+const noteId = Type.String({ description: 'The id of the note' })
 
-const MAILS = {
-  noteAdded: {
-    subject: 'You added a note',
-    isRateLimited: true,
-    body: ({ host }: MailSite, { text }: { readonly text: string }) => [`You added a note at ${host}:`, text],
+export const ERRORS = defineErrors({
+  noteNotFound: { status: 404, field: 'global', message: 'There is no such note' },
+  noteCodeNotFound: { status: 404, field: 'code', message: 'does not work, or was used' },
+  tooManyNotes: { status: 409, field: 'global', message: 'You have too many notes: remove one first' },
+})
+
+const parts = {
+  operations: { addNote, changeNote, removeNote, expireNote, addCode, useCode },
+  reads: { findNote, listNotes, listOldNotes },
+  events: { 'note.created': Type.Object({ note: noteId }), 'note.expired': Type.Object({ note: noteId }) },
+  mails: {
+    noteAdded: {
+      subject: 'You added a note',
+      isRateLimited: true,
+      body: ({ host }: MailSite, { text }: { readonly text: string }) => [
+        `You added a note at ${host}:`,
+        text,
+      ],
+    },
   },
+  settings: {
+    NOTES_MAX: { read: integer(1, 10_000), default: '100', description: 'how many notes a user can have' },
+    NOTES_KEPT: {
+      read: duration('1d'),
+      default: '365d',
+      description: 'how long a note is kept after its last change',
+    },
+  },
+  metrics: { gatehouse_notes_added_total: counter('Notes that were added, by the kind of actor', 'actor') },
 }
 
-type NotesDeps = FeatureDeps<typeof OPERATIONS, typeof READS, typeof EVENTS, typeof MAILS>
+type NotesDeps = DepsOf<typeof parts>
+
+const digestOf = (code: string): string => createHash('sha256').update(code).digest('base64url')
 
 /** Use cases. They import neither Fastify nor an engine. */
 export class Notes {
@@ -125,36 +211,74 @@ export class Notes {
     this.#deps = deps
   }
 
-  /** Adds a note, and mails its text to the user. */
-  async add(user: User, text: string, actor: Actor): Promise<Note | 'tooManyNotes' | 'refused'> {
-    const { store, mails, newEvent, clock } = this.#deps
+  /** Adds a note, and mails its text to the user. @throws {ServiceError} `tooManyNotes`, `signInRequired` */
+  async add(user: User, text: string, actor: Actor): Promise<Note> {
+    const { store, mails, metrics, settings, newEvent, clock } = this.#deps
     const now = clock()
     const note = { id: newId(now), text, createdAt: now, updatedAt: now }
-    const outcome = await store.addNote(note, newEvent('note.created', actor, user.id, { note: note.id }))
-    if (outcome !== 'added') return outcome
+    const event = newEvent('note.created', actor, user.id, { note: note.id })
+    const outcome = await store.addNote(note, settings.NOTES_MAX, event)
+    if (outcome === 'tooManyNotes') throw new ServiceError(ERRORS.tooManyNotes)
+    // Removed or disabled since the gate.
+    if (outcome === 'refused') throw new ServiceError('signInRequired')
+    metrics.gatehouse_notes_added_total.add({ actor: actor.type })
     mails.send('noteAdded', user.email, { text })
     return note
   }
 
-  /** @returns `undefined` unless the note is the user's. */
-  change(id: string, user: User, text: string): Promise<Note | undefined> {
-    return this.#deps.store.changeNote(id, user.id, text, this.#deps.clock())
+  /** @throws {ServiceError} `noteNotFound` */
+  async change(id: string, user: User, text: string): Promise<Note> {
+    return found(await this.#deps.store.changeNote(id, user.id, text, this.#deps.clock()))
   }
 
-  /** @returns false unless the note is the user's. */
-  remove(id: string, user: User): Promise<boolean> {
-    return this.#deps.store.removeNote(id, user.id)
+  /** @throws {ServiceError} `noteNotFound` */
+  async remove(id: string, user: User): Promise<void> {
+    if (!(await this.#deps.store.removeNote(id, user.id))) throw new ServiceError(ERRORS.noteNotFound)
   }
 
-  /** @returns `undefined` unless the note is the user's. */
-  find(id: string, user: Pick<User, 'id'>): MaybePromise<Note | undefined> {
-    return this.#deps.store.findNote(id, user.id)
+  /** @throws {ServiceError} `noteNotFound` */
+  async find(id: string, user: Pick<User, 'id'>): Promise<Note> {
+    return found(await this.#deps.store.findNote(id, user.id))
   }
 
-  /** @returns the notes of a user, newest first. */
-  list(user: Pick<User, 'id'>): MaybePromise<readonly Note[]> {
-    return this.#deps.store.listNotes(user.id)
+  /** A page of the notes of a user, newest first. @throws {ServiceError} `badCursor` */
+  async list(user: Pick<User, 'id'>, limit: number, cursor?: string): Promise<Page<Note>> {
+    return pageOf(await this.#deps.store.listNotes(user.id, idOfCursor(cursor), limit + 1), limit)
   }
+
+  /** Makes a code with which anybody reads the note once, within an hour. @throws {ServiceError} `noteNotFound` */
+  async share(id: string, user: User): Promise<string> {
+    const { store, clock } = this.#deps
+    const code = randomBytes(16).toString('base64url')
+    if (!(await store.addCode(digestOf(code), id, user.id, clock() + CODE_LIFETIME)))
+      throw new ServiceError(ERRORS.noteNotFound)
+    return code
+  }
+
+  /** Uses a code of {@link share} up. @throws {ServiceError} `noteCodeNotFound` */
+  async readShared(code: string): Promise<Note> {
+    const note = await this.#deps.store.useCode(digestOf(code), this.#deps.clock())
+    if (note === undefined) throw new ServiceError(ERRORS.noteCodeNotFound)
+    return note
+  }
+
+  /** Removes notes that have not been changed for long, a few at a time. */
+  async removeOld({ job, fence, signal }: JobRun): Promise<void> {
+    const { store, settings, newEvent, clock } = this.#deps
+    const before = clock() - settings.NOTES_KEPT
+    for (let old = await store.listOldNotes(before, 100); old.length > 0 && !signal.aborted; ) {
+      for (const { id, userId } of old) {
+        const event = newEvent('note.expired', OPERATOR, userId, { note: id })
+        await store.expireNote({ job, fence }, id, before, event)
+      }
+      old = await store.listOldNotes(before, 100)
+    }
+  }
+}
+
+const found = (note: Note | undefined): Note => {
+  if (note === undefined) throw new ServiceError(ERRORS.noteNotFound)
+  return note
 }
 
 /** `notes list <user>` */
@@ -163,11 +287,12 @@ const commands = (program: Command, withServices: WithServices<{ notes: Notes }>
     .command('notes')
     .description('Notes of users')
     .command('list <user>')
-    .description('List the notes of the user with this id')
+    .description('List the newest notes of the user with this id')
     .option('--database <url>', 'the database, in place of DATABASE_URL')
     .action((id: string, options: { database?: string }) =>
       withServices(options, async ({ notes }) => {
-        for (const note of await notes.list({ id })) process.stdout.write(`${note.id} ${note.text}\n`)
+        const { results } = await notes.list({ id }, 100)
+        for (const note of results) process.stdout.write(`${note.id} ${note.text}\n`)
       }),
     )
 }
@@ -175,6 +300,8 @@ const commands = (program: Command, withServices: WithServices<{ notes: Notes }>
 export const notes = defineFeature({
   name: 'notes',
   module: import.meta.url,
+  ...parts,
+  errors: ERRORS,
   migrations: {
     '0001_notes': {
       async up(db, { text, keyType }) {
@@ -196,20 +323,39 @@ export const notes = defineFeature({
         await db.schema.createIndex('notes_by_updated_at').on('notes').column('updated_at').execute()
       },
     },
+    '0003_note_codes': {
+      async up(db, { text, keyType }) {
+        await db.schema
+          .createTable('note_codes')
+          .addColumn('digest', text, column => column.primaryKey())
+          .addColumn('user_key', keyType, column =>
+            column.notNull().references('users.key').onDelete('cascade'),
+          )
+          .addColumn('note_id', text, column => column.notNull())
+          .addColumn('expires_at', 'bigint', column => column.notNull())
+          .execute()
+        await db.schema.createIndex('note_codes_by_user_key').on('note_codes').column('user_key').execute()
+        await db.schema
+          .createIndex('note_codes_by_expires_at')
+          .on('note_codes')
+          .column('expires_at')
+          .execute()
+      },
+    },
   },
   tables: {
-    notes: table<NotesTable>({
+    notes: table<NotesTable>({ owner: 'user_key', key: 'id', updatedAt: 'updated_at' }),
+    note_codes: table<CodesTable>({
       owner: 'user_key',
-      key: 'id',
-      updatedAt: 'updated_at',
-      cleanUp: { column: 'updated_at', after: YEAR },
+      key: 'digest',
+      cleanUp: { column: 'expires_at', after: 0 },
     }),
   },
-  operations: OPERATIONS,
-  reads: READS,
-  events: EVENTS,
-  mails: MAILS,
-  userScopes: { 'notes:read': 'Read your notes', 'notes:write': 'Add, change and remove your notes' },
+  userScopes: { 'notes:read': 'Read your notes', 'notes:write': 'Add, change, share and remove your notes' },
+  rateLimits: { 'new-notes': { points: 60, seconds: 60 }, 'shared-notes': { points: 20, seconds: 60 } },
+  routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
+  jobs: { removeOld: { every: 3_600_000, run: (deps, run) => new Notes(deps).removeOld(run) } },
   services: { notes: deps => new Notes(deps) },
   commands,
 })

@@ -17,7 +17,7 @@ export const anonymous = (ip: string | null): Actor => ({ type: 'anonymous', id:
 
 export const actingUser = (id: string, ip: string | null): Actor => ({ type: 'user', id, ip })
 
-/** The operator, on the command line. */
+/** The operator on the command line, or a job of a feature. */
 export const OPERATOR: Actor = { type: 'system', id: null, ip: null }
 
 const NoDetails = Type.Object({})

@@ -36,6 +36,8 @@ export interface JobsDeps {
   readonly store: JobStore
   readonly clock: () => number
   readonly onFailure: (job: string, error: unknown) => void
+  /** Default: the pace of production. */
+  readonly pace?: JobPace | undefined
 }
 
 /** The runs of one job in this process. */
@@ -48,20 +50,26 @@ export interface JobStatistics {
 /** Milliseconds. A lease is renewed after a third of it. */
 const LEASE = 30_000
 
-/** Milliseconds: of the first run after a start, and until the first repetition of one that failed. */
-const FIRST_WAIT = 10_000
+/** Milliseconds. */
+export interface JobPace {
+  /** The first run after a start begins within this time, and the first repetition of one that failed. */
+  readonly startWithin: number
+  /** From one look at the lease to the next, at most. It is a read: another process may have ended, or a clock been set. */
+  readonly maxWait: number
+}
 
-/** Milliseconds until a process asks for a lease again that it did not get, at most: another one may have ended. */
-const MAX_WAIT = 60_000
+const PACE: JobPace = { startWithin: 10_000, maxWait: 60_000 }
 
 export class Jobs {
   readonly #deps: JobsDeps
+  readonly #pace: JobPace
   readonly #closing = new AbortController()
   readonly #outcomes: ReadonlyMap<string, Counters<'succeeded' | 'failed'>>
   #running: Promise<unknown> = Promise.resolve()
 
   constructor(deps: JobsDeps) {
     this.#deps = deps
+    this.#pace = deps.pace ?? PACE
     this.#outcomes = new Map(deps.jobs.map(({ name }) => [name, new Counters(['succeeded', 'failed'])]))
   }
 
@@ -81,13 +89,13 @@ export class Jobs {
 
   async #repeat(job: ScheduledJob): Promise<void> {
     // Processes that start together do not ask together.
-    await this.#wait(randomInt(Math.min(job.every, FIRST_WAIT)))
+    await this.#wait(randomInt(this.#pace.startWithin))
     while (!this.#closing.signal.aborted) {
       const next = await this.#runIfDue(job).catch(error => {
         this.#deps.onFailure(job.name, error)
-        return FIRST_WAIT
+        return this.#pace.startWithin
       })
-      await this.#wait(next + randomInt(1 + Math.ceil(next / 10)))
+      await this.#wait(Math.min(next, this.#pace.maxWait))
     }
   }
 
@@ -95,14 +103,16 @@ export class Jobs {
   async #runIfDue(job: ScheduledJob): Promise<number> {
     const { store, clock } = this.#deps
     const startedAt = clock()
+    const early = (await store.notBefore(job.name)) - startedAt
+    if (early > 0 && early <= Math.max(job.every, LEASE)) return early
     const taken = await store.takeLease(job.name, startedAt, job.every, LEASE)
-    if ('notBefore' in taken) return Math.min(Math.max(0, taken.notBefore - clock()), MAX_WAIT)
+    if (taken === null) return this.#pace.maxWait
     const outcome = await this.#run(job, taken)
     if (outcome !== 'aborted') this.#outcomes.get(job.name)?.add(outcome)
     const failures = outcome === 'failed' ? taken.failures + 1 : 0
     const wait = {
       succeeded: Math.max(0, startedAt + job.every - clock()),
-      failed: Math.min(job.every, FIRST_WAIT * 2 ** taken.failures),
+      failed: Math.min(job.every, this.#pace.startWithin * 2 ** taken.failures),
       // Another process continues at once.
       aborted: 0,
     }[outcome]

@@ -1,5 +1,5 @@
 /** The leases of jobs in the store. The writer thread of SQLite imports this module. */
-import { firstRow, type Steps } from '../storage/operations/operation.ts'
+import { firstRow, type Query, query, type Steps } from '../storage/operations/operation.ts'
 import { invalidatesNothing, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 
@@ -26,14 +26,9 @@ export interface Lease {
  * Gives the lease of a job that is due to one of all processes.
  * @param every milliseconds between two runs. A job that is due later than that was scheduled by a clock that has been set back since.
  * @param duration of the lease in milliseconds.
- * @returns the lease, or when to ask again.
+ * @returns `null` if another process has the lease, or the job is not due.
  */
-function* takeLease(
-  name: string,
-  now: number,
-  every: number,
-  duration: number,
-): Steps<Write<Lease | { readonly notBefore: number }>> {
+function* takeLease(name: string, now: number, every: number, duration: number): Steps<Write<Lease | null>> {
   yield {
     text: `INSERT INTO job_leases (name, fence, expires_at, due_at, failures) VALUES ($1, 0, 0, 0, 0)
       ON CONFLICT (name) DO NOTHING`,
@@ -46,8 +41,7 @@ function* takeLease(
   })
   if (found === undefined) throw new Error(`the job ${name} has no lease`)
   const isWithin = (time: number, span: number): boolean => time > now && time <= now + span
-  if (isWithin(found.expires_at, duration)) return invalidatesNothing({ notBefore: found.expires_at })
-  if (isWithin(found.due_at, every)) return invalidatesNothing({ notBefore: found.due_at })
+  if (isWithin(found.expires_at, duration) || isWithin(found.due_at, every)) return invalidatesNothing(null)
   const fence = found.fence + 1
   yield {
     text: 'UPDATE job_leases SET fence = $2, expires_at = $3 WHERE name = $1',
@@ -86,6 +80,18 @@ export function* hasLease({ job, fence }: { readonly job: string; readonly fence
   return found !== undefined
 }
 
+/** When a job may run next; 0 before its first run. */
+const notBefore = (name: string): Query<number> =>
+  query(
+    {
+      name: 'job-not-before',
+      text: 'SELECT expires_at AS "expiresAt", due_at AS "dueAt" FROM job_leases WHERE name = $1',
+      values: [name],
+    },
+    ([lease]: readonly { expiresAt: number; dueAt: number }[]) =>
+      lease === undefined ? 0 : Math.max(lease.expiresAt, lease.dueAt),
+  )
+
 export const storedJobs = {
   name: 'jobs',
   module: import.meta.url,
@@ -105,6 +111,7 @@ export const storedJobs = {
   },
   tables: { job_leases: table<JobLeasesTable>({ owner: null, key: 'name', updatedAt: 'fence' }) },
   operations: { takeLease, renewLease, endLease },
+  reads: { notBefore },
 } satisfies StoredFeature
 
-export type JobStore = FeatureStore<typeof storedJobs.operations, Record<never, never>>
+export type JobStore = FeatureStore<typeof storedJobs.operations, typeof storedJobs.reads>

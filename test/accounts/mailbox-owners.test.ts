@@ -2,8 +2,6 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import notesRoutes from '../../examples/notes/routes/private/notes/routes.ts'
-import userGate from '../../routes/private/autohooks.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-routes.ts'
 import { allEvents, createUser, deleteUser, factorsOf, impersonate } from '../support/admin-routes.ts'
@@ -44,14 +42,6 @@ const RATE_LIMITS_OF_ACCOUNTS = {
   loginThrottle: { freeAttempts: 5, window: 900, initialDelay: 600, maxDelay: 900 },
 }
 
-/** As autoload registers them in `routes/private`. */
-const withNotes = (app: FastifyInstance): void => {
-  app.register(async scope => {
-    await userGate(scope)
-    scope.register(notesRoutes, { prefix: '/notes' })
-  })
-}
-
 /** Confirms with nothing but the mailbox, unless `headers` or `proof` say otherwise. */
 const confirm = (app: FastifyInstance, token: string, proof: object = {}, headers = {}) =>
   call(app, 'POST', '/account/verify-email', { token, ...proof }, headers)
@@ -88,7 +78,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
   const env = { ...ENV, ...EMAIL_CODES }
   const LIMITED = { env: { ...env, RATE_LIMIT: 'on' }, clock: clock.now, rateLimits: RATE_LIMITS_OF_ACCOUNTS }
-  const app = await build(t, { env, clock: clock.now, features: [notes], extend: withNotes })
+  const app = await build(t, { env, clock: clock.now, features: [notes] })
   const codes = codesOf(app)
   const { mails } = codes
 

@@ -1,30 +1,23 @@
-/** examples/notes: a feature with a table, an event, a mail, a clean-up rule and a command (DESIGN §11). */
+/** examples/notes: a feature with every part of a declaration (DESIGN §11). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import notesRoutes from '../../examples/notes/routes/private/notes/routes.ts'
-import userGate from '../../routes/private/autohooks.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import type { ServicesOf } from '../../src/feature.ts'
 import { createKey, SCOPES } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { globalErrorOf } from '../support/error-response.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
+import { storedRows } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
 
 const YEAR = 365 * 86_400_000
 
 const servicesOf = (app: FastifyInstance) => app.services as typeof app.services & ServicesOf<[typeof notes]>
 
-/** As autoload registers them in `routes/private`. */
-const withRoutes = (app: FastifyInstance): void => {
-  app.register(async scope => {
-    await userGate(scope)
-    scope.register(notesRoutes, { prefix: '/notes' })
-  })
-}
-
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  const options = { features: [notes], extend: withRoutes }
+  const options = { features: [notes] }
   const env = { DATABASE_URL: await newDatabase(t) }
   const app = await build(t, { ...options, env })
   const add = (token: string, text: string) =>
@@ -40,7 +33,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(created.headers.location, `/notes/${note.id}`)
     const second = (await add(ada.token, 'two')).json()
     const list = await app.inject({ url: '/notes', headers: bearer(ada.token) })
-    t.strictSame(list.json(), { results: [second, note] })
+    t.strictSame(list.json(), { results: [second, note], nextCursor: null })
 
     const url = `/notes/${note.id}`
     t.strictSame((await app.inject({ url, headers: bearer(ada.token) })).json(), note)
@@ -112,23 +105,124 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       (await app.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })).statusCode,
       204,
     )
-    t.strictSame(await servicesOf(app).notes.list({ id }), [])
+    t.strictSame((await servicesOf(app).notes.list({ id }, 10)).results, [])
   })
 
-  t.test('a note is removed a year after its last change', async t => {
+  t.test('a list has pages', async t => {
+    const { token } = await signUp(app)
+    for (const text of ['one', 'two', 'three']) await add(token, text)
+    const page = async (query: string) => app.inject({ url: `/notes?${query}`, headers: bearer(token) })
+    const texts = ({ results }: { results: { text: string }[] }) => results.map(({ text }) => text)
+    const first = await page('limit=2')
+    t.same(texts(first.json()), ['three', 'two'])
+    const { nextCursor } = first.json()
+    t.equal(first.headers.link, `</notes?limit=2&cursor=${nextCursor}>; rel="next"`)
+    const last = await page(`limit=2&cursor=${nextCursor}`)
+    t.same(texts(last.json()), ['one'])
+    t.equal(last.json().nextCursor, null)
+    t.equal(last.headers.link, undefined)
+    for (const cursor of ['x', Buffer.from('none').toString('base64url'), ''])
+      errorsAt(t, await page(`cursor=${cursor}`), 400, ['cursor'])
+    for (const limit of ['0', '101', 'x']) errorsAt(t, await page(`limit=${limit}`), 400, ['limit'])
+  })
+
+  t.test('a code shows a note to anybody once', async t => {
+    const [ada, eve] = [await signUp(app), await signUp(app)]
+    const { id } = (await add(ada.token, 'shared')).json()
+    const share = (token: string) =>
+      app.inject({ method: 'POST', url: `/notes/${id}/codes`, headers: bearer(token) })
+    globalErrorOf(t, await share(eve.token), 404)
+    const { code } = (await share(ada.token)).json()
+    const read = (presented = code) =>
+      app.inject({ method: 'POST', url: '/shared-notes', payload: { code: presented } })
+    errorsAt(t, await read(`${code}x`), 404, ['code'])
+    const responses = await Promise.all([read(), read(), read()])
+    t.same(responses.map(({ statusCode }) => statusCode).sort(), [200, 404, 404])
+    t.same(responses.find(({ statusCode }) => statusCode === 200)?.json(), { text: 'shared' })
+    t.notMatch(await storedRows(env.DATABASE_URL), code, 'only a digest is stored')
+  })
+
+  t.test('a setting bounds the notes, a metric counts them', async t => {
+    const own = await build(t, { ...options, env: { NOTES_MAX: '2' } })
+    const { token } = await signUp(own)
+    const add = () =>
+      own.inject({ method: 'POST', url: '/notes', headers: bearer(token), payload: { text: 'one' } })
+    t.equal((await add()).statusCode, 201)
+    t.equal((await add()).statusCode, 201)
+    t.equal(globalErrorOf(t, await add(), 409), 'You have too many notes: remove one first')
+    const metrics = await own.inject({ url: '/admin/metrics', headers: asAdmin })
+    t.match(metrics.body, '# TYPE gatehouse_notes_added_total counter\n')
+    t.match(metrics.body, 'gatehouse_notes_added_total{actor="user"} 2\n')
+    t.throws(() => loadConfig({ NOTES_MAX: '0' }, '', [...allFeatures(), notes]), {
+      message: /NOTES_MAX must be an integer from 1 to 10000, not "0"/,
+    })
+    const { warnings } = loadConfig({ NOTES_MAXX: '1' }, '', [...allFeatures(), notes])
+    t.ok(warnings.includes('NOTES_MAXX is not a setting; did you mean NOTES_MAX?'))
+  })
+
+  t.test('a limit of the feature is in headers and metrics', async t => {
+    const own = await build(t, { ...options, env: { RATE_LIMIT: 'on' } })
+    const { token } = await signUp(own)
+    const add = () =>
+      own.inject({ method: 'POST', url: '/notes', headers: bearer(token), payload: { text: 'one' } })
+    t.match((await add()).headers['ratelimit-policy'], '"new-notes";q=60;w=60')
+    const read = () => own.inject({ method: 'POST', url: '/shared-notes', payload: { code: 'x' } })
+    for (let request = 0; request < 20; request += 1) t.equal((await read()).statusCode, 404)
+    t.equal(globalErrorOf(t, await read(), 429), 'Too many requests')
+    const metrics = await own.inject({ url: '/admin/metrics', headers: asAdmin })
+    t.match(metrics.body, 'gatehouse_rate_limited_requests_total{limit="shared-notes"} 1\n')
+  })
+
+  t.test(
+    'pages: a section of the security page, a page of its own, and its errors in both languages',
+    async t => {
+      const { token } = await signUp(app)
+      const { id } = (await add(token, '<b>hay</b>')).json()
+      const asBrowser = (language = 'en') => ({
+        cookie: `ACCESS_TOKEN=${token}`,
+        'accept-language': language,
+        accept: 'text/html',
+        'sec-fetch-site': 'same-origin',
+      })
+      const page = (url: string, language?: string) => app.inject({ url, headers: asBrowser(language) })
+      t.match((await page('/security')).body, '<a href="./security/notes">Show your notes</a>')
+      t.match((await page('/security', 'de')).body, '<a href="./security/notes">Notizen zeigen</a>')
+      t.match((await page('/security/notes')).body, '&lt;b&gt;hay&lt;/b&gt;')
+      t.equal((await app.inject('/security/notes')).headers.location, '../sign-in')
+      const remove = (language?: string) =>
+        app.inject({
+          method: 'POST',
+          url: '/security/notes/remove',
+          headers: { ...asBrowser(language), 'content-type': 'application/x-www-form-urlencoded' },
+          payload: `id=${id}`,
+        })
+      const removed = await remove()
+      t.equal(removed.statusCode, 303, removed.body)
+      const notice = removed.cookies.find(({ name }) => name === 'PAGE_NOTICE')
+      t.equal(notice?.value, 'noteRemoved')
+      const headers = { ...asBrowser('de'), cookie: `${asBrowser().cookie}; PAGE_NOTICE=noteRemoved` }
+      t.match((await app.inject({ url: '/security', headers })).body, 'Die Notiz ist entfernt.')
+      t.match((await remove('de')).body, 'Diese Notiz ist schon entfernt.')
+    },
+  )
+
+  t.test('a job removes a note a year after its last change, with an event', async t => {
     const clock = manualClock()
-    const cleanUpPace = { startWithin: 1, interval: 20, pause: 1 }
-    const own = await build(t, { ...options, clock: clock.now, cleanUpPace })
+    const own = await build(t, { ...options, clock: clock.now, jobPace: { startWithin: 1, maxWait: 20 } })
     const { id, token } = await signUp(own)
     const add = (text: string) =>
       own.inject({ method: 'POST', url: '/notes', headers: bearer(token), payload: { text } })
-    await add('old')
+    const old = (await add('old')).json()
     clock.advance(1_000)
     await add('new')
-    const texts = async () => (await servicesOf(own).notes.list({ id })).map(({ text }) => text)
+    const texts = async () => (await servicesOf(own).notes.list({ id }, 10)).results.map(({ text }) => text)
     clock.advance(YEAR - 999)
     t.strictSame(await until(texts, ({ length }) => length < 2, 10_000), ['new'])
-    clock.advance(1_000)
-    t.strictSame(await until(texts, ({ length }) => length < 1, 10_000), [])
+    const url = `/admin/events?type=note.expired&userId=${id}`
+    const { results } = (await own.inject({ url, headers: asAdmin })).json()
+    t.match(results, [{ actor: { type: 'system', id: null }, details: { note: old.id } }])
+    t.equal(results.length, 1)
+    const metrics = await own.inject({ url: '/admin/metrics', headers: asAdmin })
+    t.match(metrics.body, /gatehouse_job_runs_total\{job="notes.removeOld",outcome="succeeded"\} [1-9]/)
   })
 })

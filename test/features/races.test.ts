@@ -1,9 +1,6 @@
 /** Operations of features concurrent with the deletion of their user (DESIGN §9). */
-import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import notesRoutes from '../../examples/notes/routes/private/notes/routes.ts'
-import userGate from '../../routes/private/autohooks.ts'
 import { asAdmin, bearer, type SignedUp, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
@@ -17,12 +14,6 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     env,
     features: [notes, attacks],
     hasher: quickHashing,
-    extend: (app: FastifyInstance) => {
-      app.register(async scope => {
-        await userGate(scope)
-        scope.register(notesRoutes, { prefix: '/notes' })
-      })
-    },
   }
   const app = await build(t, options)
   const other = await build(t, options)

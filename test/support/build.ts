@@ -6,6 +6,8 @@ import { Writable } from 'node:stream'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { type AppOptions, buildApp } from '../../src/app.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { checkFeatures } from '../../src/check-features.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { quickHashing } from './fake-hashing.ts'
 import { createMigratedFile } from './sqlite.ts'
@@ -51,7 +53,9 @@ export const build = async (
   t: Context,
   { env = {}, extend, realHashing = false, ...parts }: BuildOptions = {},
 ): Promise<FastifyInstance> => {
-  const config = loadConfig({
+  const features = allFeatures(parts.features)
+  checkFeatures(features)
+  const settings = {
     NODE_ENV: 'test',
     LOG_LEVEL: parts.logStream === undefined ? 'silent' : 'info',
     DATABASE_URL: env.DATABASE_URL ?? (await newFile(t)),
@@ -61,7 +65,8 @@ export const build = async (
     DRAIN_DELAY: '0s',
     RATE_LIMIT: 'off',
     ...env,
-  })
+  }
+  const config = loadConfig(settings, '', features)
   // On PostgreSQL mails would become files below the working directory.
   const mail = { ...config.mail, folder: join(temporaryFolder(t), 'outbox') }
   const hashing = realHashing ? {} : { hasher: quickHashing }

@@ -2,9 +2,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { userActor } from '../../../../../routes/request-context.ts'
-import { withHeaders } from '../../../../../routes/response-headers.ts'
-import { ErrorBody, Id, IdParams, Strict, Timestamp } from '../../../../../routes/schemas.ts'
-import { ServiceError } from '../../../../../src/errors.ts'
+import { linkToNext, withHeaders } from '../../../../../routes/response-headers.ts'
+import {
+  ErrorBody,
+  Id,
+  IdParams,
+  NextCursor,
+  pageProperties,
+  Strict,
+  Timestamp,
+} from '../../../../../routes/schemas.ts'
 import type { ServicesOf } from '../../../../../src/feature.ts'
 import type { notes as feature, Note as StoredNote } from '../../../notes.ts'
 
@@ -15,6 +22,11 @@ const Note = Type.Object(
   { id: Id, text: Type.String(), createdAt: Timestamp, updatedAt: Timestamp },
   { title: 'Note' },
 )
+const NotePage = Type.Object({ results: Type.Array(Note), nextCursor: NextCursor }, { title: 'NotePage' })
+const NoteCode = Type.Object(
+  { code: Type.String({ examples: ['Jx3nV0c9Q2m8tYbR5uWk1A'] }) },
+  { title: 'NoteCode' },
+)
 
 const serializeNote = ({ createdAt, updatedAt, ...note }: StoredNote) => ({
   ...note,
@@ -24,7 +36,6 @@ const serializeNote = ({ createdAt, updatedAt, ...note }: StoredNote) => ({
 
 const routes: FastifyPluginAsyncTypebox = async app => {
   const { notes } = app.services as typeof app.services & ServicesOf<[typeof feature]>
-  const notFound = () => app.httpErrors.notFound('Note not found')
 
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
@@ -36,16 +47,22 @@ const routes: FastifyPluginAsyncTypebox = async app => {
       config: { scope: 'notes:read' },
       schema: {
         summary: 'List your notes, newest first',
-        response: { 200: Type.Object({ results: Type.Array(Note) }), 503: ErrorBody },
+        querystring: Strict(pageProperties),
+        response: { 200: NotePage, 503: ErrorBody },
       },
     },
-    async request => ({ results: (await notes.list(request.user)).map(serializeNote) }),
+    async (request, reply) => {
+      const { limit, cursor } = request.validatedData.query
+      const { results, nextCursor } = await notes.list(request.user, limit, cursor)
+      linkToNext(request, reply, nextCursor)
+      return { results: results.map(serializeNote), nextCursor }
+    },
   )
 
   app.post(
     '',
     {
-      config: { scope: 'notes:write', rateLimit: 'mail' },
+      config: { scope: 'notes:write', rateLimit: 'new-notes' },
       schema: {
         summary: 'Add a note',
         body: Text,
@@ -54,9 +71,6 @@ const routes: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const note = await notes.add(request.user, request.validatedData.body.text, userActor(request))
-      if (note === 'tooManyNotes') throw app.httpErrors.conflict('You have too many notes: remove one first')
-      // Removed or disabled since the gate.
-      if (note === 'refused') throw new ServiceError('signInRequired')
       return reply
         .code(201)
         .header('location', `${request.routeOptions.url}/${note.id}`)
@@ -74,11 +88,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
         response: { 200: Note, 404: ErrorBody, 503: ErrorBody },
       },
     },
-    async request => {
-      const note = await notes.find(request.validatedData.params.id, request.user)
-      if (note === undefined) throw notFound()
-      return serializeNote(note)
-    },
+    async request => serializeNote(await notes.find(request.validatedData.params.id, request.user)),
   )
 
   app.put(
@@ -94,9 +104,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
     },
     async request => {
       const { params, body } = request.validatedData
-      const note = await notes.change(params.id, request.user, body.text)
-      if (note === undefined) throw notFound()
-      return serializeNote(note)
+      return serializeNote(await notes.change(params.id, request.user, body.text))
     },
   )
 
@@ -111,8 +119,25 @@ const routes: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      if (!(await notes.remove(request.validatedData.params.id, request.user))) throw notFound()
+      await notes.remove(request.validatedData.params.id, request.user)
       return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/:id/codes',
+    {
+      config: { scope: 'notes:write' },
+      schema: {
+        operationId: 'shareNote',
+        summary: 'Make a code with which anybody reads the note once',
+        params: IdParams,
+        response: { 201: NoteCode, 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const code = await notes.share(request.validatedData.params.id, request.user)
+      return reply.code(201).send({ code })
     },
   )
 }

@@ -1,0 +1,48 @@
+/** Notes on the hosted pages: a section of the security page, and a page of their own. */
+import type { FeaturePages } from '../../src/pages/feature-pages.ts'
+import { backToSecurity, button, html, type Page, type PageContext, time } from '../../src/pages/layout.ts'
+
+interface Note {
+  readonly id: string
+  readonly text: string
+  readonly updatedAt: string
+}
+
+const TEXTS = {
+  en: { title: 'Notes', none: 'You have no notes.', show: 'Show your notes', remove: 'Remove' },
+  de: { title: 'Notizen', none: 'Sie haben keine Notizen.', show: 'Notizen zeigen', remove: 'Entfernen' },
+}
+
+export const notesPage = (context: PageContext, notes: readonly Note[]): Page => {
+  const texts = TEXTS[context.language]
+  const item = ({ id, text, updatedAt }: Note) => html`<li><div>
+<p>${text}</p>
+<p class="muted">${time(context, updatedAt)}</p>
+</div>${button(context, { action: 'security/notes/remove', text: texts.remove, className: 'danger', id })}</li>`
+  return {
+    title: texts.title,
+    isSignedIn: true,
+    isWide: true,
+    body: html`<h1>${texts.title}</h1>
+${notes.length === 0 ? html`<p>${texts.none}</p>` : html`<ul class="list">${notes.map(item)}</ul>`}
+${backToSecurity(context)}`,
+  }
+}
+
+export default {
+  errors: {
+    en: { noteNotFound: 'This note is removed already.' },
+    de: { noteNotFound: 'Diese Notiz ist schon entfernt.' },
+  },
+  notices: { en: { noteRemoved: 'The note is removed.' }, de: { noteRemoved: 'Die Notiz ist entfernt.' } },
+  security: {
+    path: '/notes?limit=1',
+    section(context) {
+      const texts = TEXTS[context.language]
+      return html`<section>
+<h2>${texts.title}</h2>
+<p><a href="${context.root}security/notes">${texts.show}</a></p>
+</section>`
+    },
+  },
+} satisfies FeaturePages

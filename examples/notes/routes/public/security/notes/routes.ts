@@ -1,0 +1,27 @@
+/** The page of notes. */
+import type { FastifyPluginAsync } from 'fastify'
+import { InputId, pageForm } from '../../../../../../routes/schemas.ts'
+
+/** Templates are loaded with the first page. */
+const templates = () => import('../../../../pages.ts')
+
+const routes: FastifyPluginAsync = async app => {
+  if (!app.config.hasPages) return
+  app.servePages()
+
+  app.get('', { schema: { hide: true } }, async (request, reply) => {
+    const { notesPage } = await templates()
+    const { status, body } = await app.callApi(request, { method: 'GET', path: '/notes?limit=100' })
+    if (status === 401) return reply.redirectToPage('sign-in')
+    return reply.sendPage((_, context) => notesPage(context, body.results))
+  })
+
+  app.post<{ Body: { id: string } }>('/remove', pageForm({ id: InputId }), (request, reply) => {
+    const path = `/notes/${request.validatedData.body.id}`
+    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, () =>
+      reply.redirectToPage('security', 'noteRemoved'),
+    )
+  })
+}
+
+export default routes
