@@ -2,6 +2,7 @@
 import './features/built-in.test.ts'
 import './features/copy.test.ts'
 import './features/declarations.test.ts'
+import './features/jobs.test.ts'
 import './features/notes.test.ts'
 import './features/operations.test.ts'
 import './features/races.test.ts'

@@ -6,7 +6,9 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
 import { checkFeatures } from '../../src/check-features.ts'
+import { integer } from '../../src/config/readers.ts'
 import type { Feature } from '../../src/feature.ts'
+import { counter } from '../../src/metrics/declarations.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
@@ -26,6 +28,10 @@ const withTable = (fields: Record<string, unknown>, name = 'notes'): Feature =>
   changed({ tables: { [name]: { ...notes.tables?.notes, ...fields } } })
 
 const mail = { subject: 's', isRateLimited: true, body: () => [] }
+
+const SETTING = { read: integer(1, 9), default: '1', description: 'how many' }
+
+const ERROR = { code: 'noteLost', status: 404, field: 'global', message: 'is lost' }
 
 const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
   ['The feature notes is declared twice', [notes, notes]],
@@ -187,6 +193,129 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
       changed({ userScopes: { 'notes:read': 'Read notes' } }),
       { ...labels, userScopes: { 'notes:read': 'Read labels' } },
     ],
+  ],
+  ...[
+    ['the setting', 'settings', 'notes_max', 'must be named like NOTES_KEPT', SETTING],
+    [
+      'the setting',
+      'settings',
+      'NOTES_MAX',
+      'has no reader, such as integer(1, 100)',
+      { ...SETTING, read: 'x' },
+    ],
+    [
+      'the setting',
+      'settings',
+      'NOTES_MAX',
+      'has no default: declare the text of one, or null if it is not set by default',
+      { ...SETTING, default: 7 },
+    ],
+    [
+      'the setting',
+      'settings',
+      'NOTES_MAX',
+      'has no description of what it does',
+      { ...SETTING, description: '' },
+    ],
+    [
+      'the setting',
+      'settings',
+      'NOTES_MAX',
+      'has the default "0", which its own reader rejects: it must be an integer from 1 to 9',
+      { ...SETTING, default: '0' },
+    ],
+    ['the error', 'errors', 'NoteLost', 'must be named like noteNotFound', { ...ERROR, code: 'NoteLost' }],
+    ['the error', 'errors', 'noteLost', 'is not declared with defineErrors', { ...ERROR, code: undefined }],
+    ['the error', 'errors', 'noteLost', 'has no status from 400 to 599', { ...ERROR, status: 200 }],
+    [
+      'the error',
+      'errors',
+      'noteLost',
+      'has no field: name the one of the input, or "global"',
+      { ...ERROR, field: '' },
+    ],
+    ['the error', 'errors', 'noteLost', 'has no message', { ...ERROR, message: ' ' }],
+    ['the rate limit', 'rateLimits', 'New', 'must be named like new-notes', { points: 1, seconds: 1 }],
+    [
+      'the rate limit',
+      'rateLimits',
+      'new',
+      'needs points and seconds, both whole and positive',
+      { points: 1.5, seconds: 1 },
+    ],
+    [
+      'the rate limit',
+      'rateLimits',
+      'new',
+      'needs points and seconds, both whole and positive',
+      { points: 1 },
+    ],
+    [
+      'the metric',
+      'metrics',
+      'Notes_total',
+      'must be named like gatehouse_notes_added_total',
+      counter('Notes'),
+    ],
+    [
+      'the metric',
+      'metrics',
+      'notes_total',
+      'is not declared with counter or gauge',
+      { ...counter('Notes'), type: 'histogram' },
+    ],
+    ['the metric', 'metrics', 'notes', 'is a counter, whose name must end with _total', counter('Notes')],
+    ['the metric', 'metrics', 'notes_total', 'has no help', counter('')],
+    ['the metric', 'metrics', 'notes_total', 'has a label that is no name', counter('Notes', 'of-user')],
+    ['the job', 'jobs', 'RemoveOld', 'must be named like forgetOld', { every: 1_000, run() {} }],
+    [
+      'the job',
+      'jobs',
+      'removeOld',
+      'needs every: at least 1000 milliseconds from one run to the next',
+      { every: 999, run() {} },
+    ],
+    ['the job', 'jobs', 'removeOld', 'has no function run', { every: 1_000 }],
+  ].map(
+    ([kind, part, name, problem, declaration]) =>
+      [
+        `${String(kind).replace('the', 'The')} ${name} of the feature notes ${problem}`,
+        [changed({ [String(part)]: { [String(name)]: declaration } })],
+      ] as const,
+  ),
+  ...['./routes', 'https://example.com/routes'].map(
+    routes =>
+      [
+        "The routes of the feature notes must be the URL of a folder, such as new URL('routes/', import.meta.url)",
+        [changed({ routes: routes.startsWith('.') ? routes : new URL(routes) })],
+      ] as const,
+  ),
+  [
+    "The pages of the feature notes must be a function, such as () => import('./pages.ts')",
+    [changed({ pages: './pages.ts' })],
+  ],
+  [
+    'The setting DATABASE_URL_FILE is declared twice: by the core and by the feature notes',
+    [changed({ settings: { DATABASE_URL_FILE: SETTING } })],
+  ],
+  [
+    'The setting NOTES_KEY_FILE is declared twice: by the feature notes and by the feature labels',
+    [
+      changed({ settings: { NOTES_KEY: { ...SETTING, canBeFile: true } } }),
+      { ...labels, settings: { NOTES_KEY_FILE: SETTING } },
+    ],
+  ],
+  [
+    'The error userNotFound is declared twice: by the core and by the feature notes',
+    [changed({ errors: { userNotFound: { ...ERROR, code: 'userNotFound' } } })],
+  ],
+  [
+    'The rate limit write is declared twice: by the core and by the feature notes',
+    [changed({ rateLimits: { write: { points: 1, seconds: 1 } } })],
+  ],
+  [
+    'The metric gatehouse_mails_sent_total is declared twice: by the core and by the feature notes',
+    [changed({ metrics: { gatehouse_mails_sent_total: counter('Mails') } })],
   ],
 ]
 
