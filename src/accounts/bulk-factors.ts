@@ -1,9 +1,9 @@
 /** What imports and exports know of factors. Each kind of factor implements {@link BulkFactor}. */
 import type { FieldErrors } from '../errors.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
+import type { OwnedRow } from '../storage/stores.ts'
 import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
-import type { OwnedRow } from './bulk-user-store.ts'
 
 /** A passkey, as a line has it. Timestamps are ISO 8601. */
 export interface PasskeyCredentials {

@@ -3,13 +3,13 @@ import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ERRORS, type ErrorBody, errorBody, type FieldErrors, ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { dummyHash } from '../passwords/formats.ts'
+import type { BulkUserStore, Imported } from '../storage/stores.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { Position } from '../users/listing.ts'
 import type { JsonObject } from '../users/metadata.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import type { BulkFactor, FactorCredentials, FactorRow, FactorRows } from './bulk-factors.ts'
-import type { BulkUserStore, Imported } from './bulk-user-store.ts'
 
 /** A user with everything that another service needs. */
 export type ExportedUser = UserWithHash & { readonly credentials?: FactorCredentials }

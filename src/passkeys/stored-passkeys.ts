@@ -1,5 +1,5 @@
 /** What the store runs for passkeys. The writer thread of SQLite imports this module. */
-import type { OwnedRow } from '../accounts/bulk-user-store.ts'
+
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import { recordStatement } from '../storage/operations/events.ts'
@@ -13,6 +13,7 @@ import {
   USER_KEY,
   unlessTaken,
 } from '../storage/operations/operation.ts'
+import type { OwnedRow } from '../storage/operations/owned-rows.ts'
 import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
 import { addSessionStatement } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'

@@ -1,5 +1,4 @@
 /** The store: one interface for every engine. */
-import type { BulkUserStore } from '../accounts/bulk-user-store.ts'
 import type { InvalidationListener } from '../auth/invalidation.ts'
 import type { LastRequestStore } from '../auth/last-requests.ts'
 import type { OpenRateLimit } from '../rate-limits/rate-limit.ts'
@@ -8,6 +7,7 @@ import type {
   AccountStore,
   AdminKeyStore,
   ApiKeyStore,
+  BulkUserStore,
   CleanUpStore,
   EmailTokenStore,
   EventStore,

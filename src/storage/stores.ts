@@ -12,14 +12,16 @@ import type { ApiKeyFinder } from '../auth/api-key.ts'
 import type { Session } from '../auth/session.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
-import type { UserFilter, UserQuery } from '../users/listing.ts'
-import type { NewUser, User } from '../users/user.ts'
+import type { Position, UserFilter, UserQuery } from '../users/listing.ts'
+import type { NewUser, User, UserWithHash } from '../users/user.ts'
 import type { StoreOf } from './operations/operation.ts'
 import type { CoreOperations } from './operations/operations.ts'
+import type { OwnedRow } from './operations/owned-rows.ts'
 import type { CoreReads } from './operations/reads.ts'
 import type { UserRefusal } from './operations/refusals.ts'
 
 export type { AccountProof } from './operations/email-tokens.ts'
+export type { OwnedRow } from './operations/owned-rows.ts'
 export type { ActingSession, SessionRefusal, UserRefusal, VerifiedSession } from './operations/refusals.ts'
 export type { RevokeAllOptions } from './operations/sessions.ts'
 
@@ -85,6 +87,38 @@ export interface ApiKeyStore extends Derived<'apiKeys'>, ApiKeyFinder {}
 export interface AdminKeyStore extends Derived<'adminKeys'>, AdminKeyFinder {}
 
 export type EmailTokenStore = Derived<'emailTokens'>
+
+export type Imported =
+  | { readonly status: 'created' }
+  /** The e-mail already has a user, with this id. Nothing changed. */
+  | { readonly status: 'exists'; readonly id: string }
+  /** The id belongs to a user with another e-mail. */
+  | { readonly status: 'idTaken' }
+  /** Other rows have the values of unique columns. `rows` are the indexes of the rows that conflict, among those of the user. */
+  | { readonly status: 'rowsTaken'; readonly rows: readonly number[] }
+
+/** A row that is added with its user. */
+export interface ImportedRow extends OwnedRow {
+  /** The index of the user who owns it. */
+  readonly user: number
+}
+
+export interface BulkUserStore {
+  /**
+   * Adds the users whose id and e-mail are free. Of two simultaneous imports or sign-ups with one e-mail, one succeeds.
+   * @param events one for each user, in the same order; stored for those who are added.
+   * @param rows stored in the same transaction, for those who are added. A user whose rows have a value of a unique column
+   * (`FeatureTable.unique`) that another row has is not added. The rows of one user must have different values.
+   * @returns one result for each user, in the same order, when all are on disk.
+   */
+  importUsers(
+    users: readonly UserWithHash[],
+    events: readonly AuditEvent[],
+    rows: readonly ImportedRow[],
+  ): Promise<readonly Imported[]>
+  /** The next users in order of creation: few enough not to delay other requests. Empty at the end. */
+  exportUsers(after: Position | null): MaybePromise<readonly UserWithHash[]>
+}
 
 export interface EventStore extends Derived<'events'> {
   /** Names the store's kind of positions. Positions of another kind are invalid in this store. */

@@ -1,5 +1,5 @@
 /** What the store runs for authenticator apps and recovery codes. The writer thread of SQLite imports this module. */
-import type { OwnedRow } from '../accounts/bulk-user-store.ts'
+
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { changeFactors, listFactor, type OwnFactorChange } from '../storage/operations/factors.ts'
@@ -11,6 +11,7 @@ import {
   type Steps,
   USER_KEY,
 } from '../storage/operations/operation.ts'
+import type { OwnedRow } from '../storage/operations/owned-rows.ts'
 import type { UserRefusal } from '../storage/operations/refusals.ts'
 import { forgetProofsStatement, refusalOfSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'

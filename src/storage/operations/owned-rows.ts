@@ -6,6 +6,12 @@ import { invalidatesNothing, type UncachedWrite } from './write.ts'
 /** An identifier of SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
+/** A row in a table of a feature, without the column that names the user who owns it. */
+export interface OwnedRow {
+  readonly table: string
+  readonly values: Readonly<Record<string, string | number | null>>
+}
+
 /** The tables of features whose rows belong to users, in the order of deletions. */
 export interface OwnedTables {
   readonly all: readonly OwnedTable[]

@@ -1,12 +1,13 @@
 /** Imports many users with one statement. */
-import type { Imported, ImportedRow, OwnedRow } from '../../accounts/bulk-user-store.ts'
+
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
 import type { UserWithHash } from '../../users/user.ts'
 import { UNIQUE_VIOLATION } from '../operations/operation.ts'
-import { insertOwned, ownedTable, quoted } from '../operations/owned-rows.ts'
+import { insertOwned, type OwnedRow, ownedTable, quoted } from '../operations/owned-rows.ts'
 import { EVENT_COLUMNS, eventColumns, factorsColumn, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
+import type { Imported, ImportedRow } from '../stores.ts'
 import type { Database, Statement } from './database.ts'
 import { arrays, arraysOf } from './parameters.ts'
 

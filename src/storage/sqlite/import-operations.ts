@@ -1,12 +1,13 @@
 /** Bulk import: many users in one call. Other writes wait until the call ends. */
-import type { Imported, ImportedRow, OwnedRow } from '../../accounts/bulk-user-store.ts'
+
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { UserWithHash } from '../../users/user.ts'
 import { eventValues } from '../operations/events.ts'
-import { insertOwned, ownedTable, quoted } from '../operations/owned-rows.ts'
+import { insertOwned, type OwnedRow, ownedTable, quoted } from '../operations/owned-rows.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
 import { factorsColumn, USER_COLUMNS } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
+import type { Imported, ImportedRow } from '../stores.ts'
 import type { Connection } from './database.ts'
 import { insertInto, prepareRecord, userRow } from './hot-operations.ts'
 import { parameters } from './parameters.ts'

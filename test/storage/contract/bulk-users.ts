@@ -1,8 +1,8 @@
 /** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
-import type { ImportedRow } from '../../../src/accounts/bulk-user-store.ts'
 import { type PasskeyStore, passkeyRow, storedPasskeys } from '../../../src/passkeys/stored-passkeys.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import type { ImportedRow } from '../../../src/storage/stores.ts'
 import {
   confirmedTotpRow,
   recoveryCodeRow,
