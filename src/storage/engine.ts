@@ -11,21 +11,13 @@ import type { Derived } from './stores.ts'
 /** The functions of a store that do not follow from operations and reads. */
 type ByHand<Name extends keyof CoreOperations> = Omit<Storage[Name], keyof Derived<Name>>
 
-/** Besides running queries and operations: the functions of the store that are written by hand, because they are hot or sliced. */
-export interface Engine
-  extends Pick<
-    Storage,
-    | 'lastRequests'
-    | 'openRateLimit'
-    | 'bulkUsers'
-    | 'subscribe'
-    | 'deliverInvalidations'
-    | 'ping'
-    | 'close'
-    | 'statistics'
-  > {
+/** Besides running queries and operations: what the store has written by hand, because it is hot or read in slices. */
+export interface Engine extends Omit<Storage, keyof CoreOperations | 'features'> {
   read<Result>(query: Query<Result>): MaybePromise<Result>
-  /** Runs an operation in one transaction. Evicts and notifies what its write states, before the promise resolves. */
+  /**
+   * Runs an operation of `operationsOf` in one transaction. Evicts and notifies what its write states, before the promise
+   * resolves.
+   */
   write(name: string, args: readonly unknown[]): Promise<unknown>
   readonly users: ByHand<'users'>
   readonly accounts: ByHand<'accounts'>
