@@ -1,6 +1,7 @@
 /** A write that does not state what it invalidates does not compile (DESIGN §7). `npm run types` checks the marked lines. */
 import t from 'tap'
 import { type Operation, type Query, query } from '../../src/storage/operations/operation.ts'
+import { operationsOf } from '../../src/storage/operations/operations.ts'
 import {
   invalidates,
   invalidatesNothing,
@@ -44,5 +45,22 @@ t.test('operations, PostgreSQL transactions and SQLite writes by hand return a W
   t.same(invalidates('id', 1), { result: 1, evicts: ['id'], notifies: true })
   t.same(refusedFor('id', 1), { result: 1, evicts: ['id'], notifies: false })
   t.same(invalidatesNothing(1), { result: 1, evicts: null, notifies: false })
+  t.end()
+})
+
+t.test('a feature with the name of a store replaces none of its operations', t => {
+  const core = operationsOf([])
+  const feature = {
+    name: 'users',
+    module: import.meta.url,
+    operations: {
+      *update() {
+        yield { text: 'SELECT 1', values: [] }
+        return invalidatesNothing('of the feature')
+      },
+    },
+  }
+  t.strictSame([...operationsOf([feature]).keys()], [...core.keys(), 'users.update'])
+  t.ok(core.has('users:update'))
   t.end()
 })
