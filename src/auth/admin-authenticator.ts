@@ -5,7 +5,8 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { MaybePromise } from '../maybe-promise.ts'
-import { type AdminKey, type AdminKeyFinder, MAX_ADMIN_KEYS, type PresentedAdminKey } from './admin-key.ts'
+import type { AdminKeyStore } from '../storage/stores.ts'
+import { type AdminKey, MAX_ADMIN_KEYS, type PresentedAdminKey } from './admin-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
@@ -18,7 +19,7 @@ const ROOT_ID_LENGTH = 8
 export interface AdminAuthenticatorDeps {
   /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. */
   readonly rootKeys: readonly string[]
-  readonly adminKeys: AdminKeyFinder
+  readonly adminKeys: Pick<AdminKeyStore, 'find'>
   readonly lastRequests: Pick<LastRequests, 'noteAdminKey' | 'latestOf'>
   /** See `Storage`. */
   readonly deliverInvalidations: () => void

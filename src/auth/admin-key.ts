@@ -1,5 +1,4 @@
 /** Admin keys of the store, and the admin key of a request (DESIGN §13). */
-import type { MaybePromise } from '../maybe-promise.ts'
 import { type ApiKey, serializeApiKey } from './api-key.ts'
 
 /** Keys of the store, expired ones included. */
@@ -31,13 +30,3 @@ export const missingScopes = (
   { scopes }: Pick<PresentedAdminKey, 'scopes'>,
   asked: readonly string[],
 ): readonly string[] => (scopes === null ? [] : asked.filter(scope => !scopes.includes(scope)))
-
-/** The lookup of keys, which authentication needs. The feature in `src/admin-keys` has the other operations. */
-export interface AdminKeyFinder {
-  /**
-   * Expired keys are found too: the caller checks expiry.
-   * @param digest see `keyDigest`.
-   * @param onStart as in `SessionStore.find`.
-   */
-  find(digest: string, onStart?: () => void): MaybePromise<AdminKey | undefined>
-}

@@ -1,5 +1,4 @@
 /** API keys: tokens that a user creates for their programs, with fewer rights than a session. */
-import type { MaybePromise } from '../maybe-promise.ts'
 import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
 
@@ -40,14 +39,4 @@ export interface FoundApiKey {
   readonly user: User
   /** As in `FoundSession`. */
   readonly userKey: number
-}
-
-/** The lookup of keys, which authentication needs. The feature in `src/api-keys` has the other operations. */
-export interface ApiKeyFinder {
-  /**
-   * Expired keys are found too: the caller checks expiry.
-   * @param digest see `keyDigest`.
-   * @param onStart as in `SessionStore.find`.
-   */
-  find(digest: string, onStart?: () => void): MaybePromise<FoundApiKey | undefined>
 }

@@ -7,10 +7,10 @@
  * Other processes are notified: they follow within a second, typically within milliseconds.
  */
 import type { MaybePromise } from '../maybe-promise.ts'
-import type { FoundSession, SessionStore } from '../storage/stores.ts'
+import type { ApiKeyStore, FoundSession, SessionStore } from '../storage/stores.ts'
 import { type AccessTokens, isTokenOf } from './access-tokens.ts'
 import { accountTextOf } from './account-text.ts'
-import type { ApiKeyFinder, FoundApiKey } from './api-key.ts'
+import type { FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { copyString } from './copy-string.ts'
 import { type ChangeWatch, InFlightLookups, Lookup } from './in-flight-lookups.ts'
@@ -28,7 +28,7 @@ import type { UserCache } from './user-cache.ts'
 export interface AuthenticatorDeps {
   readonly tokens: AccessTokens
   readonly sessions: Pick<SessionStore, 'find'>
-  readonly apiKeys: ApiKeyFinder
+  readonly apiKeys: Pick<ApiKeyStore, 'find'>
   readonly userCache: UserCache
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits

@@ -7,8 +7,8 @@
 import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { EventQuery, FollowPage, FollowQuery, LogPosition } from '../audit-log/listing.ts'
-import type { AdminKeyFinder } from '../auth/admin-key.ts'
-import type { ApiKeyFinder } from '../auth/api-key.ts'
+import type { AdminKey } from '../auth/admin-key.ts'
+import type { FoundApiKey } from '../auth/api-key.ts'
 import type { Session } from '../auth/session.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
@@ -81,10 +81,20 @@ export interface SessionStore extends Derived<'sessions'> {
 }
 
 /** What authentication needs of API keys. The feature has a store of its own. */
-export interface ApiKeyStore extends Derived<'apiKeys'>, ApiKeyFinder {}
+export interface ApiKeyStore extends Derived<'apiKeys'> {
+  /**
+   * Expired keys are found too: the caller checks expiry.
+   * @param digest see `keyDigest`.
+   * @param onStart as in {@link SessionStore.find}.
+   */
+  find(digest: string, onStart?: () => void): MaybePromise<FoundApiKey | undefined>
+}
 
 /** What authentication needs of admin keys. */
-export interface AdminKeyStore extends Derived<'adminKeys'>, AdminKeyFinder {}
+export interface AdminKeyStore extends Derived<'adminKeys'> {
+  /** As {@link ApiKeyStore.find}. */
+  find(digest: string, onStart?: () => void): MaybePromise<AdminKey | undefined>
+}
 
 export type EmailTokenStore = Derived<'emailTokens'>
 

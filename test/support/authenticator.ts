@@ -1,7 +1,7 @@
 /** Authenticator with a store of sessions and API keys that the test controls. */
 
 import { AccessTokens } from '../../src/auth/access-tokens.ts'
-import type { ApiKey, ApiKeyFinder, FoundApiKey } from '../../src/auth/api-key.ts'
+import type { ApiKey, FoundApiKey } from '../../src/auth/api-key.ts'
 import { Authenticator } from '../../src/auth/authenticator.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
@@ -9,7 +9,7 @@ import { newSession, type Session } from '../../src/auth/session.ts'
 import { keyOfSecret } from '../../src/auth/signing-keys.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { newId } from '../../src/ids.ts'
-import type { SessionStore } from '../../src/storage/stores.ts'
+import type { ApiKeyStore, SessionStore } from '../../src/storage/stores.ts'
 import { NO_FACTORS } from '../../src/users/factors.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
@@ -134,7 +134,7 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
       throw error
     },
   })
-  const apiKeys: ApiKeyFinder = { find: (digest, onStart) => store.findApiKey(digest, onStart) }
+  const apiKeys: Pick<ApiKeyStore, 'find'> = { find: (digest, onStart) => store.findApiKey(digest, onStart) }
   const parts = {
     tokens,
     sessions: store,
