@@ -5,7 +5,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Counters } from '../statistics/counters.ts'
-import type { JobStore, Lease } from './stored-jobs.ts'
+import { isAhead, type JobStore, type Lease } from './stored-jobs.ts'
 
 /** One run of a job. */
 export interface JobRun {
@@ -103,8 +103,8 @@ export class Jobs {
   async #runIfDue(job: ScheduledJob): Promise<number> {
     const { store, clock } = this.#deps
     const startedAt = clock()
-    const early = (await store.notBefore(job.name)) - startedAt
-    if (early > 0 && early <= Math.max(job.every, LEASE)) return early
+    const notBefore = await store.notBefore(job.name)
+    if (isAhead(notBefore, startedAt, Math.max(job.every, LEASE))) return notBefore - startedAt
     const taken = await store.takeLease(job.name, startedAt, job.every, LEASE)
     if (taken === null) return this.#pace.maxWait
     const outcome = await this.#run(job, taken)

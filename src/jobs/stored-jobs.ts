@@ -22,9 +22,23 @@ export interface Lease {
   readonly failures: number
 }
 
+/** Milliseconds by which the clocks of two processes may differ. */
+const SKEW = 60_000
+
+/** Spans by which a process may have been late when it compares. */
+const LATE = 10
+
+/**
+ * Whether a time in the store is still to come. One that is much further ahead than any process has set it is from before a clock was set
+ * back: a job does not wait for it.
+ * @param span milliseconds by which it is set ahead.
+ */
+export const isAhead = (time: number, now: number, span: number): boolean =>
+  time > now && time <= now + LATE * span + SKEW
+
 /**
  * Gives the lease of a job that is due to one of all processes.
- * @param every milliseconds between two runs. A job that is due later than that was scheduled by a clock that has been set back since.
+ * @param every milliseconds between two runs.
  * @param duration of the lease in milliseconds.
  * @returns `null` if another process has the lease, or the job is not due.
  */
@@ -40,8 +54,8 @@ function* takeLease(name: string, now: number, every: number, duration: number):
     values: [name],
   })
   if (found === undefined) throw new Error(`the job ${name} has no lease`)
-  const isWithin = (time: number, span: number): boolean => time > now && time <= now + span
-  if (isWithin(found.expires_at, duration) || isWithin(found.due_at, every)) return invalidatesNothing(null)
+  if (isAhead(found.expires_at, now, duration) || isAhead(found.due_at, now, every))
+    return invalidatesNothing(null)
   const fence = found.fence + 1
   yield {
     text: 'UPDATE job_leases SET fence = $2, expires_at = $3 WHERE name = $1',
