@@ -51,6 +51,13 @@ export const ACCESS_CHANGES = `events.user_id AS id,
   coalesce(max(at) FILTER (WHERE events.type IN ('password.changed', 'password.reset')), 0) AS password,
   coalesce(max(at) FILTER (WHERE events.details LIKE '%"roles"%'), 0) AS roles`
 
+/** The column that each change of access is about. */
+const ACCESS_COLUMNS = [
+  ['status', 'disabled'],
+  ['password', 'password_hash'],
+  ['roles', 'roles'],
+] as const
+
 /**
  * Keeps the target's status, password and roles where the target changed them later. Otherwise a later rename in the source would undo
  * a disabling in the target.
@@ -58,20 +65,15 @@ export const ACCESS_CHANGES = `events.user_id AS id,
  */
 export const withLaterAccess = (
   user: SourceUser,
-  targetUser: UserColumns,
+  targetUser: UserColumns | undefined,
   sourceAccess: AccessChanges | undefined,
   targetAccess: AccessChanges | undefined,
 ): SourceUser => {
-  const keepsStatus = (targetAccess?.status ?? 0) > (sourceAccess?.status ?? 0)
-  const keepsPassword = (targetAccess?.password ?? 0) > (sourceAccess?.password ?? 0)
-  const keepsRoles = (targetAccess?.roles ?? 0) > (sourceAccess?.roles ?? 0)
-  if (!keepsStatus && !keepsPassword && !keepsRoles) return user
-  return {
-    ...user,
-    ...(keepsStatus && { disabled: targetUser.disabled }),
-    ...(keepsPassword && { password_hash: targetUser.password_hash }),
-    ...(keepsRoles && { roles: targetUser.roles }),
-  }
+  const kept = ACCESS_COLUMNS.filter(
+    ([change]) => (targetAccess?.[change] ?? 0) > (sourceAccess?.[change] ?? 0),
+  )
+  if (targetUser === undefined || kept.length === 0) return user
+  return { ...user, ...Object.fromEntries(kept.map(([, column]) => [column, targetUser[column]])) }
 }
 
 type Category = 'added' | 'changed' | 'unchanged' | 'newerInTarget' | 'deletedInTarget'

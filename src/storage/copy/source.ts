@@ -2,31 +2,12 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { EventType } from '../../audit-log/event.ts'
-import { migrations } from '../migrations/list.ts'
+import { MIGRATIONS } from '../migrations/known-schema.ts'
 import { quoted } from '../operations/owned-rows.ts'
-import {
-  EMAIL_TOKEN_COLUMNS,
-  type EmailTokenRow,
-  EVENT_COLUMNS,
-  type EventRow,
-  SESSION_COLUMNS,
-  type SessionRow,
-  USER_COLUMNS,
-} from '../rows.ts'
-import type { SessionsTable } from '../schema.ts'
-import { SQLITE_DIALECT } from '../sqlite/migrate.ts'
+import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '../rows.ts'
 import { type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { ACCESS_CHANGES, type AccessChanges, CopyError, type SourceUser } from './plan.ts'
-
-/** A session, with the id of its user in place of the source's key. */
-export interface SourceSession extends SessionRow {
-  readonly user_id: string
-}
-
-/** An e-mail token, with the id of its user in place of the source's key. */
-export interface SourceEmailToken extends EmailTokenRow {
-  readonly user_id: string
-}
+import type { CopiedTable, SourceRow } from './table-statements.ts'
 
 /** A user whom the audit log of the source records as deleted, and who does not exist there again. */
 export interface DeletedUser {
@@ -34,15 +15,6 @@ export interface DeletedUser {
   /** Milliseconds since the epoch. */
   readonly at: number
 }
-
-/**
- * A row of a feature's table: the id of its owner, `null` in a table without owners, and the values of the columns of the table. An
- * integer is a `bigint`.
- */
-export type SourceRow = readonly [
-  userId: string | null,
-  ...values: readonly (string | number | bigint | Buffer | null)[],
-]
 
 /** The key of a row, and the id of the user who owns it; `null` in a table without owners. */
 export interface OwnedKey {
@@ -59,10 +31,7 @@ const ENDS_SESSIONS: readonly EventType[] = [
   'user.disabled',
 ]
 
-/** Sessions in one batch: a user may have any number of them. */
-const SESSION_BATCH = 5_000
-
-/** A batch of a feature's rows ends at either: rows may be large. Bytes are of text and blobs. */
+/** A batch of rows ends at either: a user may have any number of them, and they may be large. Bytes are of text and blobs. */
 const ROW_BATCH = 2_000
 const ROW_BATCH_BYTES = 8 * 2 ** 20
 
@@ -71,14 +40,6 @@ const LOCK_TIMEOUT = 5_000
 
 const SELECT_USERS = `SELECT key, factors, ${USER_COLUMNS.join(', ')},
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at FROM users`
-
-/** `CROSS JOIN` fixes the order of the join: each user's sessions are read from the index. */
-const SELECT_SESSIONS = `SELECT user_key, ${SESSION_COLUMNS.map(column => `sessions.${column}`).join(', ')}
-  FROM json_each(?) AS given CROSS JOIN sessions ON user_key = given.value`
-
-const SELECT_EMAIL_TOKENS = `SELECT users.id AS user_id, ${EMAIL_TOKEN_COLUMNS.map(column => `email_tokens.${column}`).join(', ')}
-  FROM json_each(?) AS given CROSS JOIN users ON users.key = given.value
-  CROSS JOIN email_tokens ON email_tokens.user_key = users.key`
 
 const SELECT_WITH_ENDED_SESSIONS = `SELECT DISTINCT events.user_id FROM json_each(?) AS given
   CROSS JOIN events ON events.user_id = given.value
@@ -89,7 +50,7 @@ const assertSchema = (db: Database.Database, file: string): void => {
   const isOwn = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'kysely_migration'`).get()
   if (!isOwn) throw new CopyError(`the source: ${file} is not a database of this service`)
   const names = db.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all()
-  if (names.join() === Object.keys(migrations(SQLITE_DIALECT)).join()) return
+  if (names.join() === MIGRATIONS.join()) return
   throw new CopyError(
     `the source: ${file} was left by another version of this service: start this version with it once, then copy`,
   )
@@ -129,9 +90,21 @@ const bytesOf = (values: SourceRow): number =>
     return sum + (Buffer.isBuffer(value) ? value.length : 0)
   }, 0)
 
+/** Reads `size` rows at a time, in the order of `position`. */
+function* paged<Row extends object>(
+  select: Database.Statement<[number, number], Row>,
+  position: keyof Row,
+  after: number,
+  size: number,
+): Generator<readonly Row[]> {
+  for (let rows = select.all(after, size); rows.length > 0; ) {
+    yield rows
+    rows = select.all(Number(rows.at(-1)?.[position]), size)
+  }
+}
+
 export class Source {
   readonly #db: Database.Database
-  readonly #sessions: Database.Statement<[string], SessionsTable>
   /** The tables of the features. */
   readonly tables: readonly NamedTable[]
   /** The features that have migrated the source, but are not among those of this version. */
@@ -149,7 +122,6 @@ export class Source {
       const known = new Set(features.map(({ name }) => name))
       this.tables = tablesOf(features)
       this.unknownFeatures = [...ran.keys()].filter(name => !known.has(name))
-      this.#sessions = this.#db.prepare(SELECT_SESSIONS)
     } catch (error) {
       if (error instanceof Database.SqliteError) throw new CopyError(`the source: ${file}: ${error.message}`)
       throw error
@@ -161,52 +133,8 @@ export class Source {
   }
 
   /** All users in the order of their keys, `size` at a time. */
-  *slices(size: number): Generator<readonly SourceUser[]> {
-    const select = this.#db.prepare<[number, number], SourceUser>(
-      `${SELECT_USERS} WHERE key > ? ORDER BY key LIMIT ?`,
-    )
-    for (let users = select.all(0, size); users.length > 0; ) {
-      yield users
-      users = select.all(users.at(-1)?.key ?? 0, size)
-    }
-  }
-
-  /** The users with these keys, `size` at a time. */
-  *slicesOf(keys: readonly number[], size: number): Generator<readonly SourceUser[]> {
-    const select = this.#db.prepare<[string], SourceUser>(
-      `${SELECT_USERS} WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key`,
-    )
-    for (let start = 0; start < keys.length; start += size) {
-      yield select.all(JSON.stringify(keys.slice(start, start + size)))
-    }
-  }
-
-  /** The sessions of these users, in batches. */
-  *sessions(users: readonly SourceUser[]): Generator<readonly SourceSession[]> {
-    const ids = new Map(users.map(({ key, id }) => [key, id]))
-    let sessions: SourceSession[] = []
-    for (const { user_key, ...session } of this.#sessions.iterate(JSON.stringify([...ids.keys()]))) {
-      sessions.push({ ...session, user_id: ids.get(user_key) ?? '' })
-      if (sessions.length < SESSION_BATCH) continue
-      yield sessions
-      sessions = []
-    }
-    if (sessions.length > 0) yield sessions
-  }
-
-  /** The ids of all sessions of these users. */
-  sessionIds(users: readonly SourceUser[]): string[] {
-    return [...this.sessions(users)].flatMap(sessions => sessions.map(({ id }) => id))
-  }
-
-  /** The e-mail tokens of these users: each has few, so all are returned at once. */
-  emailTokens(users: readonly SourceUser[]): readonly SourceEmailToken[] {
-    const select = this.#db.prepare<[string], SourceEmailToken>(SELECT_EMAIL_TOKENS)
-    return select.all(JSON.stringify(users.map(({ key }) => key)))
-  }
-
-  emailTokenDigests(users: readonly SourceUser[]): string[] {
-    return this.emailTokens(users).map(({ digest }) => digest)
+  slices(size: number): Generator<readonly SourceUser[]> {
+    return paged(this.#db.prepare(`${SELECT_USERS} WHERE key > ? ORDER BY key LIMIT ?`), 'key', 0, size)
   }
 
   /** Those of these users for whom the audit log records ended sessions. */
@@ -226,16 +154,13 @@ export class Source {
   }
 
   /** Users who were deleted after a position of the audit log, `size` at a time, without those whom an import has added again. */
-  *deletedUsers(after: number, size: number): Generator<readonly DeletedUser[]> {
+  deletedUsers(after: number, size: number): Generator<readonly DeletedUser[]> {
     const select = this.#db.prepare<[number, number], DeletedUser & { readonly position: number }>(
       `SELECT user_id AS id, at, position FROM events
        WHERE type = 'user.deleted' AND position > ? AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = user_id)
        ORDER BY position LIMIT ?`,
     )
-    for (let deleted = select.all(after, size); deleted.length > 0; ) {
-      yield deleted
-      deleted = select.all(deleted.at(-1)?.position ?? 0, size)
-    }
+    return paged(select, 'position', after, size)
   }
 
   /** Identifies the database, by the timestamp of its creation. */
@@ -244,14 +169,11 @@ export class Source {
   }
 
   /** The audit log after a position, `size` events at a time. */
-  *events(after: number, size: number): Generator<readonly EventRow[]> {
+  events(after: number, size: number): Generator<readonly EventRow[]> {
     const select = this.#db.prepare<[number, number], EventRow>(
       `SELECT position, ${EVENT_COLUMNS.join(', ')} FROM events WHERE position > ? ORDER BY position LIMIT ?`,
     )
-    for (let events = select.all(after, size); events.length > 0; ) {
-      yield events
-      events = select.all(events.at(-1)?.position ?? 0, size)
-    }
+    return paged(select, 'position', after, size)
   }
 
   /** The columns of a feature's table, without those that SQLite computes. */
@@ -262,27 +184,25 @@ export class Source {
       .all(name)
   }
 
-  /** The rows of a feature's table in the order of their keys, in batches. Rows without a user, who was removed, are left out. */
-  *rows({
-    name,
-    owner,
-    key,
-    columns,
-  }: NamedTable & { readonly columns: readonly { readonly name: string }[] }): Generator<
-    readonly SourceRow[]
-  > {
-    const [userId, users] =
-      owner === null ? ['NULL', ''] : ['users.id', `CROSS JOIN users ON users.key = own.${quoted(owner)}`]
+  /**
+   * The rows of a table in batches: of these users, or all in the order of their keys. Rows without a user, who was removed, are left out.
+   * `CROSS JOIN` fixes the order of the join: the rows of each user are read from the index.
+   */
+  *rows({ name, owner, key, columns }: CopiedTable, users?: readonly SourceUser[]): Generator<SourceRow[]> {
+    const own = `${quoted(name)} AS own`
+    const byOwner = owner === null ? '' : `ON users.key = own.${quoted(owner)}`
+    const joined = users
+      ? `json_each(?) AS given CROSS JOIN users ON users.key = given.value CROSS JOIN ${own} ${byOwner}`
+      : `${own} ${owner === null ? '' : `CROSS JOIN users ${byOwner}`} ORDER BY own.${quoted(key)}`
     const select = this.#db
-      .prepare<[], SourceRow>(
-        `SELECT ${userId}, ${columns.map(column => `own.${quoted(column.name)}`).join(', ')}
-         FROM ${quoted(name)} AS own ${users} ORDER BY own.${quoted(key)}`,
+      .prepare<string[], SourceRow>(
+        `SELECT ${owner === null ? 'NULL' : 'users.id'}, ${columns.map(column => `own.${quoted(column.name)}`).join(', ')} FROM ${joined}`,
       )
       .raw()
       .safeIntegers()
     let rows: SourceRow[] = []
     let bytes = 0
-    for (const row of select.iterate()) {
+    for (const row of select.iterate(...(users ? [JSON.stringify(users.map(user => user.key))] : []))) {
       rows.push(row)
       bytes += bytesOf(row)
       if (rows.length < ROW_BATCH && bytes < ROW_BATCH_BYTES) continue

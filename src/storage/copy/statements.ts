@@ -2,16 +2,12 @@
 import type { Statement } from '../postgres/database.ts'
 import { CHANNEL } from '../postgres/notifications.ts'
 import { arrays, arraysOf } from '../postgres/parameters.ts'
-import { EMAIL_TOKEN_COLUMNS, EVENT_COLUMNS, type EventRow, SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
+import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '../rows.ts'
 import type { StoredFactor } from '../stored-feature.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
-import type { DeletedUser, SourceEmailToken, SourceSession } from './source.ts'
+import type { DeletedUser } from './source.ts'
 
 const USER_COLUMN_LIST = USER_COLUMNS.join(', ')
-
-/** Sessions and e-mail tokens are passed with the id of their user: the target has keys of its own. */
-const GIVEN_SESSION = ['user_id', ...SESSION_COLUMNS] as const
-const GIVEN_TOKEN = ['user_id', ...EMAIL_TOKEN_COLUMNS] as const
 
 export interface WithId {
   readonly id: string
@@ -145,71 +141,6 @@ export const accessChanges = (users: readonly SourceUser[]): Statement => ({
   values: [idsOf(users)],
 })
 
-/** The key of each table whose rows belong to a user. */
-const KEYS = { sessions: 'id', email_tokens: 'digest' } as const
-
-/**
- * Deletes rows of these users that the source does not have (any more). Locks rows in the order of keys, as instances do, to
- * prevent deadlocks.
- * @param scope `all`: also rows that were created in the target, as a disabling or a new password does; `copied`: only rows that
- * were copied.
- * @param inSource the keys of the rows that the source has.
- */
-export const removeMissing = (
-  table: keyof typeof KEYS,
-  scope: 'all' | 'copied',
-  userIds: readonly string[],
-  inSource: readonly string[],
-): Statement => {
-  const key = KEYS[table]
-  const wasCopied = `AND EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = ${table}.${key})`
-  return {
-    name: `copy-remove-missing-${table}-${scope}`,
-    text: `WITH missing AS (
-      SELECT ${table}.${key}, users.id AS user_id FROM ${table} JOIN users ON users.key = ${table}.user_key
-      WHERE users.id = ANY($1::text[])
-        AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS given (${key}) WHERE given.${key} = ${table}.${key})
-        ${scope === 'copied' ? wasCopied : ''}
-      ORDER BY ${table}.${key} FOR UPDATE OF ${table}
-    )
-    DELETE FROM ${table} USING missing WHERE ${table}.${key} = missing.${key} RETURNING missing.user_id AS id`,
-    values: [userIds, inSource],
-  }
-}
-
-/** Adds sessions that were never copied. One that was copied and does not exist any more was ended in the target. */
-export const addSessions = (sessions: readonly SourceSession[]): Statement => ({
-  name: 'copy-add-sessions',
-  text: `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
-    SELECT key, ${SESSION_COLUMNS.map(column => `given.${column}`).join(', ')}
-    FROM unnest(${arrays(GIVEN_SESSION, 1)}) AS given (${GIVEN_SESSION.join(', ')})
-    JOIN users ON users.id = given.user_id
-    WHERE NOT EXISTS (SELECT 1 FROM sessions AS existing WHERE existing.id = given.id)
-      AND NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.id)
-    ORDER BY given.id RETURNING id`,
-  values: arraysOf(GIVEN_SESSION, sessions),
-})
-
-export const addEmailTokens = (tokens: readonly SourceEmailToken[]): Statement => ({
-  name: 'copy-add-email-tokens',
-  text: `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
-    SELECT key, ${EMAIL_TOKEN_COLUMNS.map(column => `given.${column}`).join(', ')}
-    FROM unnest(${arrays(GIVEN_TOKEN, 1)}) AS given (${GIVEN_TOKEN.join(', ')})
-    JOIN users ON users.id = given.user_id
-    WHERE NOT EXISTS (SELECT 1 FROM email_tokens AS existing WHERE existing.digest = given.digest)
-      AND NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.digest)
-    ORDER BY given.digest RETURNING digest`,
-  values: arraysOf(GIVEN_TOKEN, tokens),
-})
-
-/** Only updates: a session that an instance ends at the same time is not added again. */
-export const raiseSessions = (sessions: readonly SourceSession[]): Statement => ({
-  name: 'copy-raise-sessions',
-  text: `UPDATE sessions SET last_request_at = given.at FROM unnest($1::text[], $2::bigint[]) AS given (id, at)
-    WHERE sessions.id = given.id AND sessions.last_request_at < given.at RETURNING sessions.id`,
-  values: [idsOf(sessions), sessions.map(({ last_request_at }) => last_request_at)],
-})
-
 /** Raises the timestamps of users, in the order in which instances write them, to prevent deadlocks. */
 export const raiseLastRequests = (users: readonly SourceUser[]): Statement => {
   const active = users.filter(({ last_request_at }) => last_request_at !== null)
@@ -224,9 +155,19 @@ export const raiseLastRequests = (users: readonly SourceUser[]): Statement => {
   }
 }
 
-/** Users who were copied, then deleted in the source, and not changed in the target since. */
-export const DELETED = `unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
-    JOIN copied_rows ON copied_rows.id = given.id WHERE users.updated_at <= given.at`
+/** Selects users who were copied, then deleted in the source, and not changed in the target since. */
+export const deletedInSource = (deleted: readonly DeletedUser[]): Statement => ({
+  name: 'copy-deleted-in-source',
+  text: `SELECT users.id, users.key FROM unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
+    JOIN copied_rows ON copied_rows.id = given.id WHERE users.updated_at <= given.at`,
+  values: [idsOf(deleted), deleted.map(({ at }) => at)],
+})
+
+export const deleteUsers = (ids: readonly string[]): Statement => ({
+  name: 'copy-delete-users',
+  text: 'DELETE FROM users WHERE id = ANY($1::text[])',
+  values: [ids],
+})
 
 /**
  * Revokes impersonated sessions whose admin key is not in the store any more: one store may have revoked the key, and the other one the
@@ -242,25 +183,6 @@ export const REVOKE_ORPHANED_IMPERSONATIONS: Statement = {
     SELECT DISTINCT users.id FROM users JOIN revoked ON revoked.user_key = users.key`,
   values: [],
 }
-
-/** Revokes sessions before their users are deleted, in the order of ids, as instances lock them. */
-export const revokeSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement => ({
-  name: 'copy-revoke-sessions-of-deleted',
-  text: `WITH revoked AS (
-      SELECT sessions.id FROM sessions JOIN (SELECT users.key FROM ${DELETED}) AS deleted
-        ON sessions.user_key = deleted.key ORDER BY sessions.id FOR UPDATE OF sessions
-    )
-    DELETE FROM sessions USING revoked WHERE sessions.id = revoked.id`,
-  values: [idsOf(deleted), deleted.map(({ at }) => at)],
-})
-
-/** Deletes users who were copied, then deleted in the source, and not changed in the target since. */
-export const deleteUsers = (deleted: readonly DeletedUser[]): Statement => ({
-  name: 'copy-delete-users',
-  text: `WITH deleted AS (SELECT users.key FROM ${DELETED})
-    DELETE FROM users USING deleted WHERE users.key = deleted.key RETURNING users.id`,
-  values: [idsOf(deleted), deleted.map(({ at }) => at)],
-})
 
 /** Notifies the instances that the cached state of these users is stale. */
 export const notification = (userIds: readonly string[]): Statement => ({

@@ -1,12 +1,10 @@
 /**
- * The statements that copy the tables of features, from their declarations. The owner is passed as the id of the user, because the
- * target has keys of its own. In a table without owners, the id is `null`.
+ * The statements that copy sessions, e-mail tokens and the tables of features, from their declarations. The owner is passed as the id
+ * of the user, because the target has keys of its own. In a table without owners, the id is `null`.
  */
 import { quoted } from '../operations/owned-rows.ts'
 import type { Statement } from '../postgres/database.ts'
 import type { NamedTable, OwnedTable } from '../stored-feature.ts'
-import type { DeletedUser, SourceRow } from './source.ts'
-import { DELETED } from './statements.ts'
 
 /** A column of the target. */
 export interface ColumnType {
@@ -16,9 +14,24 @@ export interface ColumnType {
 }
 
 export interface CopiedTable extends NamedTable {
+  /** What the keys of its rows begin with in `copied_rows`. */
+  readonly mark: string
   /** The columns of the source, with the types of the target. */
   readonly columns: readonly ColumnType[]
 }
+
+/**
+ * A row of a table: the id of its owner, `null` in a table without owners, and the values of the columns of the table. An
+ * integer is a `bigint`.
+ */
+export type SourceRow = readonly [
+  userId: string | null,
+  ...values: readonly (string | number | bigint | Buffer | null)[],
+]
+
+/** They are copied with their users. */
+export const SESSIONS: NamedTable = { name: 'sessions', owner: 'user_key', key: 'id' }
+export const EMAIL_TOKENS: NamedTable = { name: 'email_tokens', owner: 'user_key', key: 'digest' }
 
 export const columnTypes = ({ name }: NamedTable): Statement => ({
   text: `SELECT attname AS name, format_type(atttypid, -1) AS type FROM pg_attribute
@@ -56,8 +69,8 @@ const valuesOf = ({ columns }: CopiedTable, rows: readonly SourceRow[]): readonl
 const rowValues = ({ columns, owner }: CopiedTable): string[] =>
   columns.map(({ name }, index) => (name === owner ? 'users.key' : given(index)))
 
-const wasCopied = ({ name }: NamedTable, key: string): string =>
-  `EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = '${name}:' || ${key}::text)`
+const wasCopied = ({ mark }: CopiedTable, key: string): string =>
+  `EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = '${mark}' || ${key}::text)`
 
 /** Adds rows that were never copied. One that was copied and does not exist any more was deleted in the target. */
 export const addRows = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
@@ -99,7 +112,7 @@ export const changeRows = (table: CopiedTable, rows: readonly SourceRow[]): Stat
 
 /** Records the rows that are in the target now. Checks for existing records first, so that they are not written. */
 export const recordCopiedRows = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
-  text: `INSERT INTO copied_rows SELECT '${table.name}:' || ${givenKey(table)}::text FROM ${givenRows(table)}
+  text: `INSERT INTO copied_rows SELECT '${table.mark}' || ${givenKey(table)}::text FROM ${givenRows(table)}
     JOIN ${quoted(table.name)} AS own
       ON own.${quoted(table.key)} = ${givenKey(table)} AND ${hasSameOwner(table)}
     WHERE NOT ${wasCopied(table, givenKey(table))}`,
@@ -141,12 +154,48 @@ export const deleteRows = (table: CopiedTable, keys: readonly string[]): Stateme
   values: [keys],
 })
 
+/** The values of a column. */
+export const valuesIn = (table: CopiedTable, column: string, rows: readonly SourceRow[]): unknown[] =>
+  rows.map(row => row[1 + indexOf(table, column)])
+
+/** Only updates: a session that an instance ends at the same time is not added again. */
+export const raiseSessions = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
+  name: 'copy-raise-sessions',
+  text: `UPDATE sessions SET last_request_at = given.at FROM unnest($1::text[], $2::bigint[]) AS given (id, at)
+    WHERE sessions.id = given.id AND sessions.last_request_at < given.at RETURNING sessions.id`,
+  values: [valuesIn(table, 'id', rows), valuesIn(table, 'last_request_at', rows)],
+})
+
+/**
+ * Deletes rows of these users that the source does not have (any more). Locks rows in the order of keys, as instances do, to
+ * prevent deadlocks.
+ * @param scope `all`: also rows that were created in the target, as a disabling or a new password does; `copied`: only rows that
+ * were copied.
+ * @param inSource the keys of the rows that the source has.
+ */
+export const removeMissing = (
+  table: CopiedTable,
+  scope: 'all' | 'copied',
+  userIds: readonly string[],
+  inSource: readonly unknown[],
+): Statement => {
+  const { name, key, owner } = table
+  return {
+    name: `copy-remove-missing-${name}-${scope}`,
+    text: `WITH missing AS (
+      SELECT own.${key}, users.id AS user_id FROM ${name} AS own JOIN users ON users.key = own.${owner}
+      WHERE users.id = ANY($1::text[])
+        AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS given (key) WHERE given.key = own.${key})
+        ${scope === 'copied' ? `AND ${wasCopied(table, `own.${key}`)}` : ''}
+      ORDER BY own.${key} FOR UPDATE OF own
+    )
+    DELETE FROM ${name} USING missing WHERE ${name}.${key} = missing.${key} RETURNING missing.user_id AS id`,
+    values: [userIds, inSource],
+  }
+}
+
 /** Deletes the rows of users before their users: a table need not have `ON DELETE CASCADE`. */
-export const deleteRowsOfDeleted = (
-  { name, owner }: OwnedTable,
-  deleted: readonly DeletedUser[],
-): Statement => ({
-  text: `DELETE FROM ${quoted(name)} USING (SELECT users.key FROM ${DELETED}) AS deleted
-    WHERE ${quoted(name)}.${quoted(owner)} = deleted.key`,
-  values: [deleted.map(({ id }) => id), deleted.map(({ at }) => at)],
+export const deleteRowsOf = ({ name, owner }: OwnedTable, userKeys: readonly number[]): Statement => ({
+  text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = ANY($1::bigint[])`,
+  values: [userKeys],
 })

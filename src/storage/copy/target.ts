@@ -3,14 +3,7 @@ import pg from 'pg'
 import { begin, connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/ensure-schema.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
-import {
-  isOwned,
-  type NamedTable,
-  type OwnedTable,
-  type StoredFactor,
-  type StoredFeature,
-  tablesOf,
-} from '../stored-feature.ts'
+import { isOwned, type NamedTable, type StoredFactor, type StoredFeature } from '../stored-feature.ts'
 import {
   type AccessChanges,
   CopyError,
@@ -19,10 +12,10 @@ import {
   type SourceUser,
   withLaterAccess,
 } from './plan.ts'
-import type { DeletedUser, OwnedKey, Source, SourceRow } from './source.ts'
+import type { DeletedUser, OwnedKey, Source } from './source.ts'
 import * as statements from './statements.ts'
 import { idsOf, type WithId } from './statements.ts'
-import type { CopiedTable } from './table-statements.ts'
+import type { CopiedTable, SourceRow } from './table-statements.ts'
 import * as tableStatements from './table-statements.ts'
 
 /** Milliseconds that a statement of some thousand rows may take on the server, and that the client waits for its result. */
@@ -35,21 +28,6 @@ const BEGIN = begin(10_000)
 /** Blocks writes to `users` until the slice is committed, so that the plan stays valid. Reads, sign-ins and last requests go on. */
 const LOCK_USERS = { text: 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE', values: [] }
 
-export interface WrittenSlice extends SlicePlan {
-  /** Sessions that were added or have a later timestamp now. */
-  readonly sessions: number
-  readonly emailTokens: number
-}
-
-/** Rows of a feature's table that a batch has written. */
-export interface WrittenRows {
-  readonly added: number
-  /** Rows that differed and are now as in the source. */
-  readonly changed: number
-  /** Rows left out because another row of the target has their key, or a value that must be unique. */
-  readonly conflicts: number
-}
-
 /** @throws {CopyError} in place of any error. */
 const attempt = async <Result>(work: () => Promise<Result>, where = 'the target'): Promise<Result> => {
   try {
@@ -59,64 +37,126 @@ const attempt = async <Result>(work: () => Promise<Result>, where = 'the target'
   }
 }
 
+/** @param where for the message of an error. */
+const run = async <Row extends object>(
+  client: pg.Client,
+  { values, ...statement }: Statement,
+  where?: string,
+): Promise<readonly Row[]> => {
+  const work = () => client.query<Row>({ ...statement, values: [...values] })
+  const { rows } = await attempt(work, where)
+  return rows
+}
+
+/** Connects to the database at `url` and migrates it. */
+const connect = async (url: string, features: readonly StoredFeature[]): Promise<pg.Client> => {
+  const primary = await migratePrimary(url, features)
+  const client = new pg.Client({
+    ...connectionOptions(primary.url),
+    statement_timeout: STATEMENT_TIMEOUT,
+    query_timeout: QUERY_TIMEOUT,
+  })
+  // The next statement reports a broken connection.
+  client.on('error', ignore)
+  await client.connect()
+  return client
+}
+
+/** Finds out how to write a table. @throws {CopyError} when the target does not have a column of the source. */
+const describe = async (
+  client: pg.Client,
+  source: Source,
+  table: NamedTable,
+  mark: string,
+): Promise<CopiedTable> => {
+  const found = await run<tableStatements.ColumnType>(client, tableStatements.columnTypes(table))
+  const byName = new Map(found.map(column => [column.name, column]))
+  const columns = source.columns(table).map(name => {
+    const column = byName.get(name)
+    if (column === undefined)
+      throw new CopyError(
+        `the target: the table ${table.name} has no column ${name}, which it has in the source: the migrations of its feature must create it on both engines`,
+      )
+    return column
+  })
+  return { ...table, columns, mark }
+}
+
+interface Tables {
+  readonly sessions: CopiedTable
+  readonly emailTokens: CopiedTable
+  readonly ofFeatures: readonly CopiedTable[]
+}
+
 export class Target {
   readonly #client: pg.Client
-  readonly #ownedTables: readonly OwnedTable[]
+  readonly #source: Source
   readonly #factors: readonly StoredFactor[]
+  readonly #sessions: CopiedTable
+  readonly #emailTokens: CopiedTable
+  /** The tables of features. */
+  readonly tables: readonly CopiedTable[]
 
-  private constructor(client: pg.Client, features: readonly StoredFeature[]) {
+  private constructor(
+    client: pg.Client,
+    source: Source,
+    features: readonly StoredFeature[],
+    { sessions, emailTokens, ofFeatures }: Tables,
+  ) {
     this.#client = client
-    this.#ownedTables = tablesOf(features).filter(isOwned)
+    this.#source = source
     this.#factors = features.flatMap(({ factor }) => factor ?? [])
+    this.#sessions = sessions
+    this.#emailTokens = emailTokens
+    this.tables = ofFeatures
   }
 
-  /** Connects to the database at `url` and migrates it. @throws {CopyError} */
-  static open(url: string, features: readonly StoredFeature[]): Promise<Target> {
-    return attempt(async () => {
-      const primary = await migratePrimary(url, features)
-      const client = new pg.Client({
-        ...connectionOptions(primary.url),
-        statement_timeout: STATEMENT_TIMEOUT,
-        query_timeout: QUERY_TIMEOUT,
-      })
-      // The next statement reports a broken connection.
-      client.on('error', ignore)
-      await client.connect()
-      const target = new Target(client, features)
-      await target.#run(statements.CREATE_COPIED_ROWS)
-      await target.#run(statements.CREATE_COPIED_EVENTS)
-      return target
-    })
+  /** Connects to the database at `url` and migrates it. @throws {CopyError} also when a table of the source does not fit. */
+  static async open(url: string, source: Source, features: readonly StoredFeature[]): Promise<Target> {
+    const client = await attempt(() => connect(url, features))
+    try {
+      await run(client, statements.CREATE_COPIED_ROWS)
+      await run(client, statements.CREATE_COPIED_EVENTS)
+      const ofFeatures: CopiedTable[] = []
+      for (const table of source.tables)
+        ofFeatures.push(await describe(client, source, table, `${table.name}:`))
+      const sessions = await describe(client, source, tableStatements.SESSIONS, '')
+      const emailTokens = await describe(client, source, tableStatements.EMAIL_TOKENS, '')
+      return new Target(client, source, features, { sessions, emailTokens, ofFeatures })
+    } catch (error) {
+      await client.end()
+      throw error
+    }
   }
 
   /**
    * Writes a slice of users with their sessions and e-mail tokens in one transaction. A row that was copied before and is not in
    * the target any more was deleted or revoked there, and is not added again.
+   * @returns the plan, and the numbers of e-mail tokens that were added, and of sessions that were added or have a later timestamp now.
    * @throws {CopyError} after which only {@link close} may be called.
    */
-  write(users: readonly SourceUser[], source: Source): Promise<WrittenSlice> {
+  write(users: readonly SourceUser[]): Promise<SlicePlan & { sessions: number; emailTokens: number }> {
     return this.#transaction(async () => {
       const copiedIds = new Set(idsOf(await this.#run<WithId>(statements.copiedBefore(users))))
       const targetUsers = await this.#run<UserColumns>(statements.usersWithIdOrEmail(users))
       const plan = planSlice(users, targetUsers, copiedIds)
       const { added, unchanged, emailMoves } = plan
-      const changed = await this.#withLaterAccess(plan.changed, targetUsers, source)
+      const changed = await this.#withLaterAccess(plan.changed, targetUsers)
       const asInSource = new Set(plan.changed.filter((user, index) => changed[index] === user))
       const newerInSource = plan.newerInSource.filter(user => asInSource.has(user))
       // Users whose access changed later in the target keep their sessions and tokens of the target.
       const asInTarget = [...plan.newerInTarget, ...plan.changed.filter(user => !asInSource.has(user))]
       // Changes come first because they free e-mails that added users may have.
-      if (changed.length > 0) await this.#change({ changed, newerInSource, emailMoves }, source)
+      if (changed.length > 0) await this.#change({ changed, newerInSource, emailMoves })
       if (added.length > 0) await this.#run(statements.addUsers(added))
       const replaced = new Set(newerInSource)
-      await this.#revoke(
-        users.filter(user => !replaced.has(user)),
-        source,
-      )
+      await this.#revoke(users.filter(user => !replaced.has(user)))
       const fromSource = [...added, ...asInSource, ...unchanged]
       await this.#run(statements.recordCopied(idsOf([...fromSource, ...asInTarget])))
-      const sessions = await this.#writeSessions(fromSource, asInTarget, source)
-      const emailTokens = await this.#addEmailTokens(fromSource, source)
+      let sessions = await this.#addRowsOf(this.#sessions, fromSource)
+      for (const rows of this.#source.rows(this.#sessions, [...fromSource, ...asInTarget]))
+        sessions += (await this.#run(tableStatements.raiseSessions(this.#sessions, rows))).length
+      const emailTokens = await this.#addRowsOf(this.#emailTokens, fromSource)
       await this.#run(statements.raiseLastRequests(users))
       return { ...plan, sessions, emailTokens }
     })
@@ -128,14 +168,17 @@ export class Target {
    */
   delete(deleted: readonly DeletedUser[]): Promise<number> {
     return this.#transaction(async () => {
-      await this.#run(statements.revokeSessionsOfDeleted(deleted))
-      for (const table of this.#ownedTables.toReversed())
-        await this.#run(tableStatements.deleteRowsOfDeleted(table, deleted))
-      const ids = idsOf(await this.#run<WithId>(statements.deleteUsers(deleted)))
-      if (ids.length > 0) {
-        await this.#run(statements.eraseIpAddresses(ids))
-        await this.#run(statements.notification(ids))
-      }
+      const users = await this.#run<WithId & { readonly key: number }>(statements.deletedInSource(deleted))
+      if (users.length === 0) return 0
+      const ids = idsOf(users)
+      // First, in the order in which instances lock them.
+      await this.#run(tableStatements.removeMissing(this.#sessions, 'all', ids, []))
+      const keys = users.map(({ key }) => key)
+      for (const table of this.tables.toReversed())
+        if (isOwned(table)) await this.#run(tableStatements.deleteRowsOf(table, keys))
+      await this.#run(statements.deleteUsers(ids))
+      await this.#run(statements.eraseIpAddresses(ids))
+      await this.#run(statements.notification(ids))
       return ids.length
     })
   }
@@ -156,37 +199,18 @@ export class Target {
   }
 
   /**
-   * Finds out how to write a feature's table.
-   * @param columns of the source.
-   * @throws {CopyError} when the target has no such column.
-   */
-  async describe(table: NamedTable, columns: readonly string[]): Promise<CopiedTable> {
-    const found = await this.#run<tableStatements.ColumnType>(tableStatements.columnTypes(table))
-    const byName = new Map(found.map(column => [column.name, column]))
-    const types = columns.map(name => {
-      const column = byName.get(name)
-      if (column === undefined)
-        throw new CopyError(
-          `the target: the table ${table.name} has no column ${name}, which it has in the source: the migrations of its feature must create it on both engines`,
-        )
-      return column
-    })
-    return { ...table, columns: types }
-  }
-
-  /**
    * Deletes the rows of a feature's table that were copied before and that the source does not have any more. Running instances of the
    * target are notified of their owners, or of rows without one: a row may be an API key or an admin key.
    * @returns their number. @throws {CopyError} as {@link write}
    */
-  async deleteMissing(table: CopiedTable, source: Source, size: number): Promise<number> {
+  async deleteMissing(table: CopiedTable, size: number): Promise<number> {
     let deleted = 0
     let after: string | null = null
     for (;;) {
       const copied: readonly OwnedKey[] = await this.#run<OwnedKey>(
         tableStatements.copiedKeys(table, after, size),
       )
-      const missing = source.missingKeys(table, copied)
+      const missing = this.#source.missingKeys(table, copied)
       if (missing.length > 0)
         deleted += await this.#transaction(async () => {
           const where = `the target: the table ${table.name}`
@@ -203,9 +227,10 @@ export class Target {
 
   /**
    * Writes a batch of rows of a feature's table, in one transaction. Rows of users who do not exist here are left out.
+   * @returns how many were added, were changed, and are left out because another row has their key, or a value that must be unique.
    * @throws {CopyError} as {@link write}
    */
-  writeRows(table: CopiedTable, rows: readonly SourceRow[]): Promise<WrittenRows> {
+  writeRows(table: CopiedTable, rows: readonly SourceRow[]) {
     const where = `the target: the table ${table.name}`
     return this.#transaction(async () => {
       // First, because a change may free a value that must be unique.
@@ -252,81 +277,63 @@ export class Target {
   async #withLaterAccess(
     changed: readonly SourceUser[],
     targetUsers: readonly UserColumns[],
-    source: Source,
   ): Promise<readonly SourceUser[]> {
     if (changed.length === 0) return []
     const byId = <Row extends WithId>(rows: readonly Row[]) => new Map(rows.map(row => [row.id, row]))
-    const sourceAccess = byId(source.accessChanges(changed))
+    const sourceAccess = byId(this.#source.accessChanges(changed))
     const targetAccess = byId(await this.#run<AccessChanges>(statements.accessChanges(changed)))
     const targetUser = byId(targetUsers)
     return changed.map(user => {
       const { id } = user
-      const row = targetUser.get(id)
-      return row === undefined ? user : withLaterAccess(user, row, sourceAccess.get(id), targetAccess.get(id))
+      return withLaterAccess(user, targetUser.get(id), sourceAccess.get(id), targetAccess.get(id))
     })
   }
 
-  async #change(
-    { changed, newerInSource, emailMoves }: Pick<SlicePlan, 'changed' | 'newerInSource' | 'emailMoves'>,
-    source: Source,
-  ): Promise<void> {
+  async #change({
+    changed,
+    newerInSource,
+    emailMoves,
+  }: Pick<SlicePlan, 'changed' | 'newerInSource' | 'emailMoves'>): Promise<void> {
     if (emailMoves.length > 0) await this.#run(statements.freeEmails(emailMoves))
     await this.#run(statements.changeUsers(changed))
-    const ids = idsOf(newerInSource)
-    const digests = source.emailTokenDigests(newerInSource)
-    await this.#run(statements.removeMissing('sessions', 'all', ids, source.sessionIds(newerInSource)))
-    await this.#run(statements.removeMissing('email_tokens', 'all', ids, digests))
+    for (const table of [this.#sessions, this.#emailTokens])
+      await this.#removeMissing(table, 'all', newerInSource)
     await this.#run(statements.notification(idsOf(changed)))
   }
 
   /** Removes copied sessions and e-mail tokens that the source has revoked or used since. */
-  async #revoke(users: readonly SourceUser[], source: Source): Promise<void> {
-    await this.#run(
-      statements.removeMissing('email_tokens', 'copied', idsOf(users), source.emailTokenDigests(users)),
+  async #revoke(users: readonly SourceUser[]): Promise<void> {
+    await this.#removeMissing(this.#emailTokens, 'copied', users)
+    const affected = this.#source.withEndedSessions(users)
+    const revoked = await this.#removeMissing(this.#sessions, 'copied', affected)
+    if (revoked.size > 0) await this.#run(statements.notification([...revoked]))
+  }
+
+  /** @returns the ids of the users whose rows were removed. */
+  async #removeMissing(
+    table: CopiedTable,
+    scope: 'all' | 'copied',
+    users: readonly SourceUser[],
+  ): Promise<ReadonlySet<string>> {
+    if (users.length === 0) return new Set()
+    const rows = [...this.#source.rows(table, users)].flat()
+    const keys = tableStatements.valuesIn(table, table.key, rows)
+    return new Set(
+      idsOf(await this.#run<WithId>(tableStatements.removeMissing(table, scope, idsOf(users), keys))),
     )
-    const affected = source.withEndedSessions(users)
-    if (affected.length === 0) return
-    const sessionIds = source.sessionIds(affected)
-    const statement = statements.removeMissing('sessions', 'copied', idsOf(affected), sessionIds)
-    const userIds = new Set(idsOf(await this.#run<WithId>(statement)))
-    if (userIds.size > 0) await this.#run(statements.notification([...userIds]))
   }
 
-  /**
-   * Adds sessions of the users who are as in the source, and raises timestamps for the others too.
-   * @returns the number of sessions that were added or have a later timestamp now.
-   */
-  async #writeSessions(
-    fromSource: readonly SourceUser[],
-    asInTarget: readonly SourceUser[],
-    source: Source,
-  ): Promise<number> {
-    let written = 0
-    for (const sessions of source.sessions(fromSource)) {
-      written += (await this.#run(statements.addSessions(sessions))).length
-      await this.#run(statements.recordCopied(idsOf(sessions)))
+  /** @returns the number of rows that were added. */
+  async #addRowsOf(table: CopiedTable, users: readonly SourceUser[]): Promise<number> {
+    let added = 0
+    for (const rows of this.#source.rows(table, users)) {
+      added += (await this.#run(tableStatements.addRows(table, rows))).length
+      await this.#run(tableStatements.recordCopiedRows(table, rows))
     }
-    for (const sessions of source.sessions([...fromSource, ...asInTarget])) {
-      written += (await this.#run(statements.raiseSessions(sessions))).length
-    }
-    return written
+    return added
   }
 
-  async #addEmailTokens(users: readonly SourceUser[], source: Source): Promise<number> {
-    const tokens = source.emailTokens(users)
-    if (tokens.length === 0) return 0
-    const added = await this.#run(statements.addEmailTokens(tokens))
-    await this.#run(statements.recordCopied(tokens.map(({ digest }) => digest)))
-    return added.length
-  }
-
-  /** @param where for the message of an error. */
-  async #run<Row extends object>(
-    { values, ...statement }: Statement,
-    where?: string,
-  ): Promise<readonly Row[]> {
-    const work = () => this.#client.query<Row>({ ...statement, values: [...values] })
-    const { rows } = await attempt(work, where)
-    return rows
+  #run<Row extends object>(statement: Statement, where?: string): Promise<readonly Row[]> {
+    return run<Row>(this.#client, statement, where)
   }
 }
