@@ -26,7 +26,7 @@ const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: nul
 
 /** The operations of `notes`. */
 interface NoteStore {
-  addNote(note: object, event: object): Promise<string>
+  addNote(note: object, max: number, event: object): Promise<string>
   changeNote(id: string, userId: string, text: string, at: number): Promise<unknown>
   removeNote(id: string, userId: string): Promise<boolean>
   listNotes(userId: string): Promise<readonly { id: string; text: string }[]>
@@ -37,7 +37,7 @@ const noteStore = (storage: Storage) => storage.features.notes as unknown as Not
 const addNote = async (storage: Storage, userId: string, text: string): Promise<string> => {
   const id = newId(NOW)
   const event = { ...eventOf(userId, NOW), type: 'note.created', details: { note: id } }
-  await noteStore(storage).addNote({ id, text, createdAt: NOW, updatedAt: NOW }, event)
+  await noteStore(storage).addNote({ id, text, createdAt: NOW, updatedAt: NOW }, 100, event)
   return id
 }
 
