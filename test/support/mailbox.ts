@@ -1,5 +1,5 @@
 /** The mails of an app without an SMTP server: files in its mail folder (DESIGN §9). */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -28,26 +28,84 @@ export const tokenIn = ({ text = '', html = '' }: Email): string => {
 /** Whether the mail has a token, which only the owner of the address may read. */
 export const hasToken = ({ text = '', html = '' }: Email): boolean => /token/i.test(text + html)
 
-/** Reads a folder repeatedly, each file once. */
-const folderReader = (folder: string) => {
-  const parsed = new Map<string, Email>()
-  return async (): Promise<Email[]> => {
-    const names = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.eml')) : []
-    for (const name of names.sort())
-      if (!parsed.has(name)) parsed.set(name, await PostalMime.parse(readFileSync(join(folder, name))))
-    return [...parsed.values()]
+const mailsIn = (folder: string): string[] =>
+  existsSync(folder)
+    ? readdirSync(folder)
+        .filter(name => name.endsWith('.eml'))
+        .sort()
+    : []
+
+/** The mails in a folder, oldest first. */
+export const readMails = async (folder: string): Promise<Email[]> => {
+  const mails: Email[] = []
+  for (const name of mailsIn(folder)) mails.push(await PostalMime.parse(readFileSync(join(folder, name))))
+  return mails
+}
+
+/** Takes the mails out of a folder: listing thousands at each poll took a third of the tests of races. */
+class Inbox {
+  readonly mails: Email[] = []
+  readonly #byRecipient = new Map<string, Email[]>()
+  readonly #folder: string
+  #parsed: Promise<void> = Promise.resolve()
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Resolves when all mails that are in the folder now are in {@link mails}. */
+  fetch(): Promise<void> {
+    const contents = mailsIn(this.#folder).map(name => {
+      const file = join(this.#folder, name)
+      const content = readFileSync(file)
+      unlinkSync(file)
+      return content
+    })
+    if (contents.length > 0) this.#parsed = this.#parsed.then(() => this.#parse(contents))
+    return this.#parsed
+  }
+
+  to(address: string): readonly Email[] {
+    return this.#byRecipient.get(address) ?? []
+  }
+
+  async #parse(contents: readonly Buffer[]): Promise<void> {
+    for (const content of contents) {
+      const mail = await PostalMime.parse(content)
+      const address = mail.to?.[0]?.address ?? ''
+      const received = this.#byRecipient.get(address) ?? []
+      this.#byRecipient.set(address, received)
+      received.push(mail)
+      this.mails.push(mail)
+    }
   }
 }
 
-/** The mails in a folder, oldest first. */
-export const readMails = (folder: string): Promise<Email[]> => folderReader(folder)()
+/** By the configuration of the app. Mailboxes of an app see the same mails. */
+const inboxes = new WeakMap<object, Inbox>()
 
-/** The mail folder of an app. Waits end with the test's own time limit. */
+const inboxOf = ({ config: { mail } }: FastifyInstance): Inbox => {
+  const inbox = inboxes.get(mail) ?? new Inbox(mail.folder)
+  inboxes.set(mail, inbox)
+  return inbox
+}
+
+/** The mails of an app. Waits end with the test's own time limit. */
 export const mailbox = (app: FastifyInstance) => {
-  const all = folderReader(app.config.mail.folder)
+  const inbox = inboxOf(app)
+
+  const all = async (): Promise<Email[]> => {
+    await inbox.fetch()
+    return [...inbox.mails]
+  }
+
+  const received = async (address: string): Promise<readonly Email[]> => {
+    await inbox.fetch()
+    return inbox.to(address)
+  }
 
   const now = async (address: string, kind: Kind): Promise<Email[]> =>
-    (await all()).filter(mail => mail.to?.[0]?.address === address && mail.subject === SUBJECT[kind])
+    (await received(address)).filter(({ subject }) => subject === SUBJECT[kind])
 
   /** The mails of a kind to an address, once there are so many. */
   const to = async (address: string, kind: Kind, count = 1): Promise<Email[]> => {
@@ -69,7 +127,7 @@ export const mailbox = (app: FastifyInstance) => {
     /** All subjects after closing the app, which sends waiting mails. */
     async final(address: string): Promise<string[]> {
       await app.close()
-      return (await all()).filter(mail => mail.to?.[0]?.address === address).map(mail => mail.subject ?? '')
+      return (await received(address)).map(({ subject }) => subject ?? '')
     },
   }
 }
