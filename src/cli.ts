@@ -9,6 +9,7 @@ import { keysCommands } from './cli/keys.ts'
 import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
 import { seedCommand } from './cli/seed.ts'
 import { sessionsCommands } from './cli/sessions.ts'
+import { settingsCommand } from './cli/settings.ts'
 import { usersCommands } from './cli/users.ts'
 import { loadEnvironment } from './config/read-settings.ts'
 
@@ -37,6 +38,7 @@ try {
     keysCommands,
     copyCommand,
     seedCommand,
+    settingsCommand,
     featureCommands,
   ])
     await add(program)

@@ -12,6 +12,7 @@ import { eventsCommand } from '../../src/cli/events.ts'
 import { keysCommands } from '../../src/cli/keys.ts'
 import { seedCommand } from '../../src/cli/seed.ts'
 import { sessionsCommands } from '../../src/cli/sessions.ts'
+import { settingsCommand } from '../../src/cli/settings.ts'
 import { usersCommands } from '../../src/cli/users.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
@@ -149,7 +150,15 @@ const leaves = (command: Command, path: readonly string[] = []): [string, string
 
 t.test('commands: the table in docs/operations.md has every command and its options (DESIGN §9)', async t => {
   const program = new Command()
-  for (const add of [usersCommands, sessionsCommands, eventsCommand, keysCommands, copyCommand, seedCommand])
+  for (const add of [
+    usersCommands,
+    sessionsCommands,
+    eventsCommand,
+    keysCommands,
+    copyCommand,
+    seedCommand,
+    settingsCommand,
+  ])
     add(program)
   const scopes = { user: userScopesOf(BUILT_IN), admin: adminScopesOf(BUILT_IN) }
   for (const { commands } of BUILT_IN) await commands?.(program, async () => undefined, scopes)

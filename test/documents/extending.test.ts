@@ -3,7 +3,7 @@
  * examples/notes has the code of the page.
  */
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -62,10 +62,13 @@ const succeeds = async (t: Test, cwd: string, file: string, args: readonly strin
 }
 
 /** The files of the page and those of the example. */
-const EXAMPLES = [
+const EXAMPLES: readonly (readonly [string, string])[] = [
   ['src/notes/notes.ts', 'examples/notes/notes.ts'],
-  ['routes/private/notes/routes.ts', 'examples/notes/routes/private/notes/routes.ts'],
-] as const
+  ['src/notes/pages.ts', 'examples/notes/pages.ts'],
+  ...['private/notes', 'public/shared-notes', 'public/security/notes'].map(
+    folder => [`src/notes/routes/${folder}/routes.ts`, `examples/notes/routes/${folder}/routes.ts`] as const,
+  ),
+]
 
 const IMPORT = /^import ([^']*) from '(.*)'$/gm
 
@@ -126,6 +129,8 @@ t.test('all blocks together', { skip }, async t => {
     WHOLE_PROJECT,
   )
   applyBlocks(tree.folder, blocks)
+  // As step 3 says.
+  rmSync(join(tree.folder, 'routes/private/notes/routes.ts'))
   // Later blocks replace some of the first examples. Outside the scopes these are checked, but not loaded.
   applyBlocks(
     tree.folder,
@@ -175,7 +180,7 @@ t.test('all blocks together', { skip }, async t => {
     const headers = bearer((await impersonate(app, id)).json().accessToken)
     const added = await app.inject({ method: 'POST', url: '/notes', headers, payload: { text: 'buy hay' } })
     t.equal(globalErrorOf(t, added, 403), 'An impersonated session cannot do this')
-    t.same((await app.inject({ url: '/notes', headers })).json(), { results: [] })
+    t.same((await app.inject({ url: '/notes', headers })).json(), { results: [], nextCursor: null })
 
     const named = await app.inject({ url: '/tenant', headers: { 'x-tenant': 'stable' } })
     t.same(named.json(), { tenant: 'stable' })

@@ -1,0 +1,48 @@
+/** `settings`: every setting, those of features too. */
+import type { Command } from 'commander'
+import { allFeatures } from '../built-in-features.ts'
+import { SETTINGS } from '../config/settings.ts'
+import type { FeatureSetting } from '../feature.ts'
+import { print, table } from './output.ts'
+
+interface Listed {
+  readonly name: string
+  readonly default: string | null
+  /** `null` for settings of the core, which docs/configuration.md describes. */
+  readonly feature: string | null
+  readonly description: string | null
+}
+
+const listed = (): Listed[] => [
+  ...Object.entries(SETTINGS).map(([name, setting]) => ({
+    name,
+    default: setting.default,
+    feature: null,
+    description: null,
+  })),
+  ...allFeatures().flatMap(({ name: feature, settings = {} }) =>
+    Object.entries<FeatureSetting>(settings).map(([name, { default: byDefault, description }]) => ({
+      name,
+      default: byDefault,
+      feature,
+      description,
+    })),
+  ),
+]
+
+export const settingsCommand = (program: Command): void => {
+  program
+    .command('settings')
+    .description('List every setting with its default, those of features with what they do')
+    .option('--json', 'write it as one line of JSON')
+    .action(({ json }: { json?: boolean }) => {
+      const results = listed()
+      const rows = results.map(({ name, default: byDefault, feature, description }) => [
+        name,
+        byDefault ?? '-',
+        feature ?? '-',
+        description ?? '-',
+      ])
+      print(json, { results }, table([['setting', 'default', 'feature', 'what it does'], ...rows]))
+    })
+}
