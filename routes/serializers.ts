@@ -11,9 +11,9 @@ import { etagOf } from './response-headers.ts'
 import type { Introspection, SignedIn as SignedInSchema, Status } from './schemas.ts'
 
 export { serializeSession } from '../src/accounts/serializers.ts'
-export { serializeEvent } from '../src/audit-log/serializers.ts'
-export { serializePasskey } from '../src/passkeys/serializers.ts'
-export { serializeTotp } from '../src/totp/serializers.ts'
+export { serializeEvent } from '../src/audit-log/event.ts'
+export { serializePasskey } from '../src/passkeys/passkeys.ts'
+export { serializeTotp } from '../src/totp/totp.ts'
 export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'
 
 const INACTIVE = { active: false } as const

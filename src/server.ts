@@ -13,11 +13,10 @@ import { ListenError, toListenError } from './http/listen-error.ts'
 import { releaseIdleMemory } from './idle-memory.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
 import { openWorkerChannel } from './metrics/worker-metrics.ts'
-import { SHUTDOWN } from './shutdown.ts'
+import { SHUTDOWN, STOP_SIGNALS } from './shutdown.ts'
 import type { Tracing } from './tracing/tracing.ts'
 import { type ChannelToPrimary, channelToPrimary, type ThreadData, threadData } from './workers/channel.ts'
 import { runPrimary } from './workers/primary.ts'
-import { STOP_SIGNALS } from './workers/signals.ts'
 import { joinPrimary, listenOptions, logThroughPrimary, reportFailure } from './workers/worker.ts'
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */

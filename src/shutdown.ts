@@ -29,3 +29,5 @@ export const SHUTDOWN = {
   /** With `WORKERS`, the primary kills workers that still run. Longer than `forcedExit`: a worker ends itself first. */
   workerKill: FORCED_EXIT + 5_000,
 } as const
+
+export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const

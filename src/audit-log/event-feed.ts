@@ -2,8 +2,8 @@
 import { setImmediate as nextRound } from 'node:timers/promises'
 import type { EventStore } from '../storage/stores.ts'
 import type { AuditEvent } from './event.ts'
+import { serializeEvent } from './event.ts'
 import type { LogPosition } from './listing.ts'
-import { serializeEvent } from './serializers.ts'
 
 /** An event as `GET /admin/events` returns it. */
 export type LoggedEvent = ReturnType<typeof serializeEvent>

@@ -112,3 +112,13 @@ export const newEvent = <Of extends EventType, UserId extends string | null>(
   at: number,
   ...[details = null]: DetailsArgument<Of>
 ): AuditEvent<UserId> => ({ id: newId(at), at, type, actor, userId, details })
+
+export const serializeEvent = ({ id, at, type, actor, userId, details }: AuditEvent<string | null>) => ({
+  id,
+  at: new Date(at).toISOString(),
+  type,
+  actor: { type: actor.type, id: actor.id },
+  userId,
+  ip: actor.ip,
+  details,
+})

@@ -2,8 +2,15 @@
 import type { Command } from 'commander'
 import { allFeatures } from '../built-in-features.ts'
 import { checkFeatures } from '../check-features.ts'
-import { adminScopesOf, userScopesOf, type WithServices } from '../feature.ts'
-import { withFeatureServices } from './feature-services.ts'
+import {
+  adminScopesOf,
+  createFeatureServices,
+  type Feature,
+  userScopesOf,
+  type WithServices,
+} from '../feature.ts'
+import type { DatabaseOptions } from './options.ts'
+import { withStore } from './store.ts'
 
 export const featureCommands = async (program: Command): Promise<void> => {
   const features = allFeatures()
@@ -15,3 +22,11 @@ export const featureCommands = async (program: Command): Promise<void> => {
     await feature.commands?.(program, withServices, scopes)
   }
 }
+
+/** @throws as `withStore`; errors of `use`. */
+export const withFeatureServices = <Services extends object>(
+  feature: Feature<Services>,
+  options: DatabaseOptions,
+  use: (services: Services) => Promise<void>,
+): Promise<void> =>
+  withStore(options, ({ featureDeps }) => use(createFeatureServices(feature, featureDeps) as Services))

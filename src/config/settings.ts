@@ -1,8 +1,15 @@
 /** Every setting, declared once. */
 import { ASYMMETRIC_ALGORITHMS } from '../auth/private-key.ts'
-import { databaseUrl, replicaUrl } from './database-reader.ts'
-import { mailbox, mailUrl, productName } from './mail-readers.ts'
-import { metadataSchema } from './metadata-schema-reader.ts'
+import {
+  audience,
+  databaseUrl,
+  mailbox,
+  mailUrl,
+  metadataSchema,
+  privateKey,
+  productName,
+  replicaUrl,
+} from './core-readers.ts'
 import {
   duration,
   hsts,
@@ -19,7 +26,6 @@ import {
   text,
   workers,
 } from './readers.ts'
-import { audience, privateKey } from './token-readers.ts'
 
 const key = (minLength: number) =>
   ({ read: secret(minLength), default: null, canBeFile: true, isKey: true }) as const

@@ -6,6 +6,7 @@ import type { Principal, SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { needsCode } from '../users/factors.ts'
+import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { Challenges } from './challenges.ts'
 import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
 import type { Passkey, PasskeyStore } from './stored-passkeys.ts'
@@ -112,3 +113,12 @@ export class Passkeys {
     mails.send('passkeyRemoved', email)
   }
 }
+
+export const serializePasskey = ({ id, name, transports, backedUp, createdAt, lastUsedAt }: Passkey) => ({
+  id,
+  name,
+  transports,
+  backedUp,
+  createdAt: toIso(createdAt),
+  lastUsedAt: toIsoOrNull(lastUsedAt),
+})

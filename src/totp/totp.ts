@@ -9,6 +9,7 @@ import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
 import type { OwnFactorChange } from '../storage/operations/factors.ts'
+import { toIsoOrNull } from '../users/serializers.ts'
 import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
 import { decryptSecret, encryptSecret } from './secrets.ts'
 import type { StoredRecoveryCode, StoredTotp, TotpStore } from './stored-totp.ts'
@@ -152,3 +153,8 @@ export class Totp {
     return [{ sessionId, endsOthers }, newEvent(type, actor, cachedUser.user.id, this.#deps.clock())]
   }
 }
+
+export const serializeTotp = ({ confirmedAt, recoveryCodes }: TotpState) => ({
+  confirmedAt: toIsoOrNull(confirmedAt),
+  recoveryCodes,
+})

@@ -11,10 +11,9 @@ import { createLogger } from '../logging/logging.ts'
 import { METRICS } from '../metrics/declarations.ts'
 import { openMetricsServer } from '../metrics/metrics-server.ts'
 import { WorkerMetrics } from '../metrics/worker-metrics.ts'
-import { SHUTDOWN } from '../shutdown.ts'
+import { SHUTDOWN, STOP_SIGNALS } from '../shutdown.ts'
 import { processes, threads, type WorkerEnd, type WorkerHandle } from './kinds.ts'
 import { type Failure, isFailure, isListening, STOP } from './messages.ts'
-import { STOP_SIGNALS } from './signals.ts'
 import { printFailure } from './worker.ts'
 
 /** Milliseconds until a lost worker is replaced. */

@@ -4,10 +4,10 @@ import { isMainThread } from 'node:worker_threads'
 import type { FastifyListenOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
 import type { Config } from '../config/config.ts'
-import { HAS_REUSE_PORT } from '../config/reuse-port.ts'
+import { HAS_REUSE_PORT } from '../config/defaults.ts'
+import { STOP_SIGNALS } from '../shutdown.ts'
 import { type Channel, channelToPrimary, type ThreadData } from './channel.ts'
 import { type Failure, type Listening, type LogLine, STOP } from './messages.ts'
-import { STOP_SIGNALS } from './signals.ts'
 
 /** Where a worker listens, or the only process. For processes, Node balances the connections of port 0, and where the kernel does not. */
 export const listenOptions = (

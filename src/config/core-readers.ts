@@ -1,0 +1,151 @@
+/** Readers of single settings: mails, databases, tokens, metadata. `readers.ts` has those that several settings use. */
+
+import { type PrivateKey, PrivateKeyError, parsePrivateKey } from '../auth/private-key.ts'
+import type { StorageLocation } from '../storage/open.ts'
+import { FORM, parseServers, UrlError } from '../storage/postgres/connection-url.ts'
+import type { MetadataSchema } from '../validation/metadata.ts'
+import { compileMetadataSchema } from '../validation/metadata-schema.ts'
+import { nameOf, readFile } from './files.ts'
+import { type Reader, SettingError } from './readers.ts'
+
+/** Options of nodemailer in the query of the URL. Its logging is excluded: it shows credentials and tokens. */
+const OPTIONS = [
+  ...['name', 'localAddress', 'requireTLS', 'ignoreTLS', 'authMethod'],
+  ...['dnsTimeout', 'connectionTimeout', 'greetingTimeout', 'socketTimeout'],
+  ...['maxConnections', 'maxMessages', 'rateLimit', 'rateDelta'],
+]
+
+const FLAGS = ['requireTLS', 'ignoreTLS']
+const WORDS = ['name', 'localAddress', 'authMethod']
+
+const isOption = (name: string): boolean => OPTIONS.includes(name) || /^tls\.\w+$/.test(name)
+
+/** Checked here because nodemailer ignores numbers and flags that it cannot parse. */
+const isValue = ([name, value]: [string, string]): boolean => {
+  if (FLAGS.includes(name)) return value === 'true' || value === 'false'
+  return !OPTIONS.includes(name) || WORDS.includes(name) || /^\d{1,9}$/.test(value)
+}
+
+const isEncoded = ({ username, password }: URL): boolean => {
+  try {
+    decodeURIComponent(username + password)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** `smtp://user:password@host:port`, or `smtps:` for TLS from the first byte; or `off`. */
+export const mailUrl: Reader<string> = value => {
+  if (value === 'off') return value
+  const url = /^smtps?:\/\//.test(value) && URL.canParse(value) ? new URL(value) : null
+  if (url === null || url.hostname === '')
+    throw new SettingError('must be off, smtp://<user>:<password>@<host>:<port> or smtps://…')
+  if (![...url.searchParams.keys()].every(isOption))
+    throw new SettingError(`can only have these options: ${OPTIONS.join(', ')} and tls.…`)
+  const wrong = [...url.searchParams].find(option => !isValue(option))?.[0]
+  if (wrong !== undefined) throw new SettingError(`has an option that is not valid: ${wrong}`)
+  if (!isEncoded(url)) throw new SettingError('has a user or a password with an unencoded %')
+  return value
+}
+
+const ADDRESS = String.raw`[^\p{Cc}\s<>()@,;:"\\]+@[^\p{Cc}\s<>()@,;:"\\]+`
+const NAME = String.raw`(?:"[^\p{Cc}"\\]*"|[^\p{Cc}<>()@,;:"\\]*)`
+const MAILBOX = new RegExp(`^(?:${ADDRESS}|${NAME}\\s*<${ADDRESS}>)$`, 'u')
+
+/** One sender: `Name <address>`, or the address alone. */
+export const mailbox: Reader<string> = value => {
+  if (!MAILBOX.test(value))
+    throw new SettingError('must be one line such as Gatehouse <no-reply@example.com>', value)
+  return value
+}
+
+const MAX_NAME = 64
+
+/** One line. */
+export const productName: Reader<string> = value => {
+  if (value.length > MAX_NAME || /\p{Cc}/u.test(value))
+    throw new SettingError(`must be one line of at most ${MAX_NAME} characters`, value)
+  return value
+}
+
+/** Characters that end the user and password of a URL unless they are percent-encoded (RFC 3986 §3.2.1). */
+const ENCODED = 'in its user and password, write # as %23, / as %2F, ? as %3F, @ as %40 and % as %25'
+
+/** An unencoded `#`, `/`, `?` or `%` in a password can form another valid URL, whose host is the user and whose port the password. */
+const hasUnencodedUser = (value: string): boolean => {
+  const rest = value.replace(/^\w+:\/\//, '')
+  const [authority = ''] = /^[^/?#]*/.exec(rest) ?? []
+  const [path = ''] = /^[^?]*/.exec(rest.slice(authority.length)) ?? []
+  const isEndedEarly = path.includes('@') || (path === '' && rest.includes('@') && !authority.includes('@'))
+  return isEndedEarly || rest.includes('#') || /%(?![0-9a-f]{2})/i.test(authority)
+}
+
+const REPLICA_FORM =
+  'must be postgres://<user>:<password>@<host>[:<port>][,<host>[:<port>]…]/<database>: only PostgreSQL has replicas'
+
+const postgresUrl = (value: string): string => {
+  if (hasUnencodedUser(value)) throw new SettingError(`${FORM}; ${ENCODED}`)
+  try {
+    parseServers(value)
+    return value
+  } catch (error) {
+    if (error instanceof UrlError) throw new SettingError(error.message)
+    throw error
+  }
+}
+
+/** `sqlite:path/to/file.db`, or `postgres://user:password@host/database`, also with several hosts. */
+export const databaseUrl: Reader<StorageLocation> = value => {
+  if (/^postgres(?:ql)?:\/\//.test(value)) return { engine: 'postgres', url: postgresUrl(value) }
+  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
+  if (file === undefined || file.includes(':memory:')) throw new SettingError(FORM)
+  return { engine: 'sqlite', file }
+}
+
+/** `postgres://…`, as for {@link databaseUrl}. @returns the URL. */
+export const replicaUrl: Reader<string> = value => {
+  if (!/^postgres(?:ql)?:\/\//.test(value)) throw new SettingError(REPLICA_FORM)
+  if (/[?&]target_session_attrs=/.test(value))
+    throw new SettingError('must not have the parameter target_session_attrs')
+  return postgresUrl(value)
+}
+
+/** PKCS#8 PEM of an Ed25519 or P-256 key. Line breaks may be written as `\n`, because not every platform can set several lines. */
+export const privateKey: Reader<PrivateKey> = value => {
+  try {
+    return parsePrivateKey(value)
+  } catch (error) {
+    throw error instanceof PrivateKeyError ? new SettingError(error.message) : error
+  }
+}
+
+const MAX_AUDIENCE = 256
+
+/** A name or a URL (StringOrURI, RFC 7519 §2), which JSON writes unchanged. */
+export const audience: Reader<string> = value => {
+  if (value.length > MAX_AUDIENCE || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value))
+    throw new SettingError(
+      `must be a name such as gatehouse or a URL, of at most ${MAX_AUDIENCE} visible ASCII characters`,
+      value,
+    )
+  return value
+}
+
+const parse = (file: string, text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new SettingError(`names a file that is not valid JSON${nameOf(file)}`)
+  }
+}
+
+export const metadataSchema: Reader<MetadataSchema> = file => {
+  const schema = parse(file, readFile(file))
+  try {
+    return compileMetadataSchema(schema)
+  } catch (error) {
+    const [reason] = (error as Error).message.split('\n', 1)
+    throw new SettingError(`names a file that is not a JSON Schema (2020-12)${nameOf(file)} (${reason})`)
+  }
+}
