@@ -1,4 +1,5 @@
 /** Generates the OpenAPI 3.1 document from the schemas of the routes, when it is first requested; `plugins/docs.ts` serves it. */
+import swagger from '@fastify/swagger'
 import Fastify, {
   type FastifyContextConfig,
   type FastifyInstance,
@@ -269,11 +270,10 @@ const tagsOf = (paths: Paths): { name: string; description: string }[] => {
 
 /**
  * The routes on an instance of their own, which never listens: @fastify/swagger describes the routes that are declared after it, and
- * would have to be loaded before them, although few processes are ever asked for the document.
+ * loads its parsers when it is registered, although few processes are ever asked for the document.
  */
 const generate = async (app: FastifyInstance): Promise<object> => {
   const { metadataSchemas, productName, publicUrl } = app.config
-  const { default: swagger } = await import('@fastify/swagger')
   const described = Fastify({ exposeHeadRoutes: false })
   described.setValidatorCompiler(() => () => true)
   described.setSerializerCompiler(() => JSON.stringify)
@@ -324,8 +324,6 @@ const generate = async (app: FastifyInstance): Promise<object> => {
 const openapi = async (app: FastifyInstance): Promise<void> => {
   if (!app.config.hasDocs) return
   app.addHook('onReady', async () => requireUniqueOperationIds(app))
-  // A missing package stops the start.
-  import.meta.resolve('@fastify/swagger')
   app.decorate('openApiDocument', () => generate(app))
 }
 

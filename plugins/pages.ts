@@ -1,6 +1,6 @@
 /**
  * Hosted pages (DESIGN §23): HTML for people, made of responses of the API. Routes of pages call `app.servePages()` in a scope of their
- * own. The templates are loaded with the first page.
+ * own.
  */
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -16,7 +16,8 @@ import { type StaticResponse, sendStatic, staticResponse } from '../src/http/sta
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import type { SecuritySection } from '../src/pages/feature-pages.ts'
 import type { Page, PageContext } from '../src/pages/layout.ts'
-import type * as Pages from '../src/pages/pages.ts'
+import * as templates from '../src/pages/pages.ts'
+import { STYLE } from '../src/pages/style.ts'
 import type { Language } from '../src/pages/texts.ts'
 import { closeIfIncomplete } from './error-handler.ts'
 
@@ -33,7 +34,7 @@ declare module 'fastify' {
     /** The errors that were relayed; `null` without any. */
     relayedErrors: ApiResponse['errors'] | null
     /** Sends a page in the language of the browser; after an error was relayed, JSON to clients that prefer it. */
-    sendPage(create: (pages: typeof Pages, context: PageContext) => Page): Promise<FastifyReply>
+    sendPage(create: (pages: typeof templates, context: PageContext) => Page): Promise<FastifyReply>
     /** Takes over the status of an error of the API, and in any case its cookie and its headers about limits. */
     relay(response: Pick<ApiResponse, 'status' | 'headers' | 'errors'>): FastifyReply
     /**
@@ -82,10 +83,10 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
     "frame-ancestors 'none'",
   ].join('; ')
 
-/** What features add to the pages, by language: it is put together with the first page. */
+/** What features add to the pages, by language: it is loaded and put together with the first page. */
 const openFeaturePages = (features: readonly Feature[]) => {
   const load = async () => {
-    const { LANGUAGES, errorTextsOf } = await import('../src/pages/pages.ts')
+    const { LANGUAGES, errorTextsOf } = templates
     const modules = await Promise.all(features.map(feature => feature.pages?.()))
     const pages = modules.flatMap(module => (module === undefined ? [] : [module.default]))
     const errors = Object.assign({}, ERRORS, ...features.map(feature => feature.errors))
@@ -181,7 +182,6 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
     if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
-    const templates = await import('../src/pages/pages.ts')
     const { texts } = await featurePages()
     const language = templates.languageOf(accepted => this.request.accepts().languages(accepted))
     const context = {
@@ -234,7 +234,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   }
   serve(
     '/pages/style.css',
-    staticResponse('text/css; charset=utf-8', async () => (await import('../src/pages/style.ts')).STYLE),
+    staticResponse('text/css; charset=utf-8', () => STYLE),
   )
   if (config.hasPages)
     serve('/pages/passkeys.js', staticResponse('text/javascript; charset=utf-8', readScript))

@@ -126,7 +126,10 @@ const unknownProperty = (additionalProperty: string): ErrorObject => ({
   params: { additionalProperty },
 })
 
-/** Validates by {@link NOTHING} without Ajv: the routes that are called most have no other schema. */
+/**
+ * Validates by {@link NOTHING} without Ajv, which takes 20 ms and 1.7 MB: the routes that are called most, and all that an idle process
+ * is asked for, have no other schema.
+ */
 const rejectProperties: Validate = data => {
   for (const _ in data) {
     rejectProperties.errors = Object.keys(data).map(unknownProperty)
