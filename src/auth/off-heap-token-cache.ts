@@ -1,6 +1,11 @@
 /**
  * The second level of the token cache: tokens that the first has no place for, as records outside of the JavaScript heap
- * (DESIGN §6). A million of them prolong no garbage collection.
+ * (DESIGN §6). Beside one level of as many objects:
+ *
+ * | tokens | bytes of a token: heap + outside | full collection | `authenticate` | CPU of `GET /account` |
+ * |---|---|---|---|---|
+ * | 100,000 | 443 + 545 instead of 1,395 | 0.16 s of CPU instead of 0.22 | 4.4 µs instead of 0.7 | |
+ * | 1,000,000 | 45 + 782 instead of 1,383 | 0.6 s instead of 2.9 | 7.6 µs instead of 0.9 | 64 µs instead of 60 |
  */
 import type { Principal } from './principal.ts'
 import { RecordLog } from './record-log.ts'
