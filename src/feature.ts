@@ -176,7 +176,7 @@ interface PlainParts extends StoredFeature {
   readonly adminScopes?: ScopeDescriptions
   /** A folder of routes with `public/`, `private/` and `admin/`, behind the same gates: `new URL('routes/', import.meta.url)`. */
   readonly routes?: URL
-  /** What it adds to the hosted pages, loaded with the first page: `() => import('./pages.ts')`. */
+  /** What it adds to the hosted pages: `() => import('./pages.ts')`, because commands and threads load the declaration too. */
   readonly pages?: () => Promise<{ readonly default: FeaturePages }>
 }
 

@@ -15,7 +15,7 @@ export interface SecuritySection {
   readonly section: (context: PageContext, body: any) => Html
 }
 
-/** The default export of the module that `pages` of a feature imports. It is loaded with the first page. */
+/** The default export of the module that `pages` of a feature imports. */
 export interface FeaturePages {
   /** The errors of the feature for people, by their names. Others are shown as the API has them. */
   readonly errors?: TextsByName

@@ -78,6 +78,7 @@ const codeOf = (folder: string, path: string) => {
     // The page's feature is in the list, so `app.services` has its type.
     .replace(/^import type \{ ServicesOf .*\n/m, '')
     .replace('notes as feature, ', '')
+    .replace(/^import type \{ notes as feature \} .*\n/m, '')
     .replace(' as typeof app.services & ServicesOf<[typeof feature]>', '')
   const imports = [...text.matchAll(IMPORT)].map(([, names, from = '']) => {
     const file = from.startsWith('.') ? join(dirname(path), from) : from

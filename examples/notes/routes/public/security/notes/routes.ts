@@ -1,16 +1,13 @@
 /** The page of notes. */
 import type { FastifyPluginAsync } from 'fastify'
 import { InputId, pageForm } from '../../../../../../routes/schemas.ts'
-
-/** Templates are loaded with the first page. */
-const templates = () => import('../../../../pages.ts')
+import { notesPage } from '../../../../pages.ts'
 
 const routes: FastifyPluginAsync = async app => {
   if (!app.config.hasPages) return
   app.servePages()
 
   app.get('', { schema: { hide: true } }, async (request, reply) => {
-    const { notesPage } = await templates()
     const { status, body } = await app.callApi(request, { method: 'GET', path: '/notes?limit=100' })
     if (status === 401) return reply.redirectToPage('sign-in')
     return reply.sendPage((_, context) => notesPage(context, body.results))

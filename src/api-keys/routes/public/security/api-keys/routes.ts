@@ -4,9 +4,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { FormText, InputId, ProofFields, pageForm } from '../../../../../../routes/schemas.ts'
 import type { ApiResponse } from '../../../../../pages/api.ts'
-
-/** Templates are loaded with the first page. */
-const templates = () => import('../../../../pages.ts')
+import { apiKeyCreatedPage, newApiKeyPage } from '../../../../pages.ts'
 
 /** Milliseconds. */
 const DAY = 86_400_000
@@ -17,7 +15,6 @@ const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
   app.servePages()
 
   app.get('', { schema: { hide: true } }, async (request, reply) => {
-    const { newApiKeyPage } = await templates()
     const account = await app.callApi(request, { method: 'GET', path: '/account' })
     if (account.status === 401) return reply.redirectToPage('sign-in')
     return reply.sendPage((_, context) => newApiKeyPage(context, { scopes: userScopes }))
@@ -32,7 +29,6 @@ const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
     '',
     pageForm({ name: FormText, lifetime: Lifetime, ...ProofFields, ...scopeFields }),
     async (request, reply) => {
-      const { newApiKeyPage, apiKeyCreatedPage } = await templates()
       const { name, lifetime, password, code, ...checked } = request.validatedData.body
       const chosen = Object.keys(userScopes).filter(scope => `scope:${scope}` in checked)
       const form = (errors: ApiResponse['errors']): Promise<FastifyReply> =>
