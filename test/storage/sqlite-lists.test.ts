@@ -6,7 +6,7 @@ import { listUsers } from '../../src/storage/sqlite/lists.ts'
 import { Reader } from '../../src/storage/sqlite/reader.ts'
 import { type SlicedTask, TimeSlicer } from '../../src/storage/sqlite/time-slicer.ts'
 import { parseSort, type UserQuery } from '../../src/users/listing.ts'
-import { add, NOW } from './contract/fixtures.ts'
+import { add, addUsers, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
 const NEWEST_FIRST = parseSort('-createdAt')
@@ -14,13 +14,11 @@ const NEWEST_FIRST = parseSort('-createdAt')
 /** A store of many users. Only the oldest are disabled and have another name. */
 const openMany = async (t: Test, many: number) => {
   const storage = await open(t)
-  const users = Array.from({ length: many }, (_, index) =>
-    add(storage, {
-      createdAt: NOW + index,
-      ...(index < many / 2 && { firstName: 'Old', disabled: true }),
-    }),
-  )
-  return { storage, users: (await Promise.all(users)).map(({ user }) => user) }
+  const people = Array.from({ length: many }, (_, index) => ({
+    createdAt: NOW + index,
+    ...(index < many / 2 && { firstName: 'Old', disabled: true }),
+  }))
+  return { storage, users: await addUsers(storage, people) }
 }
 
 /** Enabled users named old: there are none, and either direction of the search is as good. */
@@ -109,7 +107,10 @@ t.test('sqlite: a user who matches by two names takes one place on the page', as
   const { user: oldest } = await add(storage, { lastName: 'old' })
   const { user } = await add(storage, { firstName: 'old', createdAt: NOW + 1 })
   // As many as the first two slices walk along.
-  await Promise.all(Array.from({ length: 3_000 }, () => add(storage, { createdAt: NOW + 2 })))
+  await addUsers(
+    storage,
+    Array.from({ length: 3_000 }, () => ({ createdAt: NOW + 2 })),
+  )
   const rename = connect(t).prepare(
     "UPDATE users SET first_name_key = '', last_name_key = 'old' WHERE id = ?",
   )

@@ -1,7 +1,7 @@
 /** Contract: lists and counts of more users than one slice, with random names, against a model. */
 import fc from 'fast-check'
 import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/listing.ts'
-import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
+import { addUsers, asStored, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
 const USERS = 3_000
@@ -28,8 +28,7 @@ export const manyUsers: Part = async (t, open) => {
     createdAt: index < 1_400 ? fields.createdAt : NOW + 1_000 + index,
     ...(index < 400 && { [index % 2 ? 'firstName' : 'lastName']: `z${index}` }),
   }))
-  const added = await forEach(people, fields => add(storage, fields))
-  const users = added.map(({ user }) => asStored(user))
+  const users = (await addUsers(storage, people)).map(user => asStored(user))
 
   const byId = new Map(users.map(user => [user.id, user]))
 

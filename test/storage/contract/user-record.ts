@@ -4,7 +4,7 @@ import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { parseSort, SORTS } from '../../../src/users/listing.ts'
 import type { JsonObject } from '../../../src/users/metadata.ts'
 import type { User } from '../../../src/users/user.ts'
-import { ALL, add, asStored, eventOf, forEach, NOW, newUser, type Part } from './fixtures.ts'
+import { ALL, add, addUsers, asStored, eventOf, forEach, NOW, newUser, type Part } from './fixtures.ts'
 import { inOrder, readAll } from './list-model.ts'
 
 const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
@@ -182,17 +182,13 @@ export const userRecord: Part = async (t, open) => {
 
   t.test('users with a role are paged in every order, however many there are', async t => {
     const storage = await open(t)
-    const added = await forEach(
-      Array.from({ length: 3_000 }, (_, index) => index),
-      index =>
-        add(storage, {
-          createdAt: NOW + (index % 700),
-          firstName: `n${(index * 7_919) % 3_000}`,
-          disabled: index % 10 === 0,
-          roles: [...(index % 2 ? ['many'] : []), ...(index % 500 === 0 ? ['few'] : [])],
-        }),
-    )
-    const users = added.map(({ user }) => asStored(user))
+    const people = Array.from({ length: 3_000 }, (_, index) => ({
+      createdAt: NOW + (index % 700),
+      firstName: `n${(index * 7_919) % 3_000}`,
+      disabled: index % 10 === 0,
+      roles: [...(index % 2 ? ['many'] : []), ...(index % 500 === 0 ? ['few'] : [])],
+    }))
+    const users = (await addUsers(storage, people)).map(user => asStored(user))
     for (const role of ['many', 'few', 'none'])
       for (const filter of [{ role }, { role, disabled: true }, { role, createdAfter: NOW + 350 }])
         for (const sort of SORTS) {
