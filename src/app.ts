@@ -276,12 +276,10 @@ export const addInnerPart = (
   })
 
   app.register(autoload, { dir: join(ROOT, 'plugins'), dirNameRoutePrefix: false })
-  const folders = [
-    { folder: BUILT_IN },
-    ...routeFoldersOf(allFeatures(features)),
-    ...(routes === undefined ? [] : [{ folder: routes }]),
-  ]
-  for (const each of folders) for (const name of scopesIn(each.folder)) registerScope(app, each, name)
+  for (const name of Object.keys(SCOPES)) registerScope(app, { folder: BUILT_IN }, name)
+  const ofHost = routes === undefined ? [] : [{ folder: routes }]
+  for (const each of [...routeFoldersOf(allFeatures(features)), ...ofHost])
+    for (const name of scopesIn(each.folder)) registerScope(app, each, name)
 }
 
 /**

@@ -50,10 +50,17 @@ const PACKAGE = readFileSync(join(PROJECT, 'package.json'), 'utf8')
   .replace('biome check .', `biome check ${[...new Set(blocks.map(({ path }) => path))].join(' ')}`)
   .replace('src plugins routes client bench scripts examples test', 'src plugins routes')
 
+/** Bytes: the tests of the page write some megabytes. */
+const MAX_OUTPUT = 2 ** 26
+
 /** Runs a program in the folder and requires exit code 0. @returns its output. */
 const succeeds = async (t: Test, cwd: string, file: string, args: readonly string[]): Promise<string> => {
   const env = { ...process.env, _TAPJS_PROCESSINFO_COVERAGE_: '0', TAP_GREP }
-  const { code, stdout, stderr } = await promisify(execFile)(file, args, { cwd, env }).then(
+  const { code, stdout, stderr } = await promisify(execFile)(file, args, {
+    cwd,
+    env,
+    maxBuffer: MAX_OUTPUT,
+  }).then(
     output => ({ code: 0, ...output }),
     error => error,
   )
