@@ -4,7 +4,9 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { errorPage } from '../src/pages/access.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
+import { alreadyGonePage, proofPage } from '../src/pages/security.ts'
 
 type Repeat = readonly [action: string, fields: Readonly<Record<string, string>>]
 
@@ -67,9 +69,7 @@ const pageForms = async (app: FastifyInstance): Promise<void> => {
     if (account.status === 401) return reply.redirectToPage('sign-in')
     const { email } = account.body
     const hasCodes = (totp.body.confirmedAt ?? null) !== null
-    return reply.sendPage((pages, context) =>
-      pages.proofPage(context, { action, fields, email, hasCodes, errors }),
-    )
+    return reply.sendPage(context => proofPage(context, { action, fields, email, hasCodes, errors }))
   })
 
   app.decorate('submitForm', async (request, reply, { call, proof = {}, repeat, form }, then) => {
@@ -85,10 +85,8 @@ const pageForms = async (app: FastifyInstance): Promise<void> => {
     const toProve = repeat === undefined ? null : proofErrors(response)
     if (repeat !== undefined && toProve !== null) return app.sendProofPage(request, reply, repeat, toProve)
     if (call.method === 'DELETE' && response.status === 404)
-      return reply.sendPage((pages, context) => pages.alreadyGonePage(context, errors))
-    return form === undefined
-      ? reply.sendPage((pages, context) => pages.errorPage(context, errors))
-      : form(errors)
+      return reply.sendPage(context => alreadyGonePage(context, errors))
+    return form === undefined ? reply.sendPage(context => errorPage(context, errors)) : form(errors)
   })
 }
 

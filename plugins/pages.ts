@@ -13,12 +13,13 @@ import { crossSiteError } from '../src/http/csrf.ts'
 import { logError, orDisconnected } from '../src/http/error-log.ts'
 import { errorResponseFor, withErrors } from '../src/http/error-responses.ts'
 import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
+import { errorPage } from '../src/pages/access.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import type { SecuritySection } from '../src/pages/feature-pages.ts'
-import type { Page, PageContext } from '../src/pages/layout.ts'
-import * as templates from '../src/pages/pages.ts'
+import { documentOf, type Page, type PageContext } from '../src/pages/layout.ts'
+import { errorTextsOf } from '../src/pages/messages.ts'
 import { STYLE } from '../src/pages/style.ts'
-import type { Language } from '../src/pages/texts.ts'
+import { LANGUAGES, type Language, languageOf } from '../src/pages/texts.ts'
 import { closeIfIncomplete } from './error-handler.ts'
 
 declare module 'fastify' {
@@ -34,7 +35,7 @@ declare module 'fastify' {
     /** The errors that were relayed; `null` without any. */
     relayedErrors: ApiResponse['errors'] | null
     /** Sends a page in the language of the browser; after an error was relayed, JSON to clients that prefer it. */
-    sendPage(create: (pages: typeof templates, context: PageContext) => Page): Promise<FastifyReply>
+    sendPage(create: (context: PageContext) => Page): Promise<FastifyReply>
     /** Takes over the status of an error of the API, and in any case its cookie and its headers about limits. */
     relay(response: Pick<ApiResponse, 'status' | 'headers' | 'errors'>): FastifyReply
     /**
@@ -86,7 +87,6 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
 /** What features add to the pages, by language: it is loaded and put together with the first page. */
 const openFeaturePages = (features: readonly Feature[]) => {
   const load = async () => {
-    const { LANGUAGES, errorTextsOf } = templates
     const modules = await Promise.all(features.map(feature => feature.pages?.()))
     const pages = modules.flatMap(module => (module === undefined ? [] : [module.default]))
     const errors = Object.assign({}, ERRORS, ...features.map(feature => feature.errors))
@@ -183,10 +183,10 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
     if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
     const { texts } = await featurePages()
-    const language = templates.languageOf(accepted => this.request.accepts().languages(accepted))
+    const language = languageOf(accepted => this.request.accepts().languages(accepted))
     const context = {
       language,
-      texts: templates.LANGUAGES[language],
+      texts: LANGUAGES[language],
       ...texts[language],
       root: rootOf(this.request),
       product: config.productName,
@@ -194,12 +194,12 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       hasEmailCodes: config.hasEmailCodes,
       hasSession: config.hasPages && hasSession(this.request),
     }
-    const page = create(templates, context)
+    const page = create(context)
     this.vary('accept-language')
     return this.headers(page.hasPasskeys ? headersWithScript : headers)
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
-      .send(templates.documentOf(context, page).text)
+      .send(documentOf(context, page).text)
   })
 
   app.decorate('servePages', function servePages(this: FastifyInstance) {
@@ -223,7 +223,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       return reply
         .code(response.status)
         .headers(response.headers)
-        .sendPage((templates, context) => templates.errorPage(context, response.body.errors))
+        .sendPage(context => errorPage(context, response.body.errors))
     })
   })
 

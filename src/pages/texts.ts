@@ -407,3 +407,13 @@ const de: Texts = {
 export const LANGUAGES = { en, de } as const satisfies Readonly<Record<string, Texts>>
 
 export type Language = keyof typeof LANGUAGES
+
+const [DEFAULT_LANGUAGE] = Object.keys(LANGUAGES) as [Language]
+
+/** @param choose picks the language that the browser likes best of some, or `false`. */
+export const languageOf = (choose: (languages: string[]) => string | string[] | false): Language => {
+  const chosen = choose(Object.keys(LANGUAGES))
+  return typeof chosen === 'string' && Object.hasOwn(LANGUAGES, chosen)
+    ? (chosen as Language)
+    : DEFAULT_LANGUAGE
+}

@@ -1,5 +1,6 @@
 /** The page for users who have forgotten their password. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { forgotPasswordPage, forgotPasswordSentPage } from '../../../src/pages/access.ts'
 import { FormText, Strict } from '../../schemas.ts'
 
 const forgotPassword: FastifyPluginAsyncTypebox = async app => {
@@ -7,7 +8,7 @@ const forgotPassword: FastifyPluginAsyncTypebox = async app => {
   app.servePages()
 
   app.get('', { schema: { hide: true } }, (_request, reply) =>
-    reply.sendPage((pages, context) => pages.forgotPasswordPage(context)),
+    reply.sendPage(context => forgotPasswordPage(context)),
   )
 
   app.post('', { schema: { hide: true, body: Strict({ email: FormText }) } }, async (request, reply) => {
@@ -15,10 +16,10 @@ const forgotPassword: FastifyPluginAsyncTypebox = async app => {
     const response = await app.callApi(request, { method: 'POST', path: '/account/forgot-password', body })
     return reply
       .relay(response)
-      .sendPage((pages, context) =>
+      .sendPage(context =>
         response.status < 400
-          ? pages.forgotPasswordSentPage(context)
-          : pages.forgotPasswordPage(context, { email: body.email, errors: response.errors }),
+          ? forgotPasswordSentPage(context)
+          : forgotPasswordPage(context, { email: body.email, errors: response.errors }),
       )
   })
 }

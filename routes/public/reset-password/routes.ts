@@ -1,6 +1,7 @@
 /** The page behind the link in a mail that resets the password. Opening it changes nothing. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { errorPage, resetPasswordPage } from '../../../src/pages/access.ts'
 import { FormText, Strict } from '../../schemas.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
@@ -13,7 +14,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     { schema: { hide: true, querystring: Strict({ token: FormText }) } },
     async (request, reply) => {
       const { token } = request.validatedData.query
-      return reply.sendPage((pages, context) => pages.resetPasswordPage(context, { token, minLength }))
+      return reply.sendPage(context => resetPasswordPage(context, { token, minLength }))
     },
   )
 
@@ -28,10 +29,10 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     const { errors } = response
     // The user may have no code any more: the field stays once it was asked for.
     const wantsCode = code !== undefined || 'code' in errors
-    return reply.sendPage((pages, context) =>
+    return reply.sendPage(context =>
       'token' in errors
-        ? pages.errorPage(context, errors)
-        : pages.resetPasswordPage(context, { token, minLength, wantsCode, errors }),
+        ? errorPage(context, errors)
+        : resetPasswordPage(context, { token, minLength, wantsCode, errors }),
     )
   })
 }

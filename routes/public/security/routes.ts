@@ -4,7 +4,15 @@
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { errorPage } from '../../../src/pages/access.ts'
 import type { ApiResponse } from '../../../src/pages/api.ts'
+import {
+  changePasswordPage,
+  newTotpPage,
+  recoveryCodesPage,
+  securityPage,
+  totpIsOnPage,
+} from '../../../src/pages/security.ts'
 import { FormText, InputId, ProofFields, pageForm } from '../../schemas.ts'
 
 const security: FastifyPluginAsyncTypebox = async app => {
@@ -29,10 +37,10 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const others = await Promise.all(paths.map(path => api(request, path)))
     const failed = [account, ...others].find(({ status }) => status >= 400)
     if (failed !== undefined)
-      return reply.relay(failed).sendPage((pages, context) => pages.errorPage(context, failed.errors))
+      return reply.relay(failed).sendPage(context => errorPage(context, failed.errors))
     const [sessions, totp, passkeys, ...further] = others.map(({ body }) => body)
-    return reply.sendPage((pages, context) =>
-      pages.securityPage(context, {
+    return reply.sendPage(context =>
+      securityPage(context, {
         account: account.body,
         sessions: sessions.results,
         totp,
@@ -71,7 +79,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
     const { email } = account.body
-    return reply.sendPage((pages, context) => pages.changePasswordPage(context, { email, minLength, errors }))
+    return reply.sendPage(context => changePasswordPage(context, { email, minLength, errors }))
   }
 
   app.get('/password', { schema: { hide: true } }, (request, reply) => sendPasswordForm(request, reply, {}))
@@ -100,7 +108,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const call = { method: 'POST', path: '/account/totp' } as const
     const { body: proof } = request.validatedData
     return app.submitForm(request, reply, { call, proof, repeat: ['security/totp', {}] }, ({ body: shown }) =>
-      reply.sendPage((pages, context) => pages.newTotpPage(context, { shown })),
+      reply.sendPage(context => newTotpPage(context, { shown })),
     )
   })
 
@@ -111,12 +119,12 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const form = async (errors: ApiResponse['errors']) => {
       const totp = await api(request, '/account/totp')
       const isOn = (totp.body.confirmedAt ?? null) !== null
-      return reply.sendPage((pages, context) =>
-        isOn ? pages.totpIsOnPage(context) : pages.newTotpPage(context, { shown: null, errors }),
+      return reply.sendPage(context =>
+        isOn ? totpIsOnPage(context) : newTotpPage(context, { shown: null, errors }),
       )
     }
     return app.submitForm(request, reply, { call, form }, ({ body: { recoveryCodes } }) =>
-      reply.sendPage((pages, context) => pages.recoveryCodesPage(context, recoveryCodes)),
+      reply.sendPage(context => recoveryCodesPage(context, recoveryCodes)),
     )
   })
 
@@ -135,7 +143,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
       request,
       reply,
       { call, proof, repeat: ['security/recovery-codes', {}] },
-      ({ body }) => reply.sendPage((pages, context) => pages.recoveryCodesPage(context, body.recoveryCodes)),
+      ({ body }) => reply.sendPage(context => recoveryCodesPage(context, body.recoveryCodes)),
     )
   })
 

@@ -1,15 +1,14 @@
 /** The page to sign in. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { signInPage } from '../../../src/pages/access.ts'
 import { FormText, Strict } from '../../schemas.ts'
 
 const signIn: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
   app.servePages()
 
-  app.get('', { schema: { hide: true } }, (_request, reply) =>
-    reply.sendPage((pages, context) => pages.signInPage(context)),
-  )
+  app.get('', { schema: { hide: true } }, (_request, reply) => reply.sendPage(context => signInPage(context)))
 
   const SignIn = Strict({ email: FormText, password: FormText, code: Type.Optional(FormText) })
 
@@ -22,7 +21,7 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
     const { errors } = response
     // The password is asked for again, so that it is never in a page, which browsers store.
     const wantsCode = code !== undefined || 'code' in errors
-    return reply.sendPage((pages, context) => pages.signInPage(context, { email, wantsCode, errors }))
+    return reply.sendPage(context => signInPage(context, { email, wantsCode, errors }))
   })
 }
 

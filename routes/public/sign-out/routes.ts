@@ -1,5 +1,6 @@
 /** The button to sign out. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { errorPage } from '../../../src/pages/access.ts'
 
 const signOut: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
@@ -10,7 +11,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
     // 401: the session has ended already.
     if (response.status < 400 || response.status === 401)
       return reply.clearAccessToken().redirectToPage('sign-in')
-    return reply.relay(response).sendPage((pages, context) => pages.errorPage(context, response.errors))
+    return reply.relay(response).sendPage(context => errorPage(context, response.errors))
   })
 }
 

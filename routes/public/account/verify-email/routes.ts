@@ -7,6 +7,12 @@ import type {
   PresentedSession,
 } from '../../../../src/email-confirmation/email-confirmations.ts'
 import { ServiceError } from '../../../../src/errors.ts'
+import {
+  confirmEmailPage,
+  emailConfirmedPage,
+  emailRejectedPage,
+  errorPage,
+} from '../../../../src/pages/access.ts'
 import { clientOf, disconnectSignal } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import {
@@ -54,8 +60,8 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
       try {
         const pending = await emailConfirmations.check(presented)
         const needsPassword = !isSignedInTo(request, pending)
-        return reply.sendPage((pages, context) =>
-          pages.confirmEmailPage(context, { ...pending, token: presented, needsPassword }),
+        return reply.sendPage(context =>
+          confirmEmailPage(context, { ...pending, token: presented, needsPassword }),
         )
       } catch (error) {
         if (hasPages || !(error instanceof ServiceError)) throw error
@@ -87,13 +93,13 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
         wantsCode: code !== undefined || 'code' in errors,
         errors,
       }
-      return reply.sendPage((pages, context) => pages.confirmEmailPage(context, { ...pending, ...state }))
+      return reply.sendPage(context => confirmEmailPage(context, { ...pending, ...state }))
     }
     if (!hasPages) return reply.redirectToWebApp(response)
-    return reply.sendPage((pages, context) =>
+    return reply.sendPage(context =>
       status === 200
-        ? pages.emailConfirmedPage(context, (response.body.user ?? response.body).email)
-        : pages.errorPage(context, errors, context.texts.confirmEmailFailed),
+        ? emailConfirmedPage(context, (response.body.user ?? response.body).email)
+        : errorPage(context, errors, context.texts.confirmEmailFailed),
     )
   })
 
@@ -105,10 +111,10 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
       const call = { method: 'POST', path: '/account/verify-email/reject', body } as const
       const response = await app.callApi(request, call)
       reply.relay(response)
-      return reply.sendPage((pages, context) =>
+      return reply.sendPage(context =>
         response.status === 200
-          ? pages.emailRejectedPage(context, response.body.rejected)
-          : pages.errorPage(context, response.errors),
+          ? emailRejectedPage(context, response.body.rejected)
+          : errorPage(context, response.errors),
       )
     },
   )

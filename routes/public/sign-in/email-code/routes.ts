@@ -1,6 +1,7 @@
 /** The pages to sign in with a mailed code. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { emailCodePage, requestEmailCodePage } from '../../../../src/pages/access.ts'
 import { FormText, Strict } from '../../../schemas.ts'
 
 const emailCode: FastifyPluginAsyncTypebox = async app => {
@@ -9,7 +10,7 @@ const emailCode: FastifyPluginAsyncTypebox = async app => {
   app.servePages()
 
   app.get('', { schema: { hide: true } }, (_request, reply) =>
-    reply.sendPage((pages, context) => pages.requestEmailCodePage(context)),
+    reply.sendPage(context => requestEmailCodePage(context)),
   )
 
   app.post('', { schema: { hide: true, body: Strict({ email: FormText }) } }, async (request, reply) => {
@@ -18,10 +19,10 @@ const emailCode: FastifyPluginAsyncTypebox = async app => {
     const { email } = body
     return reply
       .relay(response)
-      .sendPage((pages, context) =>
+      .sendPage(context =>
         response.status < 400
-          ? pages.emailCodePage(context, { email })
-          : pages.requestEmailCodePage(context, { email, errors: response.errors }),
+          ? emailCodePage(context, { email })
+          : requestEmailCodePage(context, { email, errors: response.errors }),
       )
   })
 
@@ -39,7 +40,7 @@ const emailCode: FastifyPluginAsyncTypebox = async app => {
     if (response.status === 200) return reply.redirectToPage('security')
     const { errors } = response
     const wantsCode = code !== undefined || 'code' in errors
-    return reply.sendPage((pages, context) => pages.emailCodePage(context, { email, wantsCode, errors }))
+    return reply.sendPage(context => emailCodePage(context, { email, wantsCode, errors }))
   })
 }
 

@@ -10,7 +10,7 @@ const routes: FastifyPluginAsync = async app => {
   app.get('', { schema: { hide: true } }, async (request, reply) => {
     const { status, body } = await app.callApi(request, { method: 'GET', path: '/notes?limit=100' })
     if (status === 401) return reply.redirectToPage('sign-in')
-    return reply.sendPage((_, context) => notesPage(context, body.results))
+    return reply.sendPage(context => notesPage(context, body.results))
   })
 
   app.post<{ Body: { id: string } }>('/remove', pageForm({ id: InputId }), (request, reply) => {

@@ -17,7 +17,7 @@ const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
   app.get('', { schema: { hide: true } }, async (request, reply) => {
     const account = await app.callApi(request, { method: 'GET', path: '/account' })
     if (account.status === 401) return reply.redirectToPage('sign-in')
-    return reply.sendPage((_, context) => newApiKeyPage(context, { scopes: userScopes }))
+    return reply.sendPage(context => newApiKeyPage(context, { scopes: userScopes }))
   })
 
   const scopeFields = Object.fromEntries(
@@ -32,7 +32,7 @@ const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
       const { name, lifetime, password, code, ...checked } = request.validatedData.body
       const chosen = Object.keys(userScopes).filter(scope => `scope:${scope}` in checked)
       const form = (errors: ApiResponse['errors']): Promise<FastifyReply> =>
-        reply.sendPage((_, context) => newApiKeyPage(context, { scopes: userScopes, name, chosen, errors }))
+        reply.sendPage(context => newApiKeyPage(context, { scopes: userScopes, name, chosen, errors }))
       // The API gives a key without scopes all of them. People choose.
       if (chosen.length === 0) {
         const errors = { scopes: ['is required'] }
@@ -52,7 +52,7 @@ const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
           form,
         },
         ({ body: created }) =>
-          reply.sendPage((_, context) => apiKeyCreatedPage(context, created.apiKey.name, created.token)),
+          reply.sendPage(context => apiKeyCreatedPage(context, created.apiKey.name, created.token)),
       )
     },
   )
