@@ -29,7 +29,7 @@ declare module 'fastify' {
     /** Calls the API with the session of a page's request. @throws {ServiceError} `draining` */
     callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
     /** What features add to the security page. */
-    securitySections(): Promise<readonly SecuritySection[]>
+    readonly securitySections: readonly SecuritySection[]
   }
   interface FastifyReply {
     /** The errors that were relayed; `null` without any. */
@@ -84,32 +84,32 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
     "frame-ancestors 'none'",
   ].join('; ')
 
-/** What features add to the pages, by language: it is loaded and put together with the first page. */
-const openFeaturePages = (features: readonly Feature[]) => {
-  const load = async () => {
-    const modules = await Promise.all(features.map(feature => feature.pages?.()))
-    const pages = modules.flatMap(module => (module === undefined ? [] : [module.default]))
-    const errors = Object.assign({}, ERRORS, ...features.map(feature => feature.errors))
-    const textsIn = (language: Language) => ({
-      errorTexts: errorTextsOf(
-        errors,
-        Object.assign({}, LANGUAGES[language].errors, ...pages.map(each => each.errors?.[language])),
-      ),
-      notices: new Map<string, string>(
-        [LANGUAGES[language].notices, ...pages.map(each => each.notices?.[language] ?? {})].flatMap(texts =>
-          Object.entries(texts),
-        ),
-      ),
-    })
-    const texts = Object.fromEntries(
-      (Object.keys(LANGUAGES) as Language[]).map(language => [language, textsIn(language)]),
-    ) as Readonly<Record<Language, ReturnType<typeof textsIn>>>
-    return { texts, sections: pages.flatMap(({ security }) => (security === undefined ? [] : [security])) }
+/** What features add to the pages, put together by language. @throws {Error} if the module of a feature has no default export. */
+const loadFeaturePages = async (features: readonly Feature[]) => {
+  const load = async ({ name, pages }: Feature) => {
+    if (pages === undefined) return []
+    const { default: loaded } = await pages()
+    if (loaded === undefined) throw new Error(`The pages of the feature ${name} have no default export`)
+    return [loaded]
   }
-  let loaded: ReturnType<typeof load> | undefined
-  return () => {
-    loaded ??= load()
-    return loaded
+  const pages = (await Promise.all(features.map(load))).flat()
+  const errors = Object.assign({}, ERRORS, ...features.map(feature => feature.errors))
+  const textsIn = (language: Language) => ({
+    errorTexts: errorTextsOf(
+      errors,
+      Object.assign({}, LANGUAGES[language].errors, ...pages.map(each => each.errors?.[language])),
+    ),
+    notices: new Map<string, string>(
+      [LANGUAGES[language].notices, ...pages.map(each => each.notices?.[language] ?? {})].flatMap(texts =>
+        Object.entries(texts),
+      ),
+    ),
+  })
+  return {
+    texts: Object.fromEntries(
+      (Object.keys(LANGUAGES) as Language[]).map(language => [language, textsIn(language)]),
+    ) as Readonly<Record<Language, ReturnType<typeof textsIn>>>,
+    sections: pages.flatMap(({ security }) => (security === undefined ? [] : [security])),
   }
 }
 
@@ -117,7 +117,7 @@ const readScript = (): Buffer => readFileSync(new URL('../src/pages/passkeys.js'
 
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
-  const featurePages = openFeaturePages(app.services.features)
+  const featurePages = await loadFeaturePages(app.services.features)
   const headersOf = (hasScript: boolean) => ({
     'content-security-policy': policyOf(config, hasScript),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
@@ -144,7 +144,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorate('callApi', (request, call) => callApi(app, request, call))
 
-  app.decorate('securitySections', async () => (await featurePages()).sections)
+  app.decorate('securitySections', featurePages.sections)
 
   app.decorateReply('relayedErrors', null)
 
@@ -182,12 +182,11 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
     if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
-    const { texts } = await featurePages()
     const language = languageOf(accepted => this.request.accepts().languages(accepted))
     const context = {
       language,
       texts: LANGUAGES[language],
-      ...texts[language],
+      ...featurePages.texts[language],
       root: rootOf(this.request),
       product: config.productName,
       hasPages: config.hasPages,

@@ -57,12 +57,14 @@ const NAME = /^[a-z][a-z0-9-]*$/
 const EVENT = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/
 const SCOPE = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/
 const MIGRATION = /^\d{4}_[a-z0-9_]+$/
-const SERVICE = /^[a-z][a-zA-Z0-9]*$/
+/** Not `then`: the object of all services would be taken for a promise. */
+const SERVICE = /^(?!then$)[a-z][a-zA-Z0-9]*$/
 /** PostgreSQL cuts longer identifiers. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/
 const SETTING = /^[A-Z][A-Z0-9_]*$/
 const METRIC = /^[a-z][a-z0-9_]*$/
-const LABEL = /^[a-z_][a-z0-9_]*$/
+/** Prometheus reserves names that begin with two underscores. */
+const LABEL = /^(?!__)[a-z_][a-z0-9_]*$/
 const COLUMN = /^[a-z_][a-z0-9_]{0,62}$/i
 /** Tables of the engines, and of the migrations of the core. */
 const RESERVED_TABLE = /^(pg_|sqlite_|kysely_)/
@@ -164,19 +166,21 @@ function* problemsOfDefault(read: (value: string) => unknown, byDefault: string)
   }
 }
 
+const isPositive = (value: unknown): boolean => Number.isInteger(value) && (value as number) > 0
+
 const isErrorStatus = (status: unknown): boolean =>
   Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
 
 function* problemsOfError(name: string, error: unknown): Problems {
-  const { code, status, field, message } = membersOf(error)
+  const { code, status, field, message, retryAfter } = membersOf(error)
   if (!SERVICE.test(name)) yield 'must be named like noteNotFound'
   if (code !== name) yield 'is not declared with defineErrors'
   if (!isErrorStatus(status)) yield 'has no status from 400 to 599'
   if (!isText(field)) yield 'has no field: name the one of the input, or "global"'
   if (!isText(message)) yield 'has no message'
+  if (retryAfter !== undefined && !isPositive(retryAfter))
+    yield 'has a retryAfter that is no number of seconds'
 }
-
-const isPositive = (value: unknown): boolean => Number.isInteger(value) && (value as number) > 0
 
 function* problemsOfRateLimit(name: string, limit: unknown): Problems {
   const { points, seconds } = membersOf(limit)
@@ -185,13 +189,16 @@ function* problemsOfRateLimit(name: string, limit: unknown): Problems {
 }
 
 function* problemsOfMetric(name: string, metric: unknown): Problems {
-  const { type, help, labels } = membersOf(metric)
+  const { type, help, labels, workers } = membersOf(metric)
   if (!METRIC.test(name)) yield 'must be named like gatehouse_notes_added_total'
   if (type !== 'counter' && type !== 'gauge') yield 'is not declared with counter or gauge'
   if (type === 'counter' && !name.endsWith('_total')) yield 'is a counter, whose name must end with _total'
-  if (!isText(help)) yield 'has no help'
+  if (!isText(help) || /\n/.test(help as string)) yield 'needs a help of one line'
   if (!(Array.isArray(labels) && labels.every(label => LABEL.test(label))))
     yield 'has a label that is no name'
+  else if (new Set(labels).size < labels.length) yield 'has a label twice'
+  if (type === 'gauge' && !['sum', 'min', 'max'].includes(workers as string))
+    yield 'needs how the gauges of workers become one: sum, min or max'
 }
 
 /** Milliseconds. */
@@ -199,7 +206,7 @@ const MIN_INTERVAL = 1_000
 
 function* problemsOfJob(name: string, job: unknown): Problems {
   const { every, run } = membersOf(job)
-  if (!SERVICE.test(name)) yield 'must be named like forgetOld'
+  if (!SERVICE.test(name)) yield 'must be named like removeOld'
   if (!(Number.isFinite(every) && (every as number) >= MIN_INTERVAL))
     yield `needs every: at least ${MIN_INTERVAL} milliseconds from one run to the next`
   if (!isFunction(run)) yield 'has no function run'

@@ -160,7 +160,7 @@ type ServiceFactories<Services, Deps> = {
 
 /** A setting of a feature: an environment variable. */
 export interface FeatureSetting extends Setting {
-  /** What it does, for the documents. */
+  /** What it does, for `npm run cli -- settings`. */
   readonly description: string
 }
 
@@ -210,7 +210,7 @@ interface FeatureDeclaration<
   readonly mails?: Mails
   /** Environment variables. Their values are `deps.settings`. */
   readonly settings?: Settings
-  /** What `counter` and `gauge` return, by names such as `gatehouse_notes_added_total`. The numbers of all workers are added up. */
+  /** What `counter` and `gauge` return, by names such as `gatehouse_notes_added_total`. The numbers of workers become one. */
   readonly metrics?: Metrics
   readonly services?: ServiceFactories<
     Services,
@@ -292,7 +292,16 @@ export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly 
 
 /** What the declaration of a feature is written with. */
 export { type Actor, type AuditEvent, actingUser, OPERATOR } from './audit-log/event.ts'
-export { duration, integer, oneOf, type Reader, SettingError, serviceUrl, text } from './config/readers.ts'
+export {
+  duration,
+  integer,
+  oneOf,
+  type Reader,
+  SettingError,
+  secret,
+  serviceUrl,
+  text,
+} from './config/readers.ts'
 export { defineErrors, ServiceError } from './errors.ts'
 export { firstIdAt, newId } from './ids.ts'
 export type { JobRun } from './jobs/jobs.ts'
@@ -300,6 +309,7 @@ export { hasLease } from './jobs/stored-jobs.ts'
 export type { MailSender, MailSite } from './mail/kinds.ts'
 export type { MaybePromise } from './maybe-promise.ts'
 export { counter, gauge } from './metrics/declarations.ts'
+export type { FeaturePages } from './pages/feature-pages.ts'
 export { idOfCursor, type Page, pageOf } from './pagination.ts'
 export { recordStatement } from './storage/operations/events.ts'
 export {

@@ -380,6 +380,8 @@ const startJobs = (
     store: stores.jobs,
     clock,
     onFailure: (job, err) => logger.error({ err, job }, 'a job failed, it is repeated'),
+    onStoreFailure: sampledWarning(logger, clock, 'the leases of jobs could not be read, jobs wait'),
+    closing: SHUTDOWN.jobs,
     pace,
   })
   jobs.start()

@@ -4,7 +4,7 @@
  *
  * 1. `DRAIN_DELAY`: the instance keeps serving. The limits below count from its end.
  * 2. Requests in flight: `inFlight`.
- * 3. Background work, which has no limit of its own, then waiting mails: `mails`.
+ * 3. Background work, of which jobs of features have a limit, `jobs`, then waiting mails: `mails`.
  * 4. Last requests, then the storage, then spans (`traces`): the rest until `forcedExit`.
  */
 const IN_FLIGHT = 10_000
@@ -15,6 +15,8 @@ const FORCED_EXIT = IN_FLIGHT + MAILS + LAST_WRITES
 export const SHUTDOWN = {
   /** Clients that stall in a request or a response are then disconnected, so that they do not delay the phases that write. */
   inFlight: IN_FLIGHT,
+  /** For jobs to notice that they are to end. One that does not is given up: its lease ends by itself. */
+  jobs: 5_000,
   /** For one more attempt at each waiting mail. */
   mails: MAILS,
   /**

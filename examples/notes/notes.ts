@@ -102,16 +102,21 @@ function* removeNote(id: string, userId: string): Steps<Write<boolean>> {
   return invalidatesNothing(removed !== undefined)
 }
 
-/** For a job: removes a note that has not been changed since. */
-function* expireNote(run: Omit<JobRun, 'signal'>, id: string, before: number, event: AuditEvent) {
-  if (!(yield* hasLease(run))) return invalidatesNothing(undefined)
+/** For a job: removes a note that has not been changed since. @returns whether the run still has its lease. */
+function* expireNote(
+  run: Omit<JobRun, 'signal'>,
+  id: string,
+  before: number,
+  event: AuditEvent,
+): Steps<Write<boolean>> {
+  if (!(yield* hasLease(run))) return invalidatesNothing(false)
   yield* lockUser(event.userId)
   const removed = yield* firstRow({
     text: 'DELETE FROM notes WHERE id = $1 AND updated_at < $2 RETURNING id',
     values: [id, before],
   })
   if (removed !== undefined) yield recordStatement(event)
-  return invalidatesNothing(undefined)
+  return invalidatesNothing(true)
 }
 
 function* addCode(digest: string, noteId: string, userId: string, expiresAt: number): Steps<Write<boolean>> {
@@ -126,7 +131,7 @@ function* addCode(digest: string, noteId: string, userId: string, expiresAt: num
 /** Deletes the code, so that of two concurrent calls one gets the note. */
 function* useCode(digest: string, now: number): Steps<Write<Note | undefined>> {
   const used = yield* firstRow<{ noteId: string }>({
-    text: 'DELETE FROM note_codes WHERE digest = $1 AND expires_at > $2 RETURNING note_id AS "noteId"',
+    text: 'DELETE FROM note_codes WHERE digest = $1 AND $2 < expires_at RETURNING note_id AS "noteId"',
     values: [digest, now],
   })
   const note = yield* firstRow<Note>({
@@ -266,10 +271,12 @@ export class Notes {
   async removeOld({ job, fence, signal }: JobRun): Promise<void> {
     const { store, settings, newEvent, clock } = this.#deps
     const before = clock() - settings.NOTES_KEPT
-    for (let old = await store.listOldNotes(before, 100); old.length > 0 && !signal.aborted; ) {
+    for (let old = await store.listOldNotes(before, 100); old.length > 0; ) {
       for (const { id, userId } of old) {
+        // Another process continues.
+        signal.throwIfAborted()
         const event = newEvent('note.expired', OPERATOR, userId, { note: id })
-        await store.expireNote({ job, fence }, id, before, event)
+        if (!(await store.expireNote({ job, fence }, id, before, event))) return
       }
       old = await store.listOldNotes(before, 100)
     }

@@ -66,7 +66,7 @@ export const withStore = async (
   use: (store: Store) => Promise<void>,
   connections = CONNECTIONS,
 ): Promise<void> => {
-  const { values, further } = readAll(options)
+  const { values, featureSettings } = readAll(options)
   const { DATABASE_URL, BREACHED_PASSWORDS_URL, SESSION_LIFETIME, SESSION_IDLE } = values
   assertExists(DATABASE_URL)
   const features = allFeatures()
@@ -103,7 +103,7 @@ export const withStore = async (
     openRateLimit: storage.openRateLimit,
     deferred,
     mails: NO_MAILS,
-    settings: further,
+    settings: featureSettings,
     metrics: new FeatureMetrics(metricsOf(features)).recorders,
   }
   try {

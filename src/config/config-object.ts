@@ -3,10 +3,15 @@ import { ConfigError } from './config.ts'
 import type { Environment } from './read-settings.ts'
 import type { SettingName } from './settings.ts'
 
+type Given = string | number | boolean | undefined
+
 type Name = SettingName | `${SettingName}_FILE`
 
 /** `{ DATABASE_URL: 'sqlite:data/gatehouse.db', SESSION_IDLE: '10d', PASSWORD_MIN_LENGTH: 12 }` */
-export type GatehouseConfig = { readonly [Setting in Name]?: string | number | boolean | undefined }
+export type GatehouseConfig = { readonly [Setting in Name]?: Given } & Readonly<
+  // Settings of features. Misspelled names are warnings at the start.
+  Record<Uppercase<string>, Given>
+>
 
 const asText = (name: string, value: unknown): string | undefined => {
   if (value === undefined || value === null) return undefined

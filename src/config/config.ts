@@ -64,11 +64,13 @@ const signingKeySources = (v: Values): SigningKeySources | null => {
 }
 
 /** A sentence for each key that can be guessed, without the key. */
-const weakKeys = ({ values, further, variables }: Settings, keys: readonly string[]): string[] =>
+const weakKeys = ({ values, featureSettings, variables }: Settings, keys: readonly string[]): string[] =>
   keys.flatMap(name => {
-    const key = { ...values, ...further }[name] as string | null | undefined
-    const reason = key ? weakness(key) : null
-    return reason === null ? [] : [`${variables[name]} ${reason}: make a key with npm run cli -- keys new`]
+    const key = { ...values, ...featureSettings }[name]
+    const reason = typeof key === 'string' ? weakness(key) : null
+    return reason === null
+      ? []
+      : [`${variables[name] ?? name} ${reason}: make a key with npm run cli -- keys new`]
   })
 
 /** A sentence for each value that is valid, but seldom intended. */
@@ -231,10 +233,10 @@ export const loadConfig = (
   basePath = '',
   features: readonly Feature[] = allFeatures(),
 ) => {
-  const featureSettings = settingsOf(features)
-  const settings = readSettings(environment, featureSettings)
+  const ofFeatures = settingsOf(features)
+  const settings = readSettings(environment, ofFeatures)
   const { values: v, errors } = settings
-  const weak = weakKeys(settings, namesWith('isKey', { ...SETTINGS, ...featureSettings }))
+  const weak = weakKeys(settings, namesWith('isKey', { ...SETTINGS, ...ofFeatures }))
   if (v.NODE_ENV === 'production') errors.push(...weak)
   errors.push(...contradictionsOf(settings), ...keyContradictionsOf(settings, publicUrlOf(v, basePath)))
   const signingKeys = signingKeySources(v)
@@ -313,12 +315,12 @@ export const loadConfig = (
     warmsUp: v.WARM_UP === 'on',
     /** Milliseconds between the stop signal and the time from which new connections are refused. */
     drainDelay: v.DRAIN_DELAY,
-    /** Of features, by name. */
-    featureSettings: settings.further,
+    /** The settings of features, by name. */
+    featureSettings: settings.featureSettings,
     /** Sentences for the operator, about settings that are valid. */
     warnings: [
       ...weak,
-      ...misspelledSettings(environment, featureSettings),
+      ...misspelledSettings(environment, ofFeatures),
       ...warningsOf(v, site.publicUrl, basePath),
     ],
   })

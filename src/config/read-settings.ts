@@ -22,50 +22,54 @@ const MAX_QUOTED = 80
 const quoted = (value: string): string =>
   JSON.stringify(value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value)
 
-const attempt = (errors: string[], name: string, read: () => unknown): unknown => {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof SettingError)) throw error
-    errors.push(`${name} ${error.message}${error.value === undefined ? '' : `, not ${quoted(error.value)}`}`)
-    return undefined
-  }
+/** @param isKey whether the value is secret. Errors of other kinds may contain a value, so their messages are left out. */
+const problemOf = (error: unknown, isKey: boolean): string => {
+  if (!(error instanceof SettingError)) return 'is not valid'
+  return error.value === undefined || isKey ? error.message : `${error.message}, not ${quoted(error.value)}`
 }
 
-/** The settings of features. */
-export type FurtherSettings = Readonly<Record<string, Setting>>
+/** Declarations of settings, of features for example. */
+export type SettingDeclarations = Readonly<Record<string, Setting>>
 
 export interface Settings {
   /** The value of each setting, `undefined` where it is invalid. */
   readonly values: Values
   /** As `values`, of the settings of features. */
-  readonly further: SettingValues<FurtherSettings>
+  readonly featureSettings: SettingValues<SettingDeclarations>
   /** The variable of each setting that is given: its name, or its name with `_FILE`. */
   readonly variables: Readonly<Record<string, string>>
   /** One line each. */
   readonly errors: string[]
 }
 
-export const readSettings = (environment: Environment, furtherSettings: FurtherSettings = {}): Settings => {
+export const readSettings = (environment: Environment, ofFeatures: SettingDeclarations = {}): Settings => {
   const errors: string[] = []
   const variables: Record<string, string> = {}
-  const read = (name: string, setting: Setting): unknown => {
+  /** @returns the file or the text of a setting, and the variable that has it. */
+  const sourceOf = (name: string, { canBeFile }: Setting) => {
     const fileName = `${name}_FILE`
-    const file = setting.canBeFile ? given(environment, fileName) : undefined
+    const file = canBeFile ? given(environment, fileName) : undefined
     const direct = given(environment, name)
     if (file !== undefined && direct !== undefined) errors.push(`${name} is given twice, also as ${fileName}`)
     const variable = file === undefined ? name : fileName
     if (file !== undefined || direct !== undefined) variables[name] = variable
-    return attempt(errors, variable, () => {
+    return { file, direct, variable }
+  }
+  const read = (name: string, setting: Setting): unknown => {
+    const { file, direct, variable } = sourceOf(name, setting)
+    try {
       const value = file === undefined ? (direct ?? setting.default) : readFile(file)
       return value === null ? null : setting.read(value)
-    })
+    } catch (error) {
+      errors.push(`${variable} ${problemOf(error, setting.isKey === true)}`)
+      return undefined
+    }
   }
-  const valuesOf = (settings: FurtherSettings) =>
+  const valuesOf = (settings: SettingDeclarations) =>
     Object.fromEntries(Object.entries(settings).map(([name, setting]) => [name, read(name, setting)]))
   return {
     values: valuesOf(SETTINGS) as Values,
-    further: valuesOf(furtherSettings),
+    featureSettings: valuesOf(ofFeatures),
     variables,
     errors,
   }

@@ -1,6 +1,6 @@
 /**
- * Jobs of features: periodic work that one process of all runs. A lease in the store says which. A process that ends or freezes loses it
- * after half a minute.
+ * Jobs of features: periodic work that one process of all runs. A lease in the store says which. A process that is killed or frozen loses
+ * it after a minute and a half.
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ export interface JobRun {
   readonly job: string
   /** Increases with each run of all processes: see `hasLease`. */
   readonly fence: number
-  /** Aborted when the service stops, or when another process has the lease. */
+  /** Aborted when the service stops, and when the lease has ended. */
   readonly signal: AbortSignal
 }
 
@@ -21,6 +21,7 @@ export interface JobRun {
 export interface Job<Deps> {
   /** Milliseconds from the start of one run to the start of the next, at least 1,000. A run that fails is repeated earlier. */
   readonly every: number
+  /** A run that is cut short throws, by `signal.throwIfAborted()` for example: another process continues then. */
   readonly run: (deps: Deps, run: JobRun) => Promise<void>
 }
 
@@ -36,6 +37,10 @@ export interface JobsDeps {
   readonly store: JobStore
   readonly clock: () => number
   readonly onFailure: (job: string, error: unknown) => void
+  /** Called when a lease could not be read or written. */
+  readonly onStoreFailure: (error: unknown) => void
+  /** Milliseconds for which `close` waits for runs. */
+  readonly closing: number
   /** Default: the pace of production. */
   readonly pace?: JobPace | undefined
 }
@@ -47,8 +52,8 @@ export interface JobStatistics {
   readonly failed: number
 }
 
-/** Milliseconds. A lease is renewed after a third of it. */
-const LEASE = 30_000
+/** Milliseconds. A lease is renewed after a third of it, so it never ends for a process whose clock is a minute ahead. */
+const LEASE = 90_000
 
 /** Milliseconds. */
 export interface JobPace {
@@ -65,6 +70,8 @@ export class Jobs {
   readonly #pace: JobPace
   readonly #closing = new AbortController()
   readonly #outcomes: ReadonlyMap<string, Counters<'succeeded' | 'failed'>>
+  /** The jobs that run in this process now. */
+  readonly #current = new Set<string>()
   #running: Promise<unknown> = Promise.resolve()
 
   constructor(deps: JobsDeps) {
@@ -81,10 +88,15 @@ export class Jobs {
     this.#running = Promise.all(this.#deps.jobs.map(job => this.#repeat(job)))
   }
 
-  /** Aborts the runs, and waits for them. */
+  /** Aborts the runs, and waits for them as long as there is time. */
   async close(): Promise<void> {
     this.#closing.abort()
-    await this.#running
+    const limit = new AbortController()
+    const late = sleep(this.#deps.closing, 'late', { signal: limit.signal }).catch(() => null)
+    if ((await Promise.race([this.#running, late])) === 'late')
+      for (const job of this.#current)
+        this.#deps.onFailure(job, new Error('the run did not end when it was aborted'))
+    limit.abort()
   }
 
   async #repeat(job: ScheduledJob): Promise<void> {
@@ -92,7 +104,7 @@ export class Jobs {
     await this.#wait(randomInt(this.#pace.startWithin))
     while (!this.#closing.signal.aborted) {
       const next = await this.#runIfDue(job).catch(error => {
-        this.#deps.onFailure(job.name, error)
+        this.#deps.onStoreFailure(error)
         return this.#pace.startWithin
       })
       await this.#wait(Math.min(next, this.#pace.maxWait))
@@ -124,21 +136,26 @@ export class Jobs {
     const { store, clock, onFailure } = this.#deps
     const lost = new AbortController()
     const signal = AbortSignal.any([this.#closing.signal, lost.signal])
+    let heldUntil = clock() + LEASE
     const renew = async (): Promise<void> => {
+      const until = clock() + LEASE
       // A renewal that fails is followed by another one, until the lease has ended.
-      const isHeld = await store.renewLease(name, fence, clock() + LEASE).catch(() => true)
-      if (!isHeld) lost.abort()
+      const isRenewed = await store.renewLease(name, fence, until).catch(() => null)
+      if (isRenewed) heldUntil = until
+      else if (isRenewed === false || clock() >= heldUntil) lost.abort()
     }
     const renewal = setInterval(() => void renew(), LEASE / 3).unref()
+    this.#current.add(name)
     try {
       await run({ job: name, fence, signal })
-      return signal.aborted ? 'aborted' : 'succeeded'
+      return lost.signal.aborted ? 'aborted' : 'succeeded'
     } catch (error) {
       if (signal.aborted) return 'aborted'
       onFailure(name, error)
       return 'failed'
     } finally {
       clearInterval(renewal)
+      this.#current.delete(name)
     }
   }
 

@@ -5,7 +5,7 @@ import { type FeatureStore, type StoredFeature, table } from '../storage/stored-
 
 /** Times are milliseconds since the epoch. */
 interface JobLeasesTable {
-  /** Of the job. */
+  /** `notes.removeOld` */
   name: string
   /** Increases with each lease. */
   fence: number

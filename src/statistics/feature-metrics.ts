@@ -54,12 +54,16 @@ class Values {
     this.#find(labels).value += 1
   }
 
+  /** @throws {TypeError} if the value is no number. */
   set(value: number, labels: LabelledValue['labels'] = {}): void {
+    if (typeof value !== 'number') throw new TypeError('the value of a gauge must be a number')
     this.#find(labels).value = value
   }
 
   #find(given: LabelledValue['labels']): LabelledValue {
-    const labels = Object.fromEntries(this.#names.map(name => [name, given[name] ?? '']))
+    // Text, whatever a feature in JavaScript gives: another value would fail every reading of the metrics.
+    const textOf = (name: string): string => (Object.hasOwn(given, name) ? String(given[name]) : '')
+    const labels = Object.fromEntries(this.#names.map(name => [name, textOf(name)]))
     const key = JSON.stringify(labels)
     const found = this.#values.get(key) ?? { labels, value: 0 }
     this.#values.set(key, found)

@@ -265,9 +265,9 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
       { ...counter('Notes'), type: 'histogram' },
     ],
     ['the metric', 'metrics', 'notes', 'is a counter, whose name must end with _total', counter('Notes')],
-    ['the metric', 'metrics', 'notes_total', 'has no help', counter('')],
+    ['the metric', 'metrics', 'notes_total', 'needs a help of one line', counter('')],
     ['the metric', 'metrics', 'notes_total', 'has a label that is no name', counter('Notes', 'of-user')],
-    ['the job', 'jobs', 'RemoveOld', 'must be named like forgetOld', { every: 1_000, run() {} }],
+    ['the job', 'jobs', 'RemoveOld', 'must be named like removeOld', { every: 1_000, run() {} }],
     [
       'the job',
       'jobs',

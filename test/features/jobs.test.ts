@@ -39,7 +39,13 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
       Array(4).fill('working.work'),
     )
     const snapshots = await Promise.all(apps.map(app => app.services.metrics.collect()))
-    const succeeded = snapshots.map(snapshot => Number(snapshot.gatehouse_job_runs_total?.[0]?.value))
+    const succeeded = snapshots.map(snapshot =>
+      Number(
+        snapshot.gatehouse_job_runs_total?.find(
+          ({ labels }) => labels === 'job="working.work",outcome="succeeded"',
+        )?.value,
+      ),
+    )
     t.equal(
       succeeded.reduce((sum, count) => sum + count),
       4,
@@ -66,7 +72,10 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
       { job: 'working.work', err: { message: 'not today' } },
     ])
     t.equal(failures.length, 2)
-    const snapshot = async () => (await app.services.metrics.collect()).gatehouse_job_runs_total
+    const snapshot = async () =>
+      (await app.services.metrics.collect()).gatehouse_job_runs_total?.filter(({ labels }) =>
+        labels.startsWith('job="working.work"'),
+      )
     t.match(await until(snapshot, values => values?.[0]?.value === 1, 10_000), [
       { labels: 'job="working.work",outcome="succeeded"', value: 1 },
       { labels: 'job="working.work",outcome="failed"', value: 2 },
@@ -83,6 +92,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       run.signal.addEventListener('abort', () => resolve())
       await promise
+      run.signal.throwIfAborted()
     })
     const first = await buildApp(t, { env, features: [waiting], jobPace: PACE })
     await until(

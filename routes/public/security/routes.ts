@@ -1,6 +1,7 @@
 /**
- * Pages of account security, without those of features. They are public routes: the API checks the session, and a browser without one is sent to sign in. Buttons
- * post, and the page that follows is opened by a redirect, except where it shows a secret for the only time.
+ * Pages of account security; features have theirs in their folders. They are public routes: the API checks the session, and a browser
+ * without one is sent to sign in. Buttons post, and the page that follows is opened by a redirect, except where it shows a secret for
+ * the only time.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -27,25 +28,29 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
-    const ofFeatures = await app.securitySections()
-    const paths = [
-      '/account/sessions',
-      '/account/totp',
-      '/account/passkeys',
-      ...ofFeatures.map(({ path }) => path),
-    ]
-    const others = await Promise.all(paths.map(path => api(request, path)))
+    const others = await Promise.all(
+      ['/account/sessions', '/account/totp', '/account/passkeys'].map(path => api(request, path)),
+    )
     const failed = [account, ...others].find(({ status }) => status >= 400)
     if (failed !== undefined)
       return reply.relay(failed).sendPage(context => errorPage(context, failed.errors))
-    const [sessions, totp, passkeys, ...further] = others.map(({ body }) => body)
+    const [sessions, totp, passkeys] = others.map(({ body }) => body)
+    // A feature that fails takes nothing away from its users: they can still end sessions.
+    const ofFeatures = await Promise.all(
+      app.securitySections.map(async ({ path, section }) => ({
+        section,
+        response: await api(request, path),
+      })),
+    )
     return reply.sendPage(context =>
       securityPage(context, {
         account: account.body,
         sessions: sessions.results,
         totp,
         passkeys: passkeys.results,
-        sections: ofFeatures.map(({ section }, index) => section(context, further[index])),
+        sections: ofFeatures.flatMap(({ section, response }) =>
+          response.status < 400 ? [section(context, response.body)] : [],
+        ),
         notice: context.notices.get(notice ?? ''),
       }),
     )

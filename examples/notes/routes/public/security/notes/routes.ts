@@ -1,6 +1,7 @@
 /** The page of notes. */
 import type { FastifyPluginAsync } from 'fastify'
 import { InputId, pageForm } from '../../../../../../routes/schemas.ts'
+import { errorPage } from '../../../../../../src/pages/access.ts'
 import { notesPage } from '../../../../pages.ts'
 
 const routes: FastifyPluginAsync = async app => {
@@ -8,9 +9,11 @@ const routes: FastifyPluginAsync = async app => {
   app.servePages()
 
   app.get('', { schema: { hide: true } }, async (request, reply) => {
-    const { status, body } = await app.callApi(request, { method: 'GET', path: '/notes?limit=100' })
-    if (status === 401) return reply.redirectToPage('sign-in')
-    return reply.sendPage(context => notesPage(context, body.results))
+    const response = await app.callApi(request, { method: 'GET', path: '/notes?limit=100' })
+    if (response.status === 401) return reply.redirectToPage('sign-in')
+    if (response.status >= 400)
+      return reply.relay(response).sendPage(context => errorPage(context, response.errors))
+    return reply.sendPage(context => notesPage(context, response.body.results))
   })
 
   app.post<{ Body: { id: string } }>('/remove', pageForm({ id: InputId }), (request, reply) => {
