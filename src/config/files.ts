@@ -13,12 +13,6 @@ export const nameOf = (file: string): string => (PATH.test(file) ? `: ${file}` :
 
 /** @returns the text without white space at both ends. @throws {SettingError} */
 export const readFile = (file: string): string => {
-  const text = readText(file)
-  if (text === '') throw new SettingError(`names a file that is empty${nameOf(file)}`)
-  return text
-}
-
-const readText = (file: string): string => {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {

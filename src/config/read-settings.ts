@@ -59,6 +59,7 @@ export const readSettings = (environment: Environment, ofFeatures: SettingDeclar
     const { file, direct, variable } = sourceOf(name, setting)
     try {
       const value = file === undefined ? (direct ?? setting.default) : readFile(file)
+      if (value === '' && setting.isKey) throw new SettingError('names a file that is empty')
       return value === null ? null : setting.read(value)
     } catch (error) {
       errors.push(`${variable} ${problemOf(error, setting.isKey === true)}`)

@@ -12,11 +12,7 @@ const SESSION_NEEDED = 'This needs a session: sign in, API keys are not accepted
 const SCOPE_NEEDED = 'This needs a scope that the key does not have'
 
 const privateRoutes = (app: Awaited<ReturnType<typeof build>>) =>
-  app.routeTable
-    .filter(({ options }) => options.config?.gate === 'user')
-    .flatMap(({ methods, url, options }) =>
-      methods.map(method => ({ method, url, scope: options.config?.scope })),
-    )
+  liveRoutes(app).filter(({ gate }) => gate === 'user')
 
 const app = await build(t, { hasher: quickHashing })
 const routes = privateRoutes(app)
@@ -135,6 +131,8 @@ export default async function earlyHooks(app: FastifyInstance): Promise<void> {
 t.test('hooks of a subfolder run after the check of the scope and cannot remove it (DESIGN §13)', async t => {
   const route = (config: string) =>
     `import type { FastifyInstance } from 'fastify'
+import { liveRoutes } from '../support/routes.ts'
+import { liveRoutes } from '../support/routes.ts'
     export default async (app: FastifyInstance) => { app.get('', { config: ${config} }, async () => 'open') }`
   const tree = routesTree(t, {
     'routes/private/articles/autohooks.ts': EARLY_HOOKS,

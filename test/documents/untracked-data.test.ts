@@ -14,7 +14,7 @@ const filesOf = (text: string): string[] =>
     /(?<=\bcurl [^\n]*) -[cobT] ([\w./-]+)/g,
     /--(?:file|tokens)[= ]([^\s<`;]+)/g,
     /\.backup ([^\s"']+)/g,
-    /\busers \w+[^\n|]*? [<>] ([^\s<`&]+)/g,
+    /\busers \w+[^\n|]*? [<>] ([^\s<`&$]+)/g,
     /\bcp \S+ ([^\s`)]+)/g,
   ].flatMap(pattern => [...text.matchAll(pattern)].map(([, file = '']) => file))
 
