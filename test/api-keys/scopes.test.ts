@@ -7,6 +7,7 @@ import { asAdmin, bearer, build, signUp, updateUser } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { routesTree } from '../support/project-copy.ts'
+import { liveRoutes } from '../support/routes.ts'
 
 const SESSION_NEEDED = 'This needs a session: sign in, API keys are not accepted here'
 const SCOPE_NEEDED = 'This needs a scope that the key does not have'
