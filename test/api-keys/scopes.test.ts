@@ -132,8 +132,6 @@ export default async function earlyHooks(app: FastifyInstance): Promise<void> {
 t.test('hooks of a subfolder run after the check of the scope and cannot remove it (DESIGN §13)', async t => {
   const route = (config: string) =>
     `import type { FastifyInstance } from 'fastify'
-import { liveRoutes } from '../support/routes.ts'
-import { liveRoutes } from '../support/routes.ts'
     export default async (app: FastifyInstance) => { app.get('', { config: ${config} }, async () => 'open') }`
   const tree = routesTree(t, {
     'routes/private/articles/autohooks.ts': EARLY_HOOKS,
