@@ -187,41 +187,6 @@ export interface DeleteAccountRequest {
   password: string
 }
 
-export interface CreateApiKeyRequest {
-  name: string
-  /** By default all */
-  scopes?: Array<'account:read' | 'account:write' | 'users:read'>
-  /** In the future; by default the key does not expire */
-  expiresAt?: string | null
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-
-export interface ApiKey {
-  id: string
-  name: string
-  /** The beginning of the key */
-  prefix: string
-  scopes: string[]
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
-  expiresAt: string | null
-  /** Up to a minute old */
-  lastUsedAt: string | null
-}
-
-export interface CreatedApiKey {
-  /** The key; shown only here */
-  token: string
-  apiKey: ApiKey
-}
-
-export interface ApiKeyList {
-  results: ApiKey[]
-}
-
 export interface ChangeEmailRequest {
   password: string
   email: string
@@ -508,52 +473,6 @@ export interface Introspection {
   }
 }
 
-export interface CreateAdminKeyRequest {
-  name: string
-  /** Of those that your key has */
-  scopes: Array<
-    | 'users:read'
-    | 'users:write'
-    | 'users:identity'
-    | 'users:delete'
-    | 'users:impersonate'
-    | 'users:import'
-    | 'users:export'
-    | 'events:read'
-    | 'keys:write'
-    | 'tokens:introspect'
-    | 'metrics:read'
-    | 'status:read'
-    | 'cache:write'>
-  /** In the future; by default the key does not expire */
-  expiresAt?: string | null
-}
-
-export interface AdminKey {
-  id: string
-  name: string
-  /** The beginning of the key */
-  prefix: string
-  scopes: string[]
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
-  expiresAt: string | null
-  /** Up to a minute old */
-  lastUsedAt: string | null
-  /** The id of the admin key that created it; `null` if the command line did */
-  createdBy: string | null
-}
-
-export interface CreatedAdminKey {
-  /** The key; shown only here */
-  adminKey: string
-  key: AdminKey
-}
-
-export interface AdminKeyList {
-  results: AdminKey[]
-}
-
 export interface Status {
   service: 'gatehouse'
   version: string
@@ -737,6 +656,87 @@ export interface WarmUp {
   capacity: number
   /** How long it took */
   seconds: number
+}
+
+export interface ApiKey {
+  id: string
+  name: string
+  /** The beginning of the key */
+  prefix: string
+  scopes: string[]
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  /** Up to a minute old */
+  lastUsedAt: string | null
+}
+
+export interface ApiKeyList {
+  results: ApiKey[]
+}
+
+export interface CreateApiKeyRequest {
+  name: string
+  /** By default all */
+  scopes?: Array<'account:read' | 'account:write' | 'users:read'>
+  /** In the future; by default the key does not expire */
+  expiresAt?: string | null
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface CreatedApiKey {
+  /** The key; shown only here */
+  token: string
+  apiKey: ApiKey
+}
+
+export interface CreateAdminKeyRequest {
+  name: string
+  /** Of those that your key has */
+  scopes: Array<
+    | 'users:read'
+    | 'users:write'
+    | 'users:identity'
+    | 'users:delete'
+    | 'users:impersonate'
+    | 'users:import'
+    | 'users:export'
+    | 'events:read'
+    | 'keys:write'
+    | 'tokens:introspect'
+    | 'metrics:read'
+    | 'status:read'
+    | 'cache:write'>
+  /** In the future; by default the key does not expire */
+  expiresAt?: string | null
+}
+
+export interface AdminKey {
+  id: string
+  name: string
+  /** The beginning of the key */
+  prefix: string
+  scopes: string[]
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  /** Up to a minute old */
+  lastUsedAt: string | null
+  /** The id of the admin key that created it; `null` if the command line did */
+  createdBy: string | null
+}
+
+export interface CreatedAdminKey {
+  /** The key; shown only here */
+  adminKey: string
+  key: AdminKey
+}
+
+export interface AdminKeyList {
+  results: AdminKey[]
 }
 
 export interface CreatePasskeyQuery {
@@ -1013,33 +1013,6 @@ export interface Client {
   deleteAccount(body: DeleteAccountRequest, options?: CallOptions): Call<void>
 
   /**
-   * List your API keys, newest first
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/api-keys`
-   */
-  listApiKeys(options?: CallOptions): Call<ApiKeyList>
-
-  /**
-   * Create an API key: a token for your programs. The response shows it for the only time
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/api-keys`
-   */
-  createApiKey(body: CreateApiKeyRequest, options?: CallOptions): Call<CreatedApiKey>
-
-  /**
-   * Revoke an API key
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/api-keys/{id}`
-   */
-  deleteApiKey(id: string, options?: CallOptions): Call<void>
-
-  /**
    * Change your e-mail; takes effect when the link mailed to the new address is used
    *
    * API keys are not accepted.
@@ -1200,6 +1173,33 @@ export interface Client {
    * `GET /users`
    */
   listProfiles(query?: ListProfilesQuery, options?: CallOptions): Pages<ProfilePage>
+
+  /**
+   * List your API keys, newest first
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/api-keys`
+   */
+  listApiKeys(options?: CallOptions): Call<ApiKeyList>
+
+  /**
+   * Create an API key: a token for your programs. The response shows it for the only time
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/api-keys`
+   */
+  createApiKey(body: CreateApiKeyRequest, options?: CallOptions): Call<CreatedApiKey>
+
+  /**
+   * Revoke an API key
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/api-keys/{id}`
+   */
+  deleteApiKey(id: string, options?: CallOptions): Call<void>
 }
 
 export const createClient = (options: ClientOptions): Client => {
@@ -1222,9 +1222,6 @@ export const createClient = (options: ClientOptions): Client => {
     getAccount: (options) => transport.json('GET', '/account', { options }),
     updateAccount: (body, options) => transport.json('PUT', '/account', { body, options }),
     deleteAccount: (body, options) => transport.signOut('DELETE', '/account', { body, options }),
-    listApiKeys: (options) => transport.json('GET', '/account/api-keys', { options }),
-    createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
-    deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
     createPasskeyOptions: (body, options) => transport.json('POST', '/account/passkeys/options', { body, options }),
     listPasskeys: (options) => transport.json('GET', '/account/passkeys', { options }),
@@ -1243,6 +1240,9 @@ export const createClient = (options: ClientOptions): Client => {
     confirmTotp: (body, query, options) => transport.json('POST', '/account/totp/confirm', { query, body, options }),
     resendVerification: (options) => transport.json('POST', '/account/verify-email/resend', { options }),
     listProfiles: (query, options) => transport.pages('/users', query, options),
+    listApiKeys: (options) => transport.json('GET', '/account/api-keys', { options }),
+    createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
+    deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
   }
 }
 
@@ -1265,33 +1265,6 @@ export interface AdminClient {
    * `POST /admin/introspect`
    */
   introspectToken(body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection>
-
-  /**
-   * List all admin keys, newest first; without those of the configuration
-   *
-   * Needs the scope `keys:write`.
-   *
-   * `GET /admin/keys`
-   */
-  listAdminKeys(options?: CallOptions): Call<AdminKeyList>
-
-  /**
-   * Create an admin key with scopes. The response shows it for the only time
-   *
-   * Needs the scope `keys:write`.
-   *
-   * `POST /admin/keys`
-   */
-  createAdminKey(body: CreateAdminKeyRequest, options?: CallOptions): Call<CreatedAdminKey>
-
-  /**
-   * Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened
-   *
-   * Needs the scope `keys:write`.
-   *
-   * `DELETE /admin/keys/{id}`
-   */
-  deleteAdminKey(id: string, options?: CallOptions): Call<void>
 
   /**
    * Metrics in the text format of Prometheus; with WORKERS, of all workers
@@ -1357,24 +1330,6 @@ export interface AdminClient {
   deleteUser(id: string, options?: CallOptions): Call<void>
 
   /**
-   * List the API keys of a user, newest first
-   *
-   * Needs the scope `users:read`.
-   *
-   * `GET /admin/users/{id}/api-keys`
-   */
-  listUserApiKeys(id: string, options?: CallOptions): Call<ApiKeyList>
-
-  /**
-   * Revoke an API key of a user
-   *
-   * Needs the scope `users:write`.
-   *
-   * `DELETE /admin/users/{id}/api-keys/{keyId}`
-   */
-  deleteUserApiKey(id: string, keyId: string, options?: CallOptions): Call<void>
-
-  /**
    * Remove the authenticator app, recovery codes and passkeys of a user who has lost them
    *
    * Needs the scope `users:identity`.
@@ -1427,6 +1382,51 @@ export interface AdminClient {
    * `POST /admin/warm-up`
    */
   warmUpCache(body?: WarmUpCacheRequest, options?: CallOptions): Call<WarmUp>
+
+  /**
+   * List the API keys of a user, newest first
+   *
+   * Needs the scope `users:read`.
+   *
+   * `GET /admin/users/{id}/api-keys`
+   */
+  listUserApiKeys(id: string, options?: CallOptions): Call<ApiKeyList>
+
+  /**
+   * Revoke an API key of a user
+   *
+   * Needs the scope `users:write`.
+   *
+   * `DELETE /admin/users/{id}/api-keys/{keyId}`
+   */
+  deleteUserApiKey(id: string, keyId: string, options?: CallOptions): Call<void>
+
+  /**
+   * List all admin keys, newest first; without those of the configuration
+   *
+   * Needs the scope `keys:write`.
+   *
+   * `GET /admin/keys`
+   */
+  listAdminKeys(options?: CallOptions): Call<AdminKeyList>
+
+  /**
+   * Create an admin key with scopes. The response shows it for the only time
+   *
+   * Needs the scope `keys:write`.
+   *
+   * `POST /admin/keys`
+   */
+  createAdminKey(body: CreateAdminKeyRequest, options?: CallOptions): Call<CreatedAdminKey>
+
+  /**
+   * Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened
+   *
+   * Needs the scope `keys:write`.
+   *
+   * `DELETE /admin/keys/{id}`
+   */
+  deleteAdminKey(id: string, options?: CallOptions): Call<void>
 }
 
 export const createAdminClient = (options: AdminClientOptions): AdminClient => {
@@ -1434,9 +1434,6 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
   return {
     listEvents: (query, options) => transport.pages('/admin/events', query, options),
     introspectToken: (body, options) => transport.json('POST', '/admin/introspect', { body, options }),
-    listAdminKeys: (options) => transport.json('GET', '/admin/keys', { options }),
-    createAdminKey: (body, options) => transport.json('POST', '/admin/keys', { body, options }),
-    deleteAdminKey: (id, options) => transport.json('DELETE', `/admin/keys/${segment(id)}`, { options }),
     getMetrics: (options) => transport.text('GET', '/admin/metrics', { options }),
     getStatus: (options) => transport.json('GET', '/admin/status', { options }),
     listUsers: (query, options) => transport.pages('/admin/users', query, options),
@@ -1444,13 +1441,16 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     getUser: (id, options) => transport.json('GET', `/admin/users/${segment(id)}`, { options }),
     updateUser: (id, body, options) => transport.json('PUT', `/admin/users/${segment(id)}`, { body, options }),
     deleteUser: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}`, { options }),
-    listUserApiKeys: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/api-keys`, { options }),
-    deleteUserApiKey: (id, keyId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/api-keys/${segment(keyId)}`, { options }),
     deleteUserFactors: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/factors`, { options }),
     impersonateUser: (id, options) => transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
     deleteUserSessions: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
     exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),
     importUsers: (lines, options) => transport.importLines('POST', '/admin/users/import', lines, options),
     warmUpCache: (body, options) => transport.json('POST', '/admin/warm-up', { body, options }),
+    listUserApiKeys: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/api-keys`, { options }),
+    deleteUserApiKey: (id, keyId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/api-keys/${segment(keyId)}`, { options }),
+    listAdminKeys: (options) => transport.json('GET', '/admin/keys', { options }),
+    createAdminKey: (body, options) => transport.json('POST', '/admin/keys', { body, options }),
+    deleteAdminKey: (id, options) => transport.json('DELETE', `/admin/keys/${segment(id)}`, { options }),
   }
 }

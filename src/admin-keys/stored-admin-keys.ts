@@ -15,7 +15,7 @@ import { firstRow, type Query, query, type Statement, type Steps } from '../stor
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type StoredFeature, table } from '../storage/stored-feature.ts'
 
-interface StoredAdminKey extends AdminKey {
+export interface StoredAdminKey extends AdminKey {
   readonly digest: string
 }
 

@@ -20,7 +20,7 @@ import { type FeatureStore, type StoredFeature, table } from '../storage/stored-
 /** Keys of one user, expired ones included. */
 const MAX_KEYS = 50
 
-interface StoredApiKey extends ApiKey {
+export interface StoredApiKey extends ApiKey {
   readonly digest: string
 }
 
