@@ -71,7 +71,7 @@ const copyNotes = async (t: Test, run: ReturnType<typeof project>): Promise<void
     (...args: unknown[]) => Promise<unknown>
   >
   const event = { ...eventOf(user.id, NOW), type: 'note.created', details: { note: 'a' } }
-  await addNote?.({ id: 'a', text: 'a note', createdAt: NOW, updatedAt: NOW }, event)
+  await addNote?.({ id: 'a', text: 'a note', createdAt: NOW, updatedAt: NOW }, 100, event)
   await source.close()
   const list = await run('src/cli.ts', ['notes', 'list', user.id, '--database', `sqlite:${file}`])
   t.strictSame(list, { code: 0, stdout: 'a a note\n', stderr: '' })
