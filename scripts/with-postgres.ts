@@ -31,8 +31,8 @@ const [command = '', ...args] = process.argv.slice(2)
 const given = process.env.TEST_DATABASE_URL || undefined
 const server = given === undefined ? await startPostgres() : null
 const TEST_DATABASE_URL = given ?? server?.url
-// One more than cores, since tests wait: for processes, browsers and time limits. tap's own default leaves a core free.
-const TAP_JOBS = process.env.TAP_JOBS ?? String(availableParallelism() + 1)
+// tap's own default leaves a core free.
+const TAP_JOBS = process.env.TAP_JOBS ?? String(availableParallelism())
 try {
   const child = spawn(command, args, {
     env: { ...process.env, TAP_JOBS, TEST_DATABASE_URL },
