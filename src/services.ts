@@ -204,7 +204,7 @@ const createRateLimits = (
         )
   return {
     rateLimits,
-    /** Of the limits per address. */
+    /** The names of the limits per address. */
     rateLimitNames: Object.keys(perAddress),
     loginThrottle,
     throttleEvents,

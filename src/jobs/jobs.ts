@@ -9,7 +9,7 @@ import { isAhead, type JobStore, type Lease } from './stored-jobs.ts'
 
 /** One run of a job. */
 export interface JobRun {
-  /** The name of the job in the store, such as `notes.forgetOld`. */
+  /** The name of the job in the store, such as `notes.removeOld`. */
   readonly job: string
   /** Increases with each run of all processes: see `hasLease`. */
   readonly fence: number

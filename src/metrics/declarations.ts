@@ -1,16 +1,9 @@
 /** Every metric of the core, declared once (DESIGN §14). A test compares docs/operations.md and the examples with this list. */
 
-export type MetricType = 'counter' | 'gauge' | 'histogram'
+import type { Aggregation, FeatureMetric } from '../statistics/feature-metrics.ts'
 
-/** How the gauges of several workers become one. Counters and histograms are added up. */
-export type Aggregation = 'sum' | 'min' | 'max'
-
-export interface Metric {
-  readonly type: MetricType
-  readonly help: string
-  readonly labels: readonly string[]
-  /** Of gauges. */
-  readonly workers?: Aggregation
+export interface Metric extends Omit<FeatureMetric, 'type'> {
+  readonly type: FeatureMetric['type'] | 'histogram'
 }
 
 /** A number that only increases. @param labels whose values must be few: each combination is kept for as long as the process runs. */

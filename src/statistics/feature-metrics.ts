@@ -1,11 +1,15 @@
 /** Counters and gauges of features. */
 
+/** How the gauges of several workers become one. Counters and histograms are added up. */
+export type Aggregation = 'sum' | 'min' | 'max'
+
 /** What `counter` and `gauge` return. */
 export interface FeatureMetric {
   readonly type: 'counter' | 'gauge'
   readonly help: string
   readonly labels: readonly string[]
-  readonly workers?: 'sum' | 'min' | 'max'
+  /** Gauges only. */
+  readonly workers?: Aggregation
 }
 
 /** The values of a metric's labels, if it has any. */

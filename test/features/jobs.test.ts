@@ -1,6 +1,7 @@
 /** Jobs of features: one process of all runs them, by a lease with a fencing number (DESIGN §11). */
 import t from 'tap'
 import type { JobRun } from '../../src/feature.ts'
+import { Jobs } from '../../src/jobs/jobs.ts'
 import type { JobStore } from '../../src/jobs/stored-jobs.ts'
 import { build as buildApp, logCapture } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -139,6 +140,29 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
       t.equal(outcomes.filter(outcome => outcome !== null).length, 1)
     },
   )
+
+  t.test('a run that ignores its signal does not delay a stop', async t => {
+    const app = await buildApp(t, { env: { DATABASE_URL: await newDatabase(t) } })
+    const failures: string[] = []
+    const started = Promise.withResolvers<void>()
+    const run = (): Promise<void> => {
+      started.resolve()
+      return new Promise(() => undefined)
+    }
+    const jobs = new Jobs({
+      jobs: [{ name: 'a.b', every: HOUR, run }],
+      store: storeOf(app),
+      clock: Date.now,
+      onFailure: (job, error) => void failures.push(`${job}: ${(error as Error).message}`),
+      onStoreFailure: error => t.fail(String(error)),
+      closing: 10,
+      pace: PACE,
+    })
+    jobs.start()
+    await started.promise
+    await jobs.close()
+    t.same(failures, ['a.b: the run did not end when it was aborted'])
+  })
 
   t.test('an operation sees whether its run has the newest lease', async t => {
     const env = { DATABASE_URL: await newDatabase(t) }

@@ -4,7 +4,11 @@ import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
 import { allFeatures } from '../../src/built-in-features.ts'
 import { loadConfig } from '../../src/config/config.ts'
+import { SettingError } from '../../src/config/readers.ts'
 import type { ServicesOf } from '../../src/feature.ts'
+import { counter, gauge } from '../../src/metrics/declarations.ts'
+import { html } from '../../src/pages/layout.ts'
+import { FeatureMetrics } from '../../src/statistics/feature-metrics.ts'
 import { createKey, SCOPES } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -160,6 +164,17 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.ok(warnings.includes('NOTES_MAXX is not a setting; did you mean NOTES_MAX?'))
   })
 
+  t.test('a section that fails takes nothing else from the security page', async t => {
+    const section = () => html`of the feature`
+    const pages = async () => ({ default: { security: { path: '/nope', section } } })
+    const own = await build(t, { features: [{ ...notes, pages }] })
+    const { token } = await signUp(own)
+    const page = await own.inject({ url: '/security', headers: { cookie: `ACCESS_TOKEN=${token}` } })
+    t.equal(page.statusCode, 200)
+    t.match(page.body, '<h2>Sessions</h2>')
+    t.notMatch(page.body, 'of the feature')
+  })
+
   t.test('a limit of the feature is in headers and metrics', async t => {
     const own = await build(t, { ...options, env: { RATE_LIMIT: 'on' } })
     const { token } = await signUp(own)
@@ -225,4 +240,34 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const metrics = await own.inject({ url: '/admin/metrics', headers: asAdmin })
     t.match(metrics.body, /gatehouse_job_runs_total\{job="notes.removeOld",outcome="succeeded"\} [1-9]/)
   })
+})
+
+t.test('a key of a feature is in no message', t => {
+  const refuse = (text: string) => {
+    throw new SettingError('must be another one', text)
+  }
+  const load = (read: (text: string) => unknown) => () => {
+    const setting = { read, default: null, description: 'a key', isKey: true } as const
+    return loadConfig({ NOTES_KEY: 'a-secret-value' }, '', [
+      ...allFeatures(),
+      { ...notes, settings: { NOTES_KEY: setting } },
+    ])
+  }
+  t.throws(load(refuse), { message: /NOTES_KEY must be another one$/ })
+  t.throws(load(JSON.parse), { message: /NOTES_KEY is not valid$/ })
+  t.end()
+})
+
+t.test('a metric takes any label as text, and a gauge only numbers', t => {
+  const metrics = new FeatureMetrics({ a_total: counter('A', 'kind', 'constructor'), b: gauge('sum', 'B') })
+  const { a_total, b } = metrics.recorders as Readonly<
+    Record<string, { add(labels: object): void; set(value: unknown): void }>
+  >
+  a_total?.add({ kind: 5 })
+  t.throws(() => b?.set(undefined), { message: 'the value of a gauge must be a number' })
+  t.same(metrics.values, {
+    a_total: [{ labels: { kind: '5', constructor: '' }, value: 1 }],
+    b: [{ labels: {}, value: 0 }],
+  })
+  t.end()
 })

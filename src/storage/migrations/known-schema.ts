@@ -41,7 +41,7 @@ export interface RanMigration {
 }
 
 /**
- * Of a feature as it is declared, and its migrations as a database recorded them.
+ * The fingerprint of a feature as it is declared, and of its migrations as a database recorded them.
  * @returns `null` if a migration cannot be recorded: Kysely has to compare the statements.
  */
 export const fingerprintOf = async (

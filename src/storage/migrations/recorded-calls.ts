@@ -76,7 +76,7 @@ class Recorder {
     if (typeof value === 'function')
       return `=>${describe(value(...CALLBACK_ARGUMENTS.map(index => this.value(`${origin}(${index})`))))}`
     if (value instanceof Promise) {
-      // Whoever waits for it sees the rejection too.
+      // The migration that awaits it sees the rejection too.
       pending.push(value)
       value.catch(() => undefined)
       return 'pending'

@@ -1,7 +1,7 @@
 /** The differences between the engines in the common list of migrations. */
 import type { ColumnDataType, ColumnDefinitionBuilder, CreateTableBuilder, RawBuilder } from 'kysely'
 
-/** Of `users.key`, and of columns that refer to it. */
+/** The type of `users.key`, and of columns that refer to it. */
 export const KEY_TYPES = { sqlite: 'integer', postgres: 'bigint' } as const
 
 /** What the migrations of features need of it. */

@@ -34,7 +34,7 @@ export interface MailboxSignIn {
   readonly emailVerified: boolean
   /** Those for which a code was verified. Not compared if the e-mail is not verified: they are removed then. */
   readonly factors: readonly Factor[]
-  /** Of a new password, which ends all sessions and pending mails; `null` keeps the password. */
+  /** The hash of a new password, which ends all sessions and pending mails; `null` keeps the password. */
   readonly newHash: string | null
 }
 
