@@ -125,6 +125,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.same(texts(last.json()), ['one'])
     t.equal(last.json().nextCursor, null)
     t.equal(last.headers.link, undefined)
+    t.equal((await page('limit=3')).json().nextCursor, null, 'a page that is just full is the last one')
     for (const cursor of ['x', Buffer.from('none').toString('base64url'), ''])
       errorsAt(t, await page(`cursor=${cursor}`), 400, ['cursor'])
     for (const limit of ['0', '101', 'x']) errorsAt(t, await page(`limit=${limit}`), 400, ['limit'])
