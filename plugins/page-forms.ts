@@ -14,10 +14,11 @@ type Repeat = readonly [action: string, fields: Readonly<Record<string, string>>
 const needsProof = ({ status, headers }: ApiResponse): boolean =>
   status === 403 && String(headers['www-authenticate']).includes('insufficient_user_authentication')
 
-/** @returns the errors of the form that asks for a proof; `null` if the error is another one. */
+/** @returns the errors of the form that asks for a proof; `null` if the error is another one, such as a code that was not found. */
 const proofErrors = (response: ApiResponse): ApiResponse['errors'] | null => {
+  const { status, errors } = response
   if (needsProof(response)) return {}
-  return 'password' in response.errors || 'code' in response.errors ? response.errors : null
+  return status === 400 && ('password' in errors || 'code' in errors) ? errors : null
 }
 
 type Proof = Readonly<Partial<Record<'password' | 'code', string | undefined>>>
