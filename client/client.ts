@@ -184,12 +184,33 @@ export interface UpdateAccountRequest {
 }
 
 export interface DeleteAccountRequest {
-  password: string
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
 }
 
 export interface ChangeEmailRequest {
-  password: string
   email: string
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface Method {
+  method: string
+  /** If a user can have several */
+  id: string | null
+  label: string | null
+  addedAt: string | null
+  lastUsedAt: string | null
+  /** Whether it counts as a second factor */
+  isFactor: boolean
+}
+
+export interface MethodList {
+  results: Method[]
 }
 
 export interface CreatePasskeyOptionsRequest {
@@ -278,8 +299,17 @@ export interface DeletePasskeyRequest {
 }
 
 export interface ChangePasswordRequest {
-  currentPassword: string
+  currentPassword?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
   newPassword: string
+}
+
+export interface RemovePasswordRequest {
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
 }
 
 export interface ReauthenticateRequest {
@@ -310,6 +340,10 @@ export interface Session {
   expiresAt: string
   ip: string | null
   userAgent: string | null
+  /** The sign-in method that opened it; `null` if an earlier release did */
+  method: string | null
+  /** How the user was authenticated (RFC 8176); `mfa` for two factors, until the user removes what gave the second one */
+  amr: string[]
   /** Whether an administrator impersonates the user in it */
   impersonated: boolean
   /** Whether it is the session of this request */
@@ -420,6 +454,8 @@ export interface AuditEvent {
     | {
     /** The id of the session */
     session?: string
+    /** The sign-in method */
+    method?: string
     /** The id of the passkey */
     passkey?: string
     /** The changed fields of the user */
@@ -462,6 +498,8 @@ export interface Introspection {
   iat?: number
   /** When the user last proved their identity (RFC 9470 §6.2); absent where `iat` is, and while no proof counts any more */
   auth_time?: number
+  /** How the user was authenticated (RFC 8176); `mfa` for two factors, until the user removes what gave the second one */
+  amr?: string[]
   /** The id of the session */
   sid?: string
   /** The id of the API key */
@@ -532,6 +570,8 @@ export interface AdminUser {
   disabled: boolean
   /** Ways to prove the identity besides the password */
   factors: Array<'passkey' | 'totp'>
+  /** The sign-in methods and factors that the user has; those by mail are not listed */
+  methods: string[]
 }
 
 export interface AdminUserPage {
@@ -605,6 +645,8 @@ export interface ExportedUser {
   disabled: boolean
   /** Ways to prove the identity besides the password */
   factors: Array<'passkey' | 'totp'>
+  /** The sign-in methods and factors that the user has; those by mail are not listed */
+  methods: string[]
   passwordHash?: string
   credentials?: FactorCredentials
 }
@@ -627,6 +669,8 @@ export interface ImportedUser {
   credentials?: FactorCredentials
   /** As exported; the factors of the user follow from `credentials` */
   factors?: Array<'passkey' | 'totp'>
+  /** As exported; the methods of the user follow from `passwordHash` and `credentials` */
+  methods?: string[]
 }
 
 export interface ImportedLine {
@@ -1010,7 +1054,7 @@ export interface Client {
    *
    * `DELETE /account`
    */
-  deleteAccount(body: DeleteAccountRequest, options?: CallOptions): Call<void>
+  deleteAccount(body?: DeleteAccountRequest, options?: CallOptions): Call<void>
 
   /**
    * Change your e-mail; takes effect when the link mailed to the new address is used
@@ -1020,6 +1064,15 @@ export interface Client {
    * `PUT /account/email`
    */
   changeEmail(body: ChangeEmailRequest, options?: CallOptions): Call<Accepted>
+
+  /**
+   * List your ways to sign in and your factors
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/methods`
+   */
+  listMethods(options?: CallOptions): Call<MethodList>
 
   /**
    * Begin to add a passkey: get options for navigator.credentials.create
@@ -1058,13 +1111,22 @@ export interface Client {
   deletePasskey(id: string, body?: DeletePasskeyRequest, query?: DeletePasskeyQuery, options?: CallOptions): Call<void>
 
   /**
-   * Change your password; ends all earlier sessions
+   * Change your password, or set the first one; ends all earlier sessions
    *
    * API keys are not accepted.
    *
    * `PUT /account/password`
    */
   changePassword(body: ChangePasswordRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Remove your password, if you have another way to sign in
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/password`
+   */
+  removePassword(body?: RemovePasswordRequest, options?: CallOptions): Call<void>
 
   /**
    * Prove your identity: for ten minutes, this session can use the routes that need it
@@ -1223,11 +1285,13 @@ export const createClient = (options: ClientOptions): Client => {
     updateAccount: (body, options) => transport.json('PUT', '/account', { body, options }),
     deleteAccount: (body, options) => transport.signOut('DELETE', '/account', { body, options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
+    listMethods: (options) => transport.json('GET', '/account/methods', { options }),
     createPasskeyOptions: (body, options) => transport.json('POST', '/account/passkeys/options', { body, options }),
     listPasskeys: (options) => transport.json('GET', '/account/passkeys', { options }),
     createPasskey: (body, query, options) => transport.json('POST', '/account/passkeys', { query, body, options }),
     deletePasskey: (id, body, query, options) => transport.json('DELETE', `/account/passkeys/${segment(id)}`, { query, body, options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
+    removePassword: (body, options) => transport.json('DELETE', '/account/password', { body, options }),
     reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
     createRecoveryCodes: (body, query, options) => transport.json('POST', '/account/recovery-codes', { query, body, options }),
     listSessions: (options) => transport.json('GET', '/account/sessions', { options }),

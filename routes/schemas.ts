@@ -100,6 +100,12 @@ export const AdminUser = Type.Object(
       description: 'Ways to prove the identity besides the password',
       examples: [['totp']],
     }),
+    methods: Type.Unsafe<readonly string[]>(
+      Type.Array(Type.String(), {
+        description: 'The sign-in methods and factors that the user has; those by mail are not listed',
+        examples: [['password', 'totp']],
+      }),
+    ),
   },
   { title: 'AdminUser' },
 )
@@ -119,6 +125,27 @@ export const SignedIn = Type.Object(
   { title: 'SignedIn' },
 )
 
+const Amr = Type.Unsafe<readonly string[]>(
+  Type.Array(Type.String(), {
+    description:
+      'How the user was authenticated (RFC 8176); `mfa` for two factors, until the user removes what gave the second one',
+    examples: [['pwd', 'otp', 'mfa']],
+  }),
+)
+
+/** A way to sign in, or a second factor. */
+export const Method = Type.Object(
+  {
+    method: Type.String({ examples: ['passkey'] }),
+    id: NullableId('If a user can have several'),
+    label: withExample(NullableText, 'Work laptop'),
+    addedAt: NullableTimestamp,
+    lastUsedAt: NullableTimestamp,
+    isFactor: Type.Boolean({ description: 'Whether it counts as a second factor' }),
+  },
+  { title: 'Method' },
+)
+
 export const Session = Type.Object(
   {
     id: Id,
@@ -130,6 +157,12 @@ export const Session = Type.Object(
     expiresAt: Later,
     ip: ClientAddress,
     userAgent: withExample(NullableText, 'curl/8.14.1'),
+    method: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'The sign-in method that opened it; `null` if an earlier release did',
+      examples: ['password'],
+    }),
+    amr: Amr,
     impersonated: Type.Boolean({ description: 'Whether an administrator impersonates the user in it' }),
     current: Type.Boolean({ description: 'Whether it is the session of this request', examples: [true] }),
   },
@@ -302,6 +335,7 @@ export const Introspection = Type.Object(
           'When the user last proved their identity (RFC 9470 §6.2); absent where `iat` is, and while no proof counts any more',
       }),
     ),
+    amr: Type.Optional(Amr),
     sid: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the session' })),
     jti: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the API key' })),
     roles: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
@@ -323,6 +357,7 @@ export const Introspection = Type.Object(
         exp: 1_801_474_200,
         iat: 1_793_611_800,
         auth_time: 1_793_615_400,
+        amr: ['pwd'],
         sid: '01936b7e-9c41-7b22-8a6d-7f8091a2b3c4',
         roles: ['editor'],
       },
@@ -458,6 +493,7 @@ export const AdminUserPage = Type.Object(
 )
 
 export const SessionList = Type.Object({ results: Type.Array(Session) }, { title: 'SessionList' })
+export const MethodList = Type.Object({ results: Type.Array(Method) }, { title: 'MethodList' })
 export const PasskeyList = Type.Object({ results: Type.Array(Passkey) }, { title: 'PasskeyList' })
 export const ApiKeyList = Type.Object({ results: Type.Array(ApiKey) }, { title: 'ApiKeyList' })
 export const AdminKeyList = Type.Object({ results: Type.Array(AdminKey) }, { title: 'AdminKeyList' })

@@ -10,7 +10,7 @@ import { serializeAccount, toIso } from '../src/users/serializers.ts'
 import { etagOf } from './response-headers.ts'
 import type { Introspection, SignedIn as SignedInSchema, Status } from './schemas.ts'
 
-export { serializeSession } from '../src/accounts/serializers.ts'
+export { serializeMethod, serializeSession } from '../src/accounts/serializers.ts'
 export { serializeEvent } from '../src/audit-log/event.ts'
 export { serializePasskey } from '../src/passkeys/passkeys.ts'
 export { serializeTotp } from '../src/totp/totp.ts'
@@ -31,13 +31,15 @@ export const serializeIntrospection = (
   allScopes: string,
 ): Static<typeof Introspection> => {
   if (principal === null) return INACTIVE
-  const { token, cachedUser, credentialId, scopes, authenticatedAt, impersonatedBy, expiresAt } = principal
+  const { token, cachedUser, credentialId, scopes, amr, authenticatedAt, impersonatedBy, expiresAt } =
+    principal
   const { id, roles } = cachedUser.user
   const scope = scopes === null ? allScopes : scopes.join(' ')
   const response: Static<typeof Introspection> = { active: true, token_type: 'Bearer', sub: id, scope, roles }
   if (Number.isFinite(expiresAt)) response.exp = seconds(expiresAt)
   if (scopes === null && impersonatedBy === null) response.iat = issuedAtIn(token)
   if (authenticatedAt > 0) response.auth_time = seconds(authenticatedAt)
+  if (amr.length > 0) response.amr = amr
   if (scopes === null) response.sid = credentialId
   else response.jti = credentialId
   if (impersonatedBy !== null) response.act = { sub: impersonatedBy }

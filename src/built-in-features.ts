@@ -1,21 +1,21 @@
 /** The features that every service has, and how they are joined with those that a team adds. */
 import { adminKeys } from './admin-keys/admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
-import { storedEmailCodes } from './email-codes/stored-email-codes.ts'
+import { emailCodes } from './email-codes/email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
 import type { Feature, ServicesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { storedJobs } from './jobs/stored-jobs.ts'
-import { storedPasskeys } from './passkeys/stored-passkeys.ts'
-import { storedTotp } from './totp/stored-totp.ts'
+import { passkeys } from './passkeys/passkeys.ts'
+import { totp } from './totp/totp.ts'
 
 /** Their migrations and tables come before those of other features. */
 export const BUILT_IN_FEATURES = [
   apiKeys,
   adminKeys,
-  storedTotp,
-  storedPasskeys,
-  storedEmailCodes,
+  totp,
+  passkeys,
+  emailCodes,
   storedPendingSignUps,
   storedJobs,
 ] as const satisfies readonly Feature[]

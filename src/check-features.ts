@@ -16,6 +16,8 @@ import { CORE_TABLES } from './storage/schema.ts'
 const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   signUps: true,
   signIns: true,
+  accountMethods: true,
+  passwordSignIns: true,
   newAccounts: true,
   accountRemoval: true,
   emailAddresses: true,

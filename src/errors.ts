@@ -60,6 +60,7 @@ export const ERRORS = defineErrors({
   passwordRequired: define(400, 'password', 'is required'),
   codeRequired: define(400, 'code', 'is required'),
   wrongCurrentPassword: define(400, 'currentPassword', 'is wrong'),
+  currentPasswordRequired: define(400, 'currentPassword', 'is required'),
   passwordIsEmail: define(400, 'password', PASSWORD_IS_EMAIL),
   newPasswordIsEmail: define(400, 'newPassword', PASSWORD_IS_EMAIL),
   passwordBreached: define(400, 'password', PASSWORD_BREACHED),
@@ -91,6 +92,11 @@ export const ERRORS = defineErrors({
     'global',
     'This needs a sign-in within the last ten minutes: send your password or a code too, or use POST /account/reauthenticate first',
   ),
+  multiFactorRequired: define(
+    403,
+    'global',
+    'This needs two factors: sign in with a passkey, or send a code of your authenticator app to POST /account/reauthenticate',
+  ),
   accountProofRequired: define(
     403,
     'global',
@@ -113,11 +119,17 @@ export const ERRORS = defineErrors({
   routeNotFound: define(404, 'global', 'There is no such route'),
   userNotFound: define(404, 'global', 'There is no such user'),
   sessionNotFound: define(404, 'global', 'There is no such session'),
+  passwordNotFound: define(404, 'global', 'Your account has no password'),
   totpNotFound: define(404, 'global', 'Your account has no authenticator app'),
   passkeyNotFound: define(404, 'global', 'There is no such passkey'),
   methodNotAllowed: define(405, 'global', 'This route does not support this method'),
   requestTimeout: define(408, 'global', 'The request did not arrive in time'),
   emailTaken: define(409, 'email', 'is already taken'),
+  lastSignInMethod: define(
+    409,
+    'global',
+    'This is your last way to sign in: add another one first, such as a password or a passkey',
+  ),
   totpExists: define(409, 'global', 'Your account has an authenticator app: remove it first'),
   totpNotBegun: define(
     409,

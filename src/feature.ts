@@ -6,6 +6,9 @@
 import type { Static } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
+import type { AccountMethod } from './accounts/account-methods.ts'
+import { CORE_SIGN_IN_METHODS, type SignInMethods } from './accounts/sign-in-methods.ts'
+import type { NamedSignInMethod, SignIns } from './accounts/sign-ins.ts'
 import { type Actor, type AuditEvent, EVENTS, type EventSchemas } from './audit-log/event.ts'
 import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes.ts'
 import type { Sessions } from './auth/sessions.ts'
@@ -16,12 +19,14 @@ import type { DeclaredError } from './errors.ts'
 import { newId } from './ids.ts'
 import type { Job, ScheduledJob } from './jobs/jobs.ts'
 import type { MailKinds, MailSender } from './mail/kinds.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 import type { FeaturePages } from './pages/feature-pages.ts'
 import type { WindowLimit } from './rate-limits/limits.ts'
 import type { LoginThrottle } from './rate-limits/login-throttle.ts'
 import type { OpenRateLimit } from './rate-limits/rate-limit.ts'
 import type { FeatureMetric, MetricRecorders } from './statistics/feature-metrics.ts'
 import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from './storage/stored-feature.ts'
+import type { User } from './users/user.ts'
 import type { Users } from './users/users.ts'
 
 /** The types of events of the core and of the features. */
@@ -43,6 +48,15 @@ export const settingsOf = (features: readonly Feature[]): Readonly<Record<string
 /** The metrics of features. */
 export const metricsOf = (features: readonly Feature[]): Readonly<Record<string, FeatureMetric>> =>
   Object.assign({}, ...features.map(({ metrics }) => metrics))
+
+/** The sign-in methods of the core and of features. */
+export const signInMethodsOf = (features: readonly Feature[]): readonly NamedSignInMethod[] => [
+  ...namedMethods(CORE_SIGN_IN_METHODS, null),
+  ...features.flatMap(({ name, signInMethods = {} }) => namedMethods(signInMethods, name)),
+]
+
+const namedMethods = (methods: SignInMethods, feature: string | null): readonly NamedSignInMethod[] =>
+  Object.entries(methods).map(([name, method]) => ({ ...method, name, feature }))
 
 /** The rate limits of features, per client address. */
 export const rateLimitsOf = (features: readonly Feature[]): Readonly<Record<string, WindowLimit>> =>
@@ -71,6 +85,8 @@ interface CoreDeps {
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
   /** Encrypts secrets that the service reads again. Returns `null` without `ENCRYPTION_KEY` on PostgreSQL. */
   readonly keyring: () => Keyring | null
+  /** Finishes sign-ins of users whom a method of the feature has verified. */
+  readonly signIns: Pick<SignIns, 'complete' | 'remove'>
   /** Slows down attempts at guessing. */
   readonly loginThrottle: LoginThrottle
   /** Counters with a limit, for all processes together: of mails to one address, for example. `rateLimits` limits routes. */
@@ -158,6 +174,9 @@ type ServiceFactories<Services, Deps> = {
   readonly [Name in keyof Services]: (deps: Deps) => Services[Name]
 }
 
+/** The ways to sign in and the factors of a user that the feature has, for `GET /account/methods`. */
+type ListMethods<Deps> = (deps: Deps, user: User) => MaybePromise<readonly AccountMethod[]>
+
 /** A setting of a feature: an environment variable. */
 export interface FeatureSetting extends Setting {
   /** What it does, for `npm run cli -- settings`. */
@@ -168,6 +187,8 @@ export interface FeatureSetting extends Setting {
 interface PlainParts extends StoredFeature {
   /** What `defineErrors` returns. */
   readonly errors?: Readonly<Record<string, DeclaredError>>
+  /** Ways to sign in, by their names, which sessions and events keep. */
+  readonly signInMethods?: SignInMethods
   /** Limits per client address: `config: { rateLimit: 'notes' }` of a route names one. */
   readonly rateLimits?: Readonly<Record<string, WindowLimit>>
   /** Scopes of API keys for private routes of the feature, with what each allows. */
@@ -192,6 +213,7 @@ export interface Feature<Services extends object = object> extends PlainParts {
   readonly commands?: AddCommands<any>
   /** Become part of `app.services`. */
   readonly services?: ServiceFactories<Services, AnyFeatureDeps>
+  readonly listMethods?: ListMethods<AnyFeatureDeps>
 }
 
 interface FeatureDeclaration<
@@ -216,6 +238,7 @@ interface FeatureDeclaration<
     Services,
     FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
   >
+  readonly listMethods?: ListMethods<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>
   /** Periodic work that one process of all runs. */
   readonly jobs?: Readonly<
     Record<string, Job<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
@@ -236,16 +259,15 @@ export const defineFeature = <
   declaration: FeatureDeclaration<Operations, Reads, Events, Mails, Settings, Metrics, Services>,
 ): Feature<Services> => declaration
 
-type UnionToIntersection<Union> = (Union extends unknown ? (value: Union) => void : never) extends (
-  value: infer Intersection,
-) => void
-  ? Intersection
-  : never
+/** One function for each feature, whose parameters a union of them intersects. */
+type TakesServices<Each> = Each extends Feature<infer Services> ? (services: Services) => void : never
 
 /** The services of a list of features together. */
 export type ServicesOf<Features extends readonly Feature[]> = Features extends readonly []
   ? None
-  : UnionToIntersection<Features[number] extends Feature<infer Services> ? Services : never>
+  : TakesServices<Features[number]> extends (services: infer Services) => void
+    ? Services
+    : never
 
 export interface FeatureServicesDeps extends CoreDeps {
   /** By the name of the feature, see `Storage.features`. */
@@ -279,6 +301,13 @@ export const createFeatureServices = (feature: Feature, shared: FeatureServicesD
   const factories = (feature.services ?? {}) as Readonly<Record<string, (deps: AnyFeatureDeps) => unknown>>
   return Object.fromEntries(Object.entries(factories).map(([service, create]) => [service, create(deps)]))
 }
+
+/** The functions that list the methods of users, of all features. */
+export const methodListsOf = (features: readonly Feature[], shared: FeatureServicesDeps) =>
+  features.flatMap(feature => {
+    const { listMethods } = feature
+    return listMethods === undefined ? [] : [(user: User) => listMethods(depsOf(feature, shared), user)]
+  })
 
 /** The jobs of one feature. */
 export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly ScheduledJob[] => {

@@ -1,5 +1,6 @@
 /** The composition root: creates every service. Plugins and routes find them as `app.services`. */
 import type { BaseLogger } from 'pino'
+import { AccountMethods } from './accounts/account-methods.ts'
 import { AccountRemoval } from './accounts/account-removal.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
@@ -8,6 +9,7 @@ import { Impersonation } from './accounts/impersonation.ts'
 import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
+import { PasswordSignIns } from './accounts/password-sign-ins.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
@@ -40,8 +42,10 @@ import {
   type Feature,
   type FeatureServicesDeps,
   jobsOf,
+  methodListsOf,
   metricsOf,
   rateLimitsOf,
+  signInMethodsOf,
   userScopesOf,
 } from './feature.ts'
 import { type JobPace, Jobs } from './jobs/jobs.ts'
@@ -276,7 +280,6 @@ const createFactors = (
     secondFactor: new CodeVerifier({ ...totpDeps, openRateLimit: storage.openRateLimit, logger }),
     totp: new Totp({ ...totpDeps, productName: config.productName }),
     challenges,
-    passkeys: new Passkeys({ store: stores.passkeys, challenges, mails, clock }),
   }
 }
 
@@ -284,21 +287,25 @@ type Factors = ReturnType<typeof createFactors>
 
 /** The use cases of users, administrators and the operator. */
 const createAccounts = (
-  { config, clock, logger, storage, stores, tokens, keyring, limits, hasher, breachedPasswords }: Foundation,
+  {
+    config,
+    features,
+    clock,
+    logger,
+    storage,
+    stores,
+    tokens,
+    keyring,
+    limits,
+    hasher,
+    breachedPasswords,
+  }: Foundation,
   { loginThrottle }: RateLimiting,
   { mails, deferred }: Mailing,
   { secondFactor, challenges }: Factors,
 ) => {
   const { users, sessions, emailTokens, events, accounts: accountStore } = storage
-  const reauthentication = new Reauthentication({
-    users,
-    sessions,
-    hasher,
-    loginThrottle,
-    secondFactor,
-    clock,
-  })
-  const deps = {
+  const shared = {
     users,
     sessions,
     emailTokens,
@@ -315,12 +322,18 @@ const createAccounts = (
     deferred,
     secondFactor,
     challenges,
-    reauthentication,
     requireEmailVerification: config.requireEmailVerification,
   }
+  const deps = {
+    ...shared,
+    signIns: new SignIns({
+      ...shared,
+      methods: signInMethodsOf(features).filter(({ name }) => name !== 'emailCode' || config.hasEmailCodes),
+    }),
+    reauthentication: new Reauthentication(shared),
+  }
+  const { signIns, reauthentication } = deps
   const pendingSignUps = new PendingSignUps({ ...deps, store: stores.pendingSignUps })
-  const signIns = new SignIns(deps)
-  const { outcomes } = signIns
   const emailAddresses = new EmailAddresses(deps)
   return {
     signUps: new SignUps({
@@ -328,11 +341,13 @@ const createAccounts = (
       pendingSignUps: config.requireEmailVerification ? pendingSignUps : null,
     }),
     signIns,
-    passkeySignIns: new PasskeySignIns({ ...deps, store: stores.passkeys, outcomes }),
+    passwordSignIns: new PasswordSignIns(deps),
+    passkeys: new Passkeys({ ...deps, store: stores.passkeys }),
+    passkeySignIns: new PasskeySignIns({ ...deps, store: stores.passkeys }),
     /** `null` with `EMAIL_CODES=off`. */
     emailCodes:
       config.hasEmailCodes && keyring !== null
-        ? new EmailCodes({ ...deps, store: stores.emailCodes, keyring, outcomes })
+        ? new EmailCodes({ ...deps, store: stores.emailCodes, keyring })
         : null,
     reauthentication,
     accountRemoval: new AccountRemoval(deps),
@@ -427,6 +442,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     loginThrottle,
     openRateLimit: storage.openRateLimit,
     deferred,
+    signIns,
     mails,
     settings: config.featureSettings,
     metrics: featureMetrics.recorders,
@@ -453,7 +469,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   return {
     ...accounts,
     totp: factors.totp,
-    passkeys: factors.passkeys,
+    accountMethods: new AccountMethods({ sessions, signIns, lists: methodListsOf(features, featureDeps) }),
     authenticator,
     adminAuthenticator,
     /** The public keys of access tokens. */

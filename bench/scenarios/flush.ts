@@ -41,6 +41,7 @@ const principalsOf = async (
       impersonatedBy: null,
       queriedAt: 0,
       used: false,
+      amr: session.amr,
       authenticatedAt: session.authenticatedAt,
       expiresAt: session.expiresAt,
       lastRequestAt: session.lastRequestAt,

@@ -37,7 +37,7 @@ const sample = (index: number, count: number): SeedAccount => {
     createdAt: now,
     updatedAt: now,
   }
-  return { user, session: newSession(user.id, now, LIMITS) }
+  return { user, session: newSession(user.id, now, LIMITS, { method: 'password', amr: ['pwd'] }) }
 }
 
 /** Yields users in slices of one transaction. */

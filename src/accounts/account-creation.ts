@@ -3,13 +3,12 @@ import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
-import { dummyHash } from '../passwords/formats.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { AccountStore, UserStore } from '../storage/stores.ts'
 import { NO_FACTORS } from '../users/factors.ts'
 import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
 import { NO_ROLES, sortedRoles } from '../users/roles.ts'
-import type { User } from '../users/user.ts'
+import type { User, UserWithHash } from '../users/user.ts'
 
 /** What a new user is given; everything else has defaults. */
 export interface UserFields {
@@ -26,13 +25,19 @@ export interface UserFields {
   readonly id?: string
 }
 
-/** @param createdAt milliseconds since the epoch. */
-export const newUser = (fields: UserFields, createdAt: number): User => ({
+/** @param passwordHash `null` for a user without a password. @param createdAt milliseconds since the epoch. */
+export const newUser = (
+  fields: UserFields,
+  passwordHash: string | null,
+  createdAt: number,
+): UserWithHash => ({
   id: fields.id ?? newId(),
   email: fields.email,
   firstName: fields.firstName ?? null,
   lastName: fields.lastName ?? null,
   emailVerified: fields.emailVerified ?? false,
+  hasPassword: passwordHash !== null,
+  passwordHash,
   disabled: fields.disabled ?? false,
   roles: sortedRoles(fields.roles ?? NO_ROLES),
   userMetadata: fields.userMetadata ?? NO_METADATA,
@@ -44,7 +49,7 @@ export const newUser = (fields: UserFields, createdAt: number): User => ({
   version: 1,
 })
 
-/** With at most one of the two secrets. Without either, the user signs in after a password reset. */
+/** With at most one of the two secrets. Without either, the user has no password: a reset sets the first one. */
 export interface AccountInput extends UserFields {
   readonly password?: string
   /** A hash from another service. */
@@ -75,17 +80,15 @@ export class NewAccounts {
     const { email, passwordHash, password } = account
     if (password !== undefined && passwordHash !== undefined) throw new ServiceError('passwordAndHash')
     if ((await users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
-    const hash = passwordHash ?? (await this.#hash(password, signal))
+    const hash = passwordHash ?? (password === undefined ? null : await this.#hash(password, signal))
     const now = clock()
-    const user = newUser(account, now)
+    const user = newUser(account, hash, now)
     const event = newEvent('user.created', actor, user.id, now)
-    if (!(await accountStore.addUser({ ...user, passwordHash: hash }, event, {})))
-      throw new ServiceError('emailTaken')
+    if (!(await accountStore.addUser(user, event, {}))) throw new ServiceError('emailTaken')
     return user
   }
 
-  async #hash(password: string | undefined, signal: AbortSignal | undefined): Promise<string> {
-    if (password === undefined) return dummyHash()
+  async #hash(password: string, signal: AbortSignal | undefined): Promise<string> {
     const { breachedPasswords, hasher } = this.#deps
     await breachedPasswords.refuse(password, 'passwordBreached', signal)
     return hasher.hash(password, signal)

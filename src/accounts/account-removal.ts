@@ -1,13 +1,12 @@
 /** Deleting one's own account. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { SessionOwner } from '../auth/principal.ts'
+import { ServiceError } from '../errors.ts'
 import type { UserStore } from '../storage/stores.ts'
 import type { Mails } from './mails.ts'
-import type { Reauthentication } from './reauthentication.ts'
 
 export interface AccountRemovalDeps {
   readonly users: UserStore
-  readonly reauthentication: Reauthentication
   readonly mails: Mails
   readonly clock: () => number
 }
@@ -20,17 +19,15 @@ export class AccountRemoval {
   }
 
   /**
-   * Deletes the user and everything that belongs to them. Sessions end; the e-mail can be used again.
-   * @throws {ServiceError} `wrongPassword`, and as {@link Reauthentication.withPassword}
+   * Deletes the user and everything that belongs to them. Sessions end; the e-mail can be used again. The caller has required a proof of
+   * identity.
+   * @throws {ServiceError} `signInRequired` when the user was disabled or deleted, or the session ended meanwhile
    */
-  async remove(owner: SessionOwner, password: string, actor: Actor, signal?: AbortSignal): Promise<void> {
-    const { users, reauthentication, mails, clock } = this.#deps
-    const { id, email } = owner.cachedUser.user
-    await reauthentication.withPassword(
-      owner,
-      { password, wrong: 'wrongPassword', ip: actor.ip, signal },
-      acting => users.remove(newEvent('user.deleted', actor, id, clock()), acting),
-    )
+  async remove({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
+    const { users, mails, clock } = this.#deps
+    const { id, email } = cachedUser.user
+    const outcome = await users.remove(newEvent('user.deleted', actor, id, clock()), credentialId)
+    if (outcome !== 'removed') throw new ServiceError('signInRequired')
     mails.send('accountDeleted', email)
   }
 }

@@ -2,7 +2,6 @@
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ERRORS, type ErrorBody, errorBody, type FieldErrors, ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { dummyHash } from '../passwords/formats.ts'
 import type { BulkUserStore, Imported } from '../storage/stores.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { Position } from '../users/listing.ts'
@@ -73,7 +72,7 @@ export class Exports {
 export interface UserRecord {
   /** In canonical form. */
   readonly email: string
-  /** Without it, the user signs in after a password reset. */
+  /** Without it, the user has no password: a reset sets the first one. */
   readonly passwordHash?: string
   readonly firstName?: string | null
   readonly lastName?: string | null
@@ -113,11 +112,10 @@ export type ImportResult =
 const ID_TAKEN: ErrorBody = errorBody('id', ERRORS.emailTaken.message)
 
 const toUser = (record: UserRecord, factors: readonly Factor[], now: number): UserWithHash => {
-  const { passwordHash = dummyHash(), createdAt, updatedAt, lastRequestAt, ...account } = record
-  const user = newUser(account, createdAt === undefined ? now : Date.parse(createdAt))
+  const { passwordHash = null, createdAt, updatedAt, lastRequestAt, ...account } = record
+  const user = newUser(account, passwordHash, createdAt === undefined ? now : Date.parse(createdAt))
   return {
     ...user,
-    passwordHash,
     factors,
     updatedAt: updatedAt === undefined ? user.createdAt : Date.parse(updatedAt),
     lastRequestAt: lastRequestAt ? Date.parse(lastRequestAt) : null,

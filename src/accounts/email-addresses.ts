@@ -3,27 +3,19 @@ import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionOwner } from '../auth/principal.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
-import type { EmailTokenStore, EventStore, UserStore, VerifiedSession } from '../storage/stores.ts'
+import type { EmailTokenStore, EventStore, UserStore } from '../storage/stores.ts'
 import { MAIL_WINDOW, MAX_MAILS, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
-import type { Reauthentication } from './reauthentication.ts'
 
 export interface EmailAddressesDeps {
   readonly users: UserStore
   readonly emailTokens: EmailTokenStore
   readonly mails: Mails
   readonly deferred: DeferredWork
-  readonly reauthentication: Reauthentication
   readonly events: Pick<EventStore, 'recordLimited'>
   /** Then no response reveals which addresses have accounts. */
   readonly requireEmailVerification: boolean
   readonly clock: () => number
-}
-
-export interface EmailChange {
-  /** In canonical form. */
-  readonly email: string
-  readonly password: string
 }
 
 const tooManyMails = (): ServiceError =>
@@ -37,39 +29,30 @@ export class EmailAddresses {
   }
 
   /**
-   * Mails a link to the new address, and a notice to the current one.
-   * @throws {ServiceError} `wrongPassword`, `emailIsCurrent`, `emailTaken` (unless requireEmailVerification),
-   * `tooManyRequests`, and as {@link Reauthentication.withPassword}
+   * Mails a link to the new address, and a notice to the current one. The caller has required a proof of identity.
+   * @param email in canonical form.
+   * @throws {ServiceError} `emailIsCurrent`, `emailTaken` (unless requireEmailVerification), `tooManyRequests`; `signInRequired` when the
+   * user was disabled or deleted, or the session ended meanwhile
    */
   async requestChange(
-    owner: SessionOwner,
-    change: EmailChange,
+    { cachedUser, credentialId }: SessionOwner,
+    email: string,
     actor: Actor,
-    signal?: AbortSignal,
   ): Promise<void> {
-    const { users, emailTokens, mails, deferred, reauthentication, requireEmailVerification, clock } =
-      this.#deps
-    const { email, password } = change
-    const { user } = owner.cachedUser
-    const add = async (acting: VerifiedSession) => {
-      if (email === user.email) throw new ServiceError('emailIsCurrent')
-      const holder = await users.findByEmail(email)
-      if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
-      const now = clock()
-      const { token, stored } = newEmailToken('emailChange', user.id, email, now)
-      const event = newEvent('email.change-requested', actor, user.id, now)
-      const outcome = await emailTokens.add(stored, event, acting)
-      return outcome === 'added' ? { token, isTaken: holder !== undefined } : outcome
-    }
-    const added = await reauthentication.withPassword(
-      owner,
-      { password, wrong: 'wrongPassword', ip: actor.ip, signal },
-      add,
-    )
-    if (added === 'tooManyMails') throw tooManyMails()
+    const { users, emailTokens, mails, deferred, requireEmailVerification, clock } = this.#deps
+    const { user } = cachedUser
+    if (email === user.email) throw new ServiceError('emailIsCurrent')
+    const holder = await users.findByEmail(email)
+    if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
+    const now = clock()
+    const { token, stored } = newEmailToken('emailChange', user.id, email, now)
+    const event = newEvent('email.change-requested', actor, user.id, now)
+    const outcome = await emailTokens.add(stored, event, credentialId)
+    if (outcome === 'tooManyMails') throw tooManyMails()
+    if (outcome !== 'added') throw new ServiceError('signInRequired')
     // Deferred, so that response times reveal nothing.
-    if (added.isTaken) deferred.run(() => this.#notifyHolder(email, actor.ip))
-    else mails.send('emailChange', email, { token: added.token })
+    if (holder !== undefined) deferred.run(() => this.#notifyHolder(email, actor.ip))
+    else mails.send('emailChange', email, { token })
     mails.send('emailChangeRequested', user.email, { newEmail: email })
   }
 
@@ -84,7 +67,7 @@ export class EmailAddresses {
     const now = clock()
     const { token, stored } = newEmailToken('verification', user.id, user.email, now)
     const event = newEvent('email.verification-requested', actor, user.id, now)
-    const outcome = await emailTokens.add(stored, event, { id: credentialId, passwordHash: null })
+    const outcome = await emailTokens.add(stored, event, credentialId)
     if (outcome === 'tooManyMails') throw tooManyMails()
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.send('verification', user.email, { token })

@@ -6,6 +6,7 @@ import { newSession, type SessionClient, type SessionLimits } from '../auth/sess
 import { ServiceError } from '../errors.ts'
 import type { AdminKeyStore, SessionStore, UserStore } from '../storage/stores.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
+import { IMPERSONATION } from './sign-in-methods.ts'
 
 /** Milliseconds. */
 const LIFETIME = 3_600_000
@@ -45,7 +46,7 @@ export class Impersonation {
     const endsBy = adminKey.expiresAt ?? Number.POSITIVE_INFINITY
     const lifetime = Math.min(LIFETIME, Math.floor(endsBy / 1_000) * 1_000 - now)
     const session = {
-      ...newSession(userId, now, { ...limits, lifetime }, client),
+      ...newSession(userId, now, { ...limits, lifetime }, IMPERSONATION, client),
       impersonatedBy: adminKey.id,
     }
     const event = newEvent('user.impersonated', actor, userId, now, { session: session.id })

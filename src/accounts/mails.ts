@@ -155,6 +155,15 @@ export const ACCOUNT_MAILS = {
       'If you have no such account, please contact the operator of the service.',
     ],
   },
+  passwordRemoved: {
+    subject: 'Your password has been removed',
+    isRateLimited: true,
+    body: site => [
+      `The password of your account at ${site.name} has been removed. You sign in another way now.`,
+      'If it was you, you need to do nothing.',
+      notYou(site),
+    ],
+  },
   passwordReset: {
     subject: 'Choose another password',
     isRateLimited: false,

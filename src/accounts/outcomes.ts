@@ -1,12 +1,9 @@
 /** Outcomes of sign-ins and sign-ups, counted for metrics. */
-import { type ErrorName, ServiceError } from '../errors.ts'
+import { type DeclaredError, type ErrorName, ServiceError } from '../errors.ts'
 import { Counters } from '../statistics/counters.ts'
 
 /** Errors that have an outcome of their own. */
 const BY_ERROR = {
-  wrongCredentials: 'wrong_credentials',
-  wrongPasskey: 'wrong_credentials',
-  wrongEmailCode: 'wrong_credentials',
   secondFactorRequired: 'code_required',
   wrongSecondFactor: 'wrong_code',
   accountDisabled: 'account_disabled',
@@ -19,18 +16,36 @@ const BY_ERROR = {
 
 type KnownOutcome = (typeof BY_ERROR)[keyof typeof BY_ERROR]
 
-const outcomeOf = (error: unknown): KnownOutcome | undefined =>
-  error instanceof ServiceError ? (BY_ERROR as Readonly<Record<string, KnownOutcome>>)[error.code] : undefined
+const outcomeOf = (error: ServiceError): string | undefined =>
+  (BY_ERROR as Readonly<Record<string, string>>)[error.code]
 
 /** Counts each call as `succeeded`, as the outcome of its error, or as `failed`. */
 export class Outcomes {
   readonly #counters: Counters<string>
   readonly #known: ReadonlySet<string>
+  /** The code of the error that is counted as `wrong_credentials`. */
+  readonly #rejection: string | null
 
-  /** @param known the outcomes of errors that the calls can have. */
-  constructor(...known: readonly KnownOutcome[]) {
-    this.#known = new Set(known)
-    this.#counters = new Counters(['succeeded', ...known, 'failed'])
+  constructor(known: readonly KnownOutcome[], rejection: string | null = null) {
+    this.#known = new Set(rejection === null ? known : ['wrong_credentials', ...known])
+    this.#rejection = rejection
+    this.#counters = new Counters(['succeeded', ...this.#known, 'failed'])
+  }
+
+  /** @param rejection of the sign-in method. */
+  static ofSignIns(rejection: ErrorName | DeclaredError): Outcomes {
+    return new Outcomes(
+      [
+        'code_required',
+        'wrong_code',
+        'account_disabled',
+        'email_not_verified',
+        'throttled',
+        'overloaded',
+        'cancelled',
+      ],
+      typeof rejection === 'string' ? rejection : rejection.code,
+    )
   }
 
   get values(): Readonly<Record<string, number>> {
@@ -56,7 +71,12 @@ export class Outcomes {
   }
 
   #addError(error: unknown): void {
-    const outcome = outcomeOf(error)
+    const outcome = this.#outcomeOf(error)
     this.#counters.add(outcome !== undefined && this.#known.has(outcome) ? outcome : 'failed')
+  }
+
+  #outcomeOf(error: unknown): string | undefined {
+    if (!(error instanceof ServiceError)) return undefined
+    return error.code === this.#rejection ? 'wrong_credentials' : outcomeOf(error)
   }
 }

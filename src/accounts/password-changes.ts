@@ -1,16 +1,19 @@
-/** Changing the password of a signed-in user. */
+/** The password of a signed-in user: a change, the first one, and its removal. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import type { SessionOwner } from '../auth/principal.ts'
+import type { Principal } from '../auth/principal.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
-import type { AccountStore, VerifiedSession } from '../storage/stores.ts'
+import type { AccountStore } from '../storage/stores.ts'
+import { needsCode } from '../users/factors.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
+import { retryOnChange } from './retry.ts'
+import { withPassword } from './sign-in-methods.ts'
 
 export interface PasswordChangesDeps {
   readonly accountStore: AccountStore
@@ -24,8 +27,11 @@ export interface PasswordChangesDeps {
 }
 
 export interface PasswordChange {
-  readonly currentPassword: string
+  /** For users who have a password. */
+  readonly currentPassword?: string
   readonly newPassword: string
+  /** Of an authenticator app, or a recovery code. */
+  readonly code?: string
 }
 
 export class PasswordChanges {
@@ -36,38 +42,92 @@ export class PasswordChanges {
   }
 
   /**
-   * Changes the password, ends all sessions of the user and opens a new one.
-   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, `newPasswordBreached`, and as
-   * {@link Reauthentication.withPassword}
+   * Changes the password, ends all sessions of the user and opens a new one. The first password needs a proof of identity like other
+   * changes of the account; another one needs the current password, and of users with an authenticator app such a proof too.
+   * @throws {ServiceError} `newPasswordIsEmail`, `newPasswordIsCurrent`, `newPasswordBreached`, `currentPasswordRequired`,
+   * `wrongCurrentPassword`; `signInRequired` when the user was disabled or deleted, changed the password, or ended the session meanwhile;
+   * and as {@link Reauthentication.require}
    */
   async change(
-    owner: SessionOwner,
-    { currentPassword, newPassword }: PasswordChange,
+    principal: Principal,
+    change: PasswordChange,
     actor: Actor,
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { id, email } = owner.cachedUser.user
+    const { id, email } = principal.cachedUser.user
+    const { newPassword } = change
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
-    const { accountStore, tokens, reauthentication, mails, limits, clock } = this.#deps
+    const { accountStore, tokens, mails, limits, clock } = this.#deps
+    await this.#requireProof(principal, change, actor.ip, signal)
+    const authentication = { method: 'password', amr: withPassword(principal.amr) }
     let newHash: string | undefined
-    const change = async (acting: VerifiedSession) => {
-      if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
-        throw new ServiceError('newPasswordIsCurrent')
+    const done = await retryOnChange(async attempt => {
+      const passwordHash = await this.#verifyCurrent(principal, change, attempt, actor.ip, signal)
       newHash ??= await this.#hash(newPassword, signal)
       const now = clock()
-      const session = newSession(id, now, limits, client)
+      const session = newSession(id, now, limits, authentication, client)
       const event = newEvent('password.changed', actor, id, now)
+      const acting = { sessionId: principal.credentialId, passwordHash }
       const changed = await accountStore.changePassword(session, acting, newHash, event)
-      return typeof changed === 'string' ? changed : { changed, session }
-    }
-    const { changed, session } = await reauthentication.withPassword(
-      owner,
-      { password: currentPassword, wrong: 'wrongCurrentPassword', ip: actor.ip, signal },
-      change,
-    )
-    mails.send('passwordChanged', changed.email, { isFirstConfirmation: false })
-    return authResult(tokens, changed, session)
+      // Possibly by a simultaneous sign-in that replaced the hash by a stronger one of the same password.
+      if (changed === 'passwordChanged') return undefined
+      if (typeof changed === 'string') throw new ServiceError('signInRequired')
+      return { changed, session }
+    })
+    if (done === undefined) throw new ServiceError('signInRequired')
+    mails.send('passwordChanged', done.changed.email, { isFirstConfirmation: false })
+    return authResult(tokens, done.changed, done.session)
+  }
+
+  /**
+   * Removes the password of a user who has another way to sign in. The caller has required a proof of identity.
+   * @throws {ServiceError} `passwordNotFound`, `lastSignInMethod`, `signInRequired`
+   */
+  async remove(
+    { cachedUser, credentialId }: Principal,
+    hasMailedMethod: boolean,
+    actor: Actor,
+  ): Promise<void> {
+    const { accountStore, mails, clock } = this.#deps
+    const { id, email } = cachedUser.user
+    const event = newEvent('password.removed', actor, id, clock())
+    const outcome = await accountStore.removePassword(credentialId, hasMailedMethod, event)
+    if (outcome === 'passwordNotFound' || outcome === 'lastSignInMethod') throw new ServiceError(outcome)
+    if (outcome !== 'removed') throw new ServiceError('signInRequired')
+    mails.send('passwordRemoved', email)
+  }
+
+  /** The current password is the proof of users without an authenticator app. */
+  async #requireProof(
+    principal: Principal,
+    { code }: PasswordChange,
+    ip: string | null,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { user } = principal.cachedUser
+    if (user.hasPassword && !needsCode(user)) return
+    const proof = code === undefined ? null : { password: undefined, code, ip, signal }
+    await this.#deps.reauthentication.require(principal, proof)
+  }
+
+  /** @returns the hash of the current password; `null` for a user who has none. */
+  async #verifyCurrent(
+    { cachedUser }: Principal,
+    { currentPassword, newPassword }: PasswordChange,
+    attempt: number,
+    ip: string | null,
+    signal: AbortSignal | undefined,
+  ): Promise<string | null> {
+    if (!cachedUser.user.hasPassword) return null
+    if (currentPassword === undefined) throw new ServiceError('currentPasswordRequired')
+    const { reauthentication } = this.#deps
+    const hash = await reauthentication.verifyPassword(cachedUser.user, currentPassword, ip, signal)
+    // A changed password has ended every session, this one too.
+    if (hash === undefined) throw new ServiceError(attempt === 1 ? 'wrongCurrentPassword' : 'signInRequired')
+    if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
+      throw new ServiceError('newPasswordIsCurrent')
+    return hash
   }
 
   async #hash(newPassword: string, signal: AbortSignal | undefined): Promise<string> {

@@ -1,29 +1,24 @@
 /** Resetting a forgotten password, by a link that is mailed. */
-import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import { anonymous, newEvent } from '../audit-log/event.ts'
+import type { SessionClient } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
-import type { AccountStore, EmailTokenStore, UserStore } from '../storage/stores.ts'
-import { type AuthResult, authResult } from './auth-result.ts'
-import { digestOf, type EmailToken, isTokenFor, newEmailToken } from './email-token.ts'
+import type { EmailTokenStore, UserStore } from '../storage/stores.ts'
+import type { AuthResult } from './auth-result.ts'
+import { digestOf, isTokenFor, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
-import { retryOnChange } from './retry.ts'
-import { PresentedCode, type SecondFactor } from './second-factor.ts'
+import type { SignIns, VerifiedSignIn } from './sign-ins.ts'
 
 export interface PasswordResetsDeps {
   readonly users: UserStore
   readonly emailTokens: EmailTokenStore
-  readonly accountStore: Pick<AccountStore, 'signInByMailbox'>
-  readonly tokens: AccessTokens
+  readonly signIns: SignIns
   readonly hasher: PasswordHasher
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
-  readonly secondFactor: SecondFactor
   readonly mails: Mails
-  readonly limits: SessionLimits
   readonly clock: () => number
   readonly deferred: DeferredWork
 }
@@ -59,46 +54,29 @@ export class PasswordResets {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { emailTokens, mails, tokens, breachedPasswords, secondFactor, clock } = this.#deps
+    const { users, emailTokens, signIns, mails, hasher, breachedPasswords, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
     // Before hashing, which costs 10 ms: clients without a token must not cause it.
     if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
-    const { email } = stored
+    const { digest, userId, email } = stored
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
     // Before the code, which works once.
     await breachedPasswords.refuse(password, 'passwordBreached', signal)
-    const presented = new PresentedCode(secondFactor, code, client.ip)
-    const done = await retryOnChange(() => this.#tryReset(stored, password, presented, client, signal))
-    if (done === undefined) throw new ServiceError('badEmailToken')
-    const { user, removed, session } = done
-    mails.send('passwordChanged', email, { isFirstConfirmation: removed !== null })
-    if (removed !== null && removed.length > 0) mails.send('accessRemoved', email, { removed })
-    return authResult(tokens, user, session)
-  }
-
-  /** @returns `undefined` when the user has changed meanwhile. */
-  async #tryReset(
-    { digest, userId, email }: EmailToken,
-    password: string,
-    code: PresentedCode,
-    client: SessionClient,
-    signal: AbortSignal | undefined,
-  ) {
-    const { users, accountStore, hasher, limits, clock } = this.#deps
-    const found = await users.find(userId)
-    if (found === undefined) throw new ServiceError('badEmailToken')
-    const { emailVerified, factors } = found
-    if (emailVerified) await code.require(found)
-    const newHash = await hasher.hash(password, signal)
-    const now = clock()
-    const session = newSession(userId, now, limits, client)
-    const event = newEvent('password.reset', actingUser(userId, client.ip), userId, now)
-    const proof = { name: 'useResetToken', args: [digest] }
-    const signIn = { proof, email, emailVerified, factors, newHash }
-    const outcome = await accountStore.signInByMailbox(signIn, session, event)
-    if (outcome === 'userChanged') return undefined
-    if (typeof outcome === 'string') throw new ServiceError('badEmailToken')
-    return { ...outcome, session }
+    let isFirstConfirmation = false
+    const verify = async (): Promise<VerifiedSignIn> => {
+      const user = await users.find(userId)
+      if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
+      isFirstConfirmation = !user.emailVerified
+      return {
+        user,
+        proof: ['useResetToken', digest],
+        newHash: () => hasher.hash(password, signal),
+        event: 'password.reset',
+      }
+    }
+    const result = await signIns.complete('passwordReset', { client, code, verify })
+    mails.send('passwordChanged', email, { isFirstConfirmation })
+    return result
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {

@@ -1,14 +1,15 @@
-/** Re-authentication: operations that require the user's password, or a recent proof of identity, in addition to the session. */
+/** Re-authentication: operations that require a recent proof of identity in addition to the session. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { Principal, SessionOwner } from '../auth/principal.ts'
-import { type ErrorName, ServiceError } from '../errors.ts'
+import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
-import type { SessionRefusal, SessionStore, UserStore, VerifiedSession } from '../storage/stores.ts'
+import type { SessionStore, UserStore } from '../storage/stores.ts'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import { retryOnChange } from './retry.ts'
 import type { SecondFactor } from './second-factor.ts'
+import { withCode, withPassword } from './sign-in-methods.ts'
 
 export interface ReauthenticationDeps {
   readonly users: UserStore
@@ -25,66 +26,38 @@ const RECENT = 600_000
 /** RFC 9470 §3. */
 const CHALLENGE = `Bearer error="insufficient_user_authentication", max_age=${RECENT / 1_000}`
 
-/** The client that sends a proof. */
-interface ProofClient {
+/** What a user proves their identity with. */
+export interface Proof {
   /** The client's address. */
   readonly ip: string | null
   readonly signal: AbortSignal | undefined
-}
-
-/** What a user proves their identity with. */
-export interface Proof extends ProofClient {
   readonly password: string | undefined
   /** Of an authenticator app, or a recovery code. A user with an app needs one, and then no password. */
   readonly code: string | undefined
 }
 
-/** A password from a request. */
-export interface PresentedPassword extends ProofClient {
-  readonly password: string
-  /** The error for a wrong password: it names the field in which the password was sent. */
-  readonly wrong: ErrorName
-}
-
-type SessionPrincipal = SessionOwner & Pick<Principal, 'authenticatedAt' | 'impersonatedBy'>
+type SessionPrincipal = SessionOwner & Pick<Principal, 'amr' | 'authenticatedAt' | 'impersonatedBy'>
 
 /** @throws {ServiceError} `impersonated` */
 const assertOwnSession = ({ impersonatedBy }: SessionPrincipal): void => {
   if (impersonatedBy !== null) throw new ServiceError('impersonated')
 }
 
+/** A code is a second factor only beside another one: of a session from before this release it is not known. */
+const amrAfter = (amr: readonly string[], { password, code }: Proof): readonly string[] => {
+  const before = password === undefined ? amr : withPassword(amr)
+  if (code === undefined) return before
+  return before.length === 0 ? ['otp'] : withCode(before)
+}
+
+const proofRequired = () =>
+  new ServiceError('reauthenticationRequired', { headers: { 'www-authenticate': CHALLENGE } })
+
 export class Reauthentication {
   readonly #deps: ReauthenticationDeps
 
   constructor(deps: ReauthenticationDeps) {
     this.#deps = deps
-  }
-
-  /**
-   * Runs an operation after the password was verified. If the hash changes meanwhile, the password is verified again: a
-   * simultaneous sign-in may have replaced the hash by a stronger one of the same password.
-   * @param act receives the session and the verified hash, which the store checks again in its transaction.
-   * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or deleted, changed the password, or ended the session
-   * meanwhile; `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`; errors of `act`
-   */
-  async withPassword<Outcome>(
-    { cachedUser, credentialId }: SessionOwner,
-    presented: PresentedPassword,
-    act: (acting: VerifiedSession) => Promise<Outcome | SessionRefusal>,
-  ): Promise<Exclude<Outcome, SessionRefusal>> {
-    const done = await retryOnChange(async attempt => {
-      const passwordHash = await this.#verify(cachedUser.user, presented)
-      // A changed password has ended every session, this one too.
-      if (passwordHash === undefined)
-        throw new ServiceError(attempt === 1 ? presented.wrong : 'signInRequired')
-      const outcome = await act({ id: credentialId, passwordHash })
-      if (outcome === 'passwordChanged') return undefined
-      if (outcome === 'userNotFound' || outcome === 'accountDisabled' || outcome === 'sessionNotFound')
-        throw new ServiceError('signInRequired')
-      return { outcome: outcome as Exclude<Outcome, SessionRefusal> }
-    })
-    if (done === undefined) throw new ServiceError('signInRequired')
-    return done.outcome
   }
 
   /**
@@ -95,65 +68,81 @@ export class Reauthentication {
    */
   async require(principal: SessionPrincipal, proof: Proof | null): Promise<void> {
     assertOwnSession(principal)
-    if (proof !== null) return this.#prove(principal.cachedUser.user, proof)
-    if (this.#deps.clock() - principal.authenticatedAt > RECENT)
-      throw new ServiceError('reauthenticationRequired', { headers: { 'www-authenticate': CHALLENGE } })
+    const isRecent = this.#deps.clock() - principal.authenticatedAt <= RECENT
+    if (proof !== null) return this.#prove(principal.cachedUser.user, proof, isRecent)
+    if (!isRecent) throw proofRequired()
   }
 
   /**
-   * Verifies a proof, and makes the session one that has authenticated now.
+   * Verifies a proof, and makes the session one that has authenticated now, with what was proved besides what was before.
    * @throws {ServiceError} `impersonated`, `signInRequired`; errors of {@link Reauthentication.#prove}
    */
   async renew(principal: SessionPrincipal, proof: Proof): Promise<void> {
     const { sessions, clock } = this.#deps
     assertOwnSession(principal)
     const { id } = principal.cachedUser.user
-    await this.#prove(principal.cachedUser.user, proof)
+    await this.#prove(principal.cachedUser.user, proof, false)
     const actor = actingUser(id, proof.ip)
     const event = newEvent('session.reauthenticated', actor, id, clock(), { session: principal.credentialId })
-    const outcome = await sessions.noteAuthentication(principal.credentialId, event)
+    const outcome = await sessions.noteAuthentication(
+      principal.credentialId,
+      amrAfter(principal.amr, proof),
+      event,
+    )
     if (outcome !== 'noted') throw new ServiceError('signInRequired')
   }
 
   /**
-   * A user with an authenticator app needs a code: the password alone could otherwise add a passkey, which signs in without one.
-   * @throws {ServiceError} `wrongPassword`, `wrongCode`, `passwordRequired`, `codeRequired`; `signInRequired` when the user was deleted
-   * meanwhile; `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   * Verifies what is given. A user with an authenticator app needs a code: the password alone could otherwise add a passkey, which signs in
+   * without one.
+   * @param isRecent whether the session has a recent proof, so that none is missing.
+   * @throws {ServiceError} `wrongPassword`, `wrongCode`, `passwordRequired`, `codeRequired`; `reauthenticationRequired` for a user who has
+   * neither and signs in again; `signInRequired` when the user was deleted meanwhile; `codesUnavailable`, `tooManyRequests`, `overloaded`,
+   * `clientClosedRequest`, `draining`, `storeUnavailable`
    */
-  async #prove(user: User, { password, code, ip, signal }: Proof): Promise<void> {
-    if (password !== undefined && (await this.#verify(user, { password, ip, signal })) === undefined)
+  async #prove(user: User, { password, code, ip, signal }: Proof, isRecent: boolean): Promise<void> {
+    if (password !== undefined && (await this.verifyPassword(user, password, ip, signal)) === undefined)
       throw new ServiceError('wrongPassword')
     if (code !== undefined) {
       if (!(await this.#deps.secondFactor.verify(user, code, ip))) throw new ServiceError('wrongCode')
-    } else if (needsCode(user)) throw new ServiceError('codeRequired')
-    else if (password === undefined) throw new ServiceError('passwordRequired')
+    } else if (isRecent) return
+    else if (needsCode(user)) throw new ServiceError('codeRequired')
+    else if (password === undefined)
+      throw user.hasPassword ? new ServiceError('passwordRequired') : proofRequired()
   }
 
-  /** @returns the hash of the user's password; `undefined` when the password is wrong. */
-  async #verify(
+  /**
+   * Verifies the password of a user who is signed in.
+   * @returns its hash; `undefined` when the password is wrong, or there is none.
+   * @throws {ServiceError} `signInRequired` when the user was deleted; `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`,
+   * `storeUnavailable`
+   */
+  async verifyPassword(
     user: User,
-    { password, ip, signal }: ProofClient & { readonly password: string },
+    password: string,
+    ip: string | null,
+    signal: AbortSignal | undefined,
   ): Promise<string | undefined> {
     const { hasher, loginThrottle } = this.#deps
     const passwordHash = await this.#passwordHash(user)
     return loginThrottle.check(userSubject(user, ip), async () =>
-      (await hasher.verify(password, passwordHash, signal)) ? passwordHash : undefined,
+      (await hasher.verify(password, passwordHash, signal)) ? (passwordHash ?? undefined) : undefined,
     )
   }
 
   /** Finds the user also after a change of the e-mail, which ends no session. @throws {ServiceError} `signInRequired` */
-  async #passwordHash({ id, email }: User): Promise<string> {
+  async #passwordHash({ id, email }: User): Promise<string | null> {
     const { users } = this.#deps
     let current = email
-    const passwordHash = await retryOnChange(async () => {
+    const found = await retryOnChange(async () => {
       const found = await users.findByEmail(current)
-      if (found?.user.id === id) return found.passwordHash
+      if (found?.user.id === id) return found
       const user = await users.find(id)
       if (user === undefined) throw new ServiceError('signInRequired')
       current = user.email
       return undefined
     })
-    if (passwordHash === undefined) throw new ServiceError('signInRequired')
-    return passwordHash
+    if (found === undefined) throw new ServiceError('signInRequired')
+    return found.passwordHash
   }
 }

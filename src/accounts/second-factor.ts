@@ -30,13 +30,16 @@ export class PresentedCode {
 
   /**
    * Must be called after the password, or another proof, was verified: the error reveals that the user has a second factor.
+   * @returns whether the user has sent a code.
    * @throws {ServiceError} `secondFactorRequired`, `wrongSecondFactor`, if the user needs a code; errors of {@link SecondFactor.verify}
    */
-  async require(user: User): Promise<void> {
-    if (!needsCode(user) || this.#acceptedFor === user.id) return
+  async require(user: User): Promise<boolean> {
+    if (!needsCode(user)) return false
+    if (this.#acceptedFor === user.id) return true
     if (this.#code === undefined) throw new ServiceError('secondFactorRequired')
     if (!(await this.#secondFactor.verify(user, this.#code, this.#ip)))
       throw new ServiceError('wrongSecondFactor')
     this.#acceptedFor = user.id
+    return true
   }
 }

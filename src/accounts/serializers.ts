@@ -2,7 +2,8 @@
 import type { Principal } from '../auth/principal.ts'
 import type { Session } from '../auth/session.ts'
 import { errorBody } from '../errors.ts'
-import { serializeAdminUser } from '../users/serializers.ts'
+import { serializeAdminUser, toIsoOrNull } from '../users/serializers.ts'
+import type { AccountMethod } from './account-methods.ts'
 import type { ExportContents, ExportedUser, ImportResult } from './bulk-users.ts'
 
 /** @param current the principal of the request, if it is the sessions' user; else `null`. */
@@ -16,16 +17,28 @@ export const serializeSession = (session: Session, current: Principal | null) =>
     expiresAt: new Date(session.expiresAt).toISOString(),
     ip: session.ip,
     userAgent: session.userAgent,
+    method: session.method,
+    amr: session.amr,
     impersonated: session.impersonatedBy !== null,
     current: isCurrent,
   }
 }
 
+export const serializeMethod = ({ addedAt, lastUsedAt, ...method }: AccountMethod) => ({
+  ...method,
+  addedAt: toIsoOrNull(addedAt),
+  lastUsedAt: toIsoOrNull(lastUsedAt),
+})
+
 /** With the hash and the credentials, the password and the factors still work after an import. */
 export const serializeExportedUser = (user: ExportedUser, { withHash }: ExportContents) => {
   const { passwordHash, credentials } = user
   if (!withHash) return serializeAdminUser(user)
-  return { ...serializeAdminUser(user), passwordHash, ...(credentials !== undefined && { credentials }) }
+  return {
+    ...serializeAdminUser(user),
+    ...(passwordHash !== null && { passwordHash }),
+    ...(credentials !== undefined && { credentials }),
+  }
 }
 
 export const serializeImportResult = (result: ImportResult) => {

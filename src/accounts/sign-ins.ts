@@ -1,118 +1,201 @@
-/** Sign-in. */
+/** Finishes sign-ins: the only code that opens a session for a user whom a sign-in method has verified. */
+import { type AuditEvent, actingUser, type EventDetails, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import type { SessionClient, SessionLimits } from '../auth/session.ts'
+import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
-import { isAmbiguous, isWeak } from '../passwords/formats.ts'
-import type { PasswordHasher } from '../passwords/hasher.ts'
-import { emailSubject, type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
-import type { AccountStore, SessionStore, UserStore } from '../storage/stores.ts'
+import type { OwnFactorChange } from '../storage/operations/factors.ts'
+import type { AccountStore, SessionStore, SignedIn, SignInRow } from '../storage/stores.ts'
 import type { User } from '../users/user.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
-import { assertMaySignIn, newSignIn, type SignInRules } from './new-sign-in.ts'
+import type { Mails } from './mails.ts'
 import { Outcomes } from './outcomes.ts'
 import { retryOnChange } from './retry.ts'
 import { PresentedCode, type SecondFactor } from './second-factor.ts'
+import { type SignInMethod, withCode } from './sign-in-methods.ts'
 
-export interface Credentials {
-  /** In canonical form. */
-  readonly email: string
-  readonly password: string
-  /** For users with a second factor. */
-  readonly code?: string
+/** What a method has verified. The store compares it with the user again, in the transaction that opens the session. */
+export interface VerifiedSignIn {
+  /** As read. */
+  readonly user: User
+  /** The verified hash of the password, for a method that needs nothing else. */
+  readonly passwordHash?: string
+  /** What the sign-in uses up in its transaction: the name of one of the feature's `signInProofs`, and its arguments after the event. */
+  readonly proof?: readonly [name: string, ...args: readonly unknown[]]
+  /** The hash of a new password, which ends all other sessions. Called after the code of the second factor was verified. */
+  readonly newHash?: () => Promise<string>
+  /** The type and details of the event, if it is not `user.signed-in`. */
+  readonly event?: 'password.reset'
+  readonly details?: Omit<EventDetails<'user.signed-in'>, 'session' | 'method'>
 }
 
-export interface SignInsDeps extends SignInRules {
-  readonly users: UserStore
-  readonly sessions: SessionStore
-  readonly accountStore: AccountStore
+export interface SignInAttempt {
+  readonly client: SessionClient
+  /** Of an authenticator app, or a recovery code. */
+  readonly code?: string | undefined
+  /**
+   * Verifies who signs in. Called again, at most twice, when the user has changed meanwhile.
+   * @throws {ServiceError} the method's rejection, among others.
+   */
+  verify(): Promise<VerifiedSignIn>
+}
+
+/** A method with its name, and with the name of its feature. */
+export type NamedSignInMethod = SignInMethod & { readonly name: string; readonly feature: string | null }
+
+export interface SignInsDeps {
+  readonly methods: readonly NamedSignInMethod[]
+  readonly sessions: Pick<SessionStore, 'open'>
+  readonly accountStore: Pick<AccountStore, 'signIn' | 'removeSignInRow'>
   readonly tokens: AccessTokens
-  readonly hasher: PasswordHasher
-  readonly loginThrottle: LoginThrottle
   readonly secondFactor: SecondFactor
+  readonly mails: Mails
   readonly limits: SessionLimits
+  /** Whether signing in requires a verified e-mail. */
+  readonly requireEmailVerification: boolean
+  /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
+type KnownMethod = NamedSignInMethod & { readonly outcomes: Outcomes }
+
 export class SignIns {
   readonly #deps: SignInsDeps
-  readonly outcomes = new Outcomes(
-    'wrong_credentials',
-    'code_required',
-    'wrong_code',
-    'account_disabled',
-    'email_not_verified',
-    'throttled',
-    'overloaded',
-    'cancelled',
-  )
+  readonly #methods: ReadonlyMap<string, KnownMethod>
 
   constructor(deps: SignInsDeps) {
     this.#deps = deps
+    this.#methods = new Map(
+      deps.methods.map(method => [
+        method.name,
+        { ...method, outcomes: Outcomes.ofSignIns(method.rejection) },
+      ]),
+    )
   }
 
-  /** For a sign-in whose body has not been read. @returns the error that it gets if its hash would be rejected; `null` if not. */
-  refusal(): ServiceError | null {
-    return this.outcomes.countRefusal(this.#deps.hasher.refusal())
+  /** The outcomes of sign-ins by method. */
+  get outcomes(): Readonly<Record<string, Outcomes>> {
+    return Object.fromEntries([...this.#methods].map(([name, { outcomes }]) => [name, outcomes]))
+  }
+
+  /** Counts a sign-in that is rejected before its body is read. @returns the same; `null` if it is not rejected. */
+  countRefusal(method: string, refusal: ServiceError | null): ServiceError | null {
+    return this.#method(method).outcomes.countRefusal(refusal)
+  }
+
+  /** The methods with which every user can sign in, by mail. A reset of the password is none. */
+  get mailedMethods(): readonly string[] {
+    const mailed = this.#deps.methods.filter(({ provesMailbox }) => provesMailbox)
+    return mailed.map(({ name }) => name).filter(name => name !== 'passwordReset')
+  }
+
+  /** Whether no other way to sign in can be the last one. */
+  get hasMailedMethod(): boolean {
+    return this.mailedMethods.length > 0
   }
 
   /**
-   * Opens a session. An unknown e-mail, a wrong password and a disabled account cost the same hash.
-   * @param signedInAs the user who sends the request, if any: their own attempts are throttled apart from those of others.
-   * @throws {ServiceError} `wrongCredentials`; `accountDisabled`, `emailNotVerified`, `secondFactorRequired` and `wrongSecondFactor`
-   * only after the correct password; `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`,
-   * `storeUnavailable`
+   * Removes one of the user's ways to sign in, which is a row of a feature. The caller has required a proof of identity.
+   * @returns `notFound` if the user has no such row.
+   * @throws {ServiceError} `lastSignInMethod`, `signInRequired`
    */
-  signIn(
-    credentials: Credentials,
-    client: SessionClient,
-    signedInAs: User | null,
-    signal?: AbortSignal,
-  ): Promise<AuthResult> {
-    return this.outcomes.count(async () => {
-      const code = new PresentedCode(this.#deps.secondFactor, credentials.code, client.ip)
-      const attempt = () => this.#trySignIn(credentials, code, client, signedInAs, signal)
-      const result = await retryOnChange(attempt)
-      if (result === undefined) throw new ServiceError('wrongCredentials')
+  async remove(
+    row: SignInRow,
+    { sessionId, endsOthers }: OwnFactorChange,
+    event: AuditEvent,
+  ): Promise<'removed' | 'notFound'> {
+    const { accountStore } = this.#deps
+    const change = { sessionId, endsOthers }
+    const outcome = await accountStore.removeSignInRow(row, this.hasMailedMethod, change, event)
+    if (outcome === 'done') return 'removed'
+    if (outcome === 'notFound') return outcome
+    throw new ServiceError(outcome === 'lastSignInMethod' ? outcome : 'signInRequired')
+  }
+
+  /**
+   * Opens a session for a user whom the method verifies.
+   * @throws {ServiceError} the method's rejection; only for a verified user `accountDisabled`, `emailNotVerified`, `secondFactorRequired`
+   * and `wrongSecondFactor`; `codesUnavailable`, `tooManyRequests`, `storeUnavailable`; and what `verify` throws.
+   */
+  complete(name: string, attempt: SignInAttempt): Promise<AuthResult> {
+    const method = this.#method(name)
+    return method.outcomes.count(async () => {
+      const code = new PresentedCode(this.#deps.secondFactor, attempt.code, attempt.client.ip)
+      const result = await retryOnChange(() => this.#tryToComplete(method, code, attempt))
+      if (result === undefined) throw new ServiceError(method.rejection)
       return result
     })
   }
 
-  /** @returns `undefined` when the account changed while the password was verified. */
-  async #trySignIn(
-    { email, password }: Credentials,
-    code: PresentedCode,
-    client: SessionClient,
-    signedInAs: User | null,
-    signal: AbortSignal | undefined,
-  ): Promise<AuthResult | undefined> {
-    const { users, sessions, tokens, hasher, loginThrottle, limits, clock } = this.#deps
-    const subject =
-      signedInAs?.email === email ? userSubject(signedInAs, client.ip) : emailSubject(email, client.ip)
-    const found = await loginThrottle.check(subject, async () => {
-      const account = await users.findByEmail(email)
-      return (await hasher.verify(password, account?.passwordHash ?? null, signal)) ? account : undefined
-    })
-    if (found === undefined) throw new ServiceError('wrongCredentials')
-    const { user, passwordHash } = found
-    assertMaySignIn(user, this.#deps)
-    await code.require(user)
-    const { session, event } = newSignIn(user.id, clock(), limits, client)
-    const outcome = await sessions.open(session, { passwordHash, factors: user.factors }, event)
-    if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
-    // Possibly by a simultaneous sign-in that replaced the hash by a stronger one of the same password.
-    if (outcome !== 'opened') return undefined
-    if (isWeak(passwordHash) && !isAmbiguous(password, passwordHash))
-      await this.#strengthen(user.id, passwordHash, password)
-    return authResult(tokens, user, session)
+  /** The first session of a user whose account the caller opens with it, by a method of the core. */
+  firstSession(name: string, { id, createdAt }: User, client: SessionClient): Session {
+    const { amr } = this.#method(name)
+    return newSession(id, createdAt, this.#deps.limits, { method: name, amr }, client)
   }
 
-  /** Replaces a weak hash. While hashing is overloaded, this is left to the next sign-in. */
-  async #strengthen(userId: string, weakHash: string, password: string): Promise<void> {
-    const { accountStore, hasher } = this.#deps
-    try {
-      await accountStore.rehash(userId, weakHash, await hasher.hash(password))
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error
+  #method(name: string): KnownMethod {
+    const method = this.#methods.get(name)
+    if (method === undefined) throw new Error(`No feature declares the sign-in method ${name}`)
+    return method
+  }
+
+  /** @returns `undefined` when the user has changed meanwhile. */
+  async #tryToComplete(
+    method: KnownMethod,
+    code: PresentedCode,
+    { client, verify }: SignInAttempt,
+  ): Promise<AuthResult | undefined> {
+    const { tokens, mails, limits, requireEmailVerification, clock } = this.#deps
+    const verified = await verify()
+    const { user, event: type = 'user.signed-in', details } = verified
+    const { name, amr, provesMailbox = false, needsSecondFactor } = method
+    if (user.disabled) throw new ServiceError('accountDisabled')
+    if (requireEmailVerification && !user.emailVerified && !provesMailbox)
+      throw new ServiceError('emailNotVerified')
+    // The factor of an account that was never confirmed may be a stranger's: it is removed.
+    const isEmptied = provesMailbox && !user.emailVerified
+    const hasCode = needsSecondFactor && !isEmptied && (await code.require(user))
+    const now = clock()
+    const authentication = { method: name, amr: hasCode ? withCode(amr) : amr }
+    const session = newSession(user.id, now, limits, authentication, client)
+    const actor = actingUser(user.id, client.ip)
+    const event =
+      type === 'user.signed-in'
+        ? newEvent(type, actor, user.id, now, { session: session.id, method: name, ...details })
+        : newEvent(type, actor, user.id, now)
+    const signedIn = await this.#open(method, verified, session, event)
+    if (signedIn === undefined) return undefined
+    if (signedIn.removed.length > 0)
+      mails.send('accessRemoved', signedIn.user.email, { removed: signedIn.removed })
+    return authResult(tokens, signedIn.user, session)
+  }
+
+  /** @returns `undefined` when the user has changed meanwhile. @throws {ServiceError} the rejection, `accountDisabled` */
+  async #open(
+    { feature, rejection, provesMailbox, needsSecondFactor }: KnownMethod,
+    { user, passwordHash, proof, newHash }: VerifiedSignIn,
+    session: Session,
+    event: AuditEvent,
+  ): Promise<SignedIn | undefined> {
+    const { sessions, accountStore } = this.#deps
+    const { email, emailVerified, factors } = user
+    if (proof === undefined) {
+      if (passwordHash === undefined) throw new Error('A sign-in needs a verified password or a proof')
+      const outcome = await sessions.open(session, { passwordHash, factors }, event)
+      if (outcome === 'accountDisabled') throw new ServiceError(outcome)
+      return outcome === 'opened' ? { user, removed: [] } : undefined
     }
+    const [name, ...args] = proof
+    const signIn = {
+      proof: { name: feature === null ? name : `${feature}.${name}`, args },
+      email: provesMailbox ? email : null,
+      emailVerified,
+      factors: needsSecondFactor ? factors : null,
+      newHash: newHash === undefined ? null : await newHash(),
+    }
+    const outcome = await accountStore.signIn(signIn, session, event)
+    if (outcome === 'userChanged') return undefined
+    if (outcome === 'accountDisabled') throw new ServiceError(outcome)
+    if (typeof outcome === 'string') throw new ServiceError(rejection)
+    return outcome
   }
 }

@@ -1,18 +1,19 @@
 /** Sign-up. With REQUIRE_EMAIL_VERIFICATION it opens no account yet, and does not reveal whether the e-mail has one. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { Session, SessionClient } from '../auth/session.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
 import { ServiceError } from '../errors.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { AccountStore, UserStore } from '../storage/stores.ts'
-import type { User } from '../users/user.ts'
+import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import { newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 import { Outcomes } from './outcomes.ts'
+import type { SignIns } from './sign-ins.ts'
 
 export interface SignUp {
   /** In canonical form. */
@@ -42,7 +43,7 @@ export interface SignUpsDeps {
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
-  readonly limits: SessionLimits
+  readonly signIns: Pick<SignIns, 'firstSession'>
   readonly mails: Mails
   /** `null` unless an account exists only once its e-mail is confirmed. */
   readonly pendingSignUps: PendingSignUpList | null
@@ -52,7 +53,7 @@ export interface SignUpsDeps {
 export class SignUps {
   readonly #deps: SignUpsDeps
   readonly #openings = new KeyedMutex()
-  readonly outcomes = new Outcomes('email_taken', 'overloaded', 'cancelled')
+  readonly outcomes = new Outcomes(['email_taken', 'overloaded', 'cancelled'])
 
   constructor(deps: SignUpsDeps) {
     this.#deps = deps
@@ -88,26 +89,26 @@ export class SignUps {
    * not depend on it: the store has a constraint.
    */
   async #open(input: SignUp, client: SessionClient, signal: AbortSignal | undefined): Promise<AuthResult> {
-    const { tokens, hasher, limits, clock } = this.#deps
+    const { tokens, hasher, signIns, clock } = this.#deps
     await this.#refuseTaken(input.email)
     return this.#openings.runExclusive(input.email, async hasWaited => {
       if (hasWaited) await this.#refuseTaken(input.email)
       const passwordHash = await hasher.hash(input.password, signal)
-      const user = newUser(input, clock())
-      const session = newSession(user.id, user.createdAt, limits, client)
-      if (!(await this.#add(user, passwordHash, client.ip, session))) throw new ServiceError('emailTaken')
+      const user = newUser(input, passwordHash, clock())
+      const session = signIns.firstSession('password', user, client)
+      if (!(await this.#add(user, client.ip, session))) throw new ServiceError('emailTaken')
       return authResult(tokens, user, session)
     })
   }
 
   /** @returns false when the e-mail is taken. */
-  async #add(user: User, passwordHash: string, ip: string | null, session: Session): Promise<boolean> {
+  async #add(user: UserWithHash, ip: string | null, session: Session): Promise<boolean> {
     const { accountStore, mails } = this.#deps
     const { id, email, createdAt } = user
     const { token, stored } = newEmailToken('verification', id, email, createdAt)
     const event = newEvent('user.signed-up', actingUser(id, ip), id, createdAt)
     const extras = { emailToken: stored, session }
-    const isAdded = await accountStore.addUser({ ...user, passwordHash }, event, extras)
+    const isAdded = await accountStore.addUser(user, event, extras)
     if (isAdded) mails.send('verification', email, { token })
     return isAdded
   }

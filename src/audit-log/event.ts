@@ -27,6 +27,7 @@ const ChangedFields = Type.Object({
 const Session = Type.Object({ session: Type.String({ description: 'The id of the session' }) })
 const SignIn = Type.Object({
   ...Session.properties,
+  method: Type.Optional(Type.String({ description: 'The sign-in method' })),
   passkey: Type.Optional(Type.String({ description: 'The id of the passkey, if one signed in' })),
 })
 const Passkey = Type.Object({ passkey: Type.String({ description: 'The id of the passkey' }) })

@@ -20,7 +20,7 @@ import { OffHeapTokenCache } from './off-heap-token-cache.ts'
 import { API_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 import type { Principal } from './principal.ts'
 import { RejectedTokens } from './rejected-tokens.ts'
-import type { Session, SessionLimits } from './session.ts'
+import { NO_AMR, type Session, type SessionLimits } from './session.ts'
 import { heapTokenCapacity, TokenCache } from './token-cache.ts'
 import type { TokenRecord } from './token-record.ts'
 import type { UserCache } from './user-cache.ts'
@@ -59,13 +59,14 @@ export interface TokenCacheStatistics {
 /** What identifies a user: a session, or an API key. */
 type Credential = Pick<
   Principal,
-  'credentialId' | 'scopes' | 'impersonatedBy' | 'authenticatedAt' | 'expiresAt' | 'lastRequestAt'
+  'credentialId' | 'scopes' | 'amr' | 'impersonatedBy' | 'authenticatedAt' | 'expiresAt' | 'lastRequestAt'
 >
 
 /** @param expiresAt of the token. */
 const sessionCredential = (session: Session, expiresAt: number): Credential => ({
   credentialId: session.id,
   scopes: null,
+  amr: session.amr,
   impersonatedBy: session.impersonatedBy,
   authenticatedAt: session.impersonatedBy === null ? session.authenticatedAt : 0,
   expiresAt: Math.min(session.expiresAt, expiresAt),
@@ -75,6 +76,7 @@ const sessionCredential = (session: Session, expiresAt: number): Credential => (
 const apiKeyCredential = ({ apiKey }: FoundApiKey): Credential => ({
   credentialId: apiKey.id,
   scopes: apiKey.scopes,
+  amr: NO_AMR,
   impersonatedBy: null,
   authenticatedAt: 0,
   expiresAt: apiKey.expiresAt ?? Number.POSITIVE_INFINITY,
@@ -437,6 +439,7 @@ export class Authenticator implements InvalidationListener {
       cachedUser: isCacheable ? userCache.recordOf(user, userKey) : userCache.uncachedRecordOf(user, userKey),
       credentialId: credential.credentialId,
       scopes: credential.scopes,
+      amr: credential.amr,
       impersonatedBy: credential.impersonatedBy,
       authenticatedAt: credential.authenticatedAt,
       expiresAt: credential.expiresAt,

@@ -36,6 +36,8 @@ export interface Principal {
   readonly credentialId: string
   /** What the API key may do; `null` for a session, which may do everything. */
   readonly scopes: readonly string[] | null
+  /** How the session was authenticated, see `Session.amr`; empty for an API key. */
+  readonly amr: readonly string[]
   /** The id of the admin key that impersonates the user; `null` for a session of the user's own, and for an API key. */
   readonly impersonatedBy: string | null
   /**

@@ -8,6 +8,7 @@ import { accountTextOf } from './account-text.ts'
 import { copyString } from './copy-string.ts'
 import { type CachedUser, NEVER, type Principal } from './principal.ts'
 import { MAX_RECORD, type RecordLog, type Segment } from './record-log.ts'
+import { NO_AMR } from './session.ts'
 
 /** Places of the numbers, in 64-bit units. */
 const NUMBER = {
@@ -48,10 +49,12 @@ const UNIT = {
   scopes: NUMBERS * 4 + 22,
   impersonatedBy: NUMBERS * 4 + 24,
   factors: NUMBERS * 4 + 26,
+  amr: NUMBERS * 4 + 28,
+  hasPassword: NUMBERS * 4 + 30,
 } as const
 
 /** Bytes before the token, which the text follows. */
-const HEADER = (NUMBERS * 4 + 28) * 2
+const HEADER = (NUMBERS * 4 + 32) * 2
 
 /** The start of a string that is `null`. */
 const NULL = 0xffff
@@ -127,6 +130,7 @@ export class TokenRecord {
     add(UNIT.scopes, scopes === null ? null : JSON.stringify(scopes))
     add(UNIT.impersonatedBy, principal.impersonatedBy)
     add(UNIT.factors, listText(user.factors))
+    add(UNIT.amr, listText(principal.amr))
     const width = WIDE.test(text) ? 2 : 1
     const size = HEADER + token.length + text.length * width
     if (size > MAX_RECORD || WIDE.test(token)) return 0
@@ -149,6 +153,7 @@ export class TokenRecord {
     units[unit + UNIT.textLength] = text.length
     units[unit + UNIT.width] = width
     units[unit + UNIT.emailVerified] = Number(user.emailVerified)
+    units[unit + UNIT.hasPassword] = Number(user.hasPassword)
     units[unit + UNIT.isHot] = 0
     units[unit + UNIT.accountLength] = accountText.length
     for (const [place, from, to] of strings) {
@@ -218,6 +223,7 @@ export class TokenRecord {
       firstName: this.#string(UNIT.firstName),
       lastName: this.#string(UNIT.lastName),
       emailVerified: this.#unit(UNIT.emailVerified) === 1,
+      hasPassword: this.#unit(UNIT.hasPassword) === 1,
       // Tokens of disabled users are not cached.
       disabled: false,
       roles: fromJson(this.#string(UNIT.roles), NO_ROLES),
@@ -238,6 +244,7 @@ export class TokenRecord {
       cachedUser,
       credentialId: this.#copiedString(UNIT.credentialId),
       scopes: fromJson<readonly string[] | null>(this.#string(UNIT.scopes), null),
+      amr: fromJson(this.#string(UNIT.amr), NO_AMR),
       impersonatedBy: this.#string(UNIT.impersonatedBy),
       authenticatedAt: this.#number(NUMBER.authenticatedAt),
       expiresAt: this.#number(NUMBER.expiresAt),

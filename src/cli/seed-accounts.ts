@@ -62,8 +62,11 @@ const account = (number: number, plan: SeedPlan, now: number): SeedAccount => {
     createdAt,
     updatedAt: createdAt,
   }
-  return { user, session: plan.limits && newSession(id, now, plan.limits) }
+  return { user, session: plan.limits && newSession(id, now, plan.limits, SEEDED) }
 }
+
+/** Sessions of seeded users look like those of users who have signed in with the password. */
+const SEEDED = { method: 'password', amr: ['pwd'] } as const
 
 /** Yields `user1@seed.example` and so on, in slices of one transaction. */
 export const seedAccounts = function* (plan: SeedPlan): Generator<readonly SeedAccount[]> {

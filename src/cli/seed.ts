@@ -76,7 +76,7 @@ const tokenMaker = (config: Config, plain: string, plan: SeedPlan) => {
     return {
       id,
       email,
-      password: needsPassword && isPassword(passwordHash) ? plain : null,
+      password: needsPassword && passwordHash !== null && isPassword(passwordHash) ? plain : null,
       token: session === null ? null : tokens.issue(session),
     }
   }

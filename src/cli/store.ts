@@ -55,6 +55,12 @@ export interface Store extends StoreServices {
 /** Hashes on the main thread, which has nothing else to do. */
 const hasher = { hash: async (password: string) => hash(canonicalPassword(password)) }
 
+const noSignIn = async (): Promise<never> => {
+  throw new Error('The command line signs nobody in')
+}
+
+const NO_SIGN_INS = { complete: noSignIn, remove: noSignIn }
+
 const logger = { error: printStatus, warn: printStatus, info: printStatus }
 
 /**
@@ -99,6 +105,7 @@ export const withStore = async (
     clock: Date.now,
     logger,
     keyring,
+    signIns: NO_SIGN_INS,
     loginThrottle: noLoginThrottle,
     openRateLimit: storage.openRateLimit,
     deferred,

@@ -1,29 +1,23 @@
 /** Signing in with a code that is mailed (DESIGN §21). */
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import type { BaseLogger } from 'pino'
-import { type AuthResult, authResult } from '../accounts/auth-result.ts'
+import type { AuthResult } from '../accounts/auth-result.ts'
 import type { Mails } from '../accounts/mails.ts'
-import { newSignIn } from '../accounts/new-sign-in.ts'
-import type { Outcomes } from '../accounts/outcomes.ts'
-import { retryOnChange } from '../accounts/retry.ts'
-import { PresentedCode, type SecondFactor } from '../accounts/second-factor.ts'
+import type { SignIns, VerifiedSignIn } from '../accounts/sign-ins.ts'
 import { anonymous, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
-import type { SessionClient, SessionLimits } from '../auth/session.ts'
+import type { SessionClient } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
+import { defineFeature } from '../feature.ts'
 import { newId } from '../ids.ts'
-import { operationName } from '../storage/stored-feature.ts'
-import type { AccountStore, UserStore } from '../storage/stores.ts'
+import type { UserStore } from '../storage/stores.ts'
 import { type EmailCodeStore, type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
 
 const DIGITS = 8
 
 /** Milliseconds. */
 const LIFETIME = 600_000
-
-const USE_CODE = operationName(storedEmailCodes, 'useEmailCode')
 
 /** What the code of a user is encrypted for. */
 const contextOf = (userId: string) => ({ purpose: 'email-code', userId })
@@ -55,14 +49,9 @@ export interface EmailCodeCredentials {
 export interface EmailCodesDeps {
   readonly store: EmailCodeStore
   readonly users: UserStore
-  readonly accountStore: Pick<AccountStore, 'signInByMailbox'>
+  readonly signIns: SignIns
   readonly keyring: Keyring
-  readonly tokens: AccessTokens
-  readonly secondFactor: SecondFactor
   readonly mails: Mails
-  readonly limits: SessionLimits
-  /** Those of all sign-ins. */
-  readonly outcomes: Outcomes
   readonly deferred: DeferredWork
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -94,21 +83,24 @@ export class EmailCodes {
    * @throws {ServiceError} `wrongEmailCode`; `accountDisabled`, `secondFactorRequired` and `wrongSecondFactor` only after the correct
    * e-mail code, which stays valid; `codesUnavailable`, `tooManyRequests`, `storeUnavailable`
    */
-  signIn(credentials: EmailCodeCredentials, client: SessionClient): Promise<AuthResult> {
-    return this.#deps.outcomes.count(async () => {
-      const { email, emailCode, code } = credentials
-      const found = await this.#compare(email, emailCode)
-      const presented = new PresentedCode(this.#deps.secondFactor, code, client.ip)
-      try {
-        const result = await retryOnChange(() => this.#open(email, found, presented, client))
-        if (result === undefined) throw new ServiceError('wrongEmailCode')
-        return result
-      } catch (error) {
-        // The limit is for guesses: somebody who knows the code may mistype the other one.
-        await this.#deps.store.uncountAttempt(found.id)
-        throw error
-      }
-    })
+  async signIn(credentials: EmailCodeCredentials, client: SessionClient): Promise<AuthResult> {
+    const { signIns, users } = this.#deps
+    const { email, emailCode, code } = credentials
+    let found: PendingEmailCode | undefined
+    const verify = async (): Promise<VerifiedSignIn> => {
+      found ??= await this.#compare(email, emailCode)
+      const user = await users.find(found.userId)
+      // Another e-mail meanwhile has deleted the code.
+      if (user?.email !== email) throw new ServiceError('wrongEmailCode')
+      return { user, proof: ['useEmailCode', found.id] }
+    }
+    try {
+      return await signIns.complete('emailCode', { client, code, verify })
+    } catch (error) {
+      // The limit is for guesses: somebody who knows the code may mistype the other one.
+      if (found !== undefined) await this.#deps.store.uncountAttempt(found.id)
+      throw error
+    }
   }
 
   /** @throws {ServiceError} `wrongEmailCode` */
@@ -131,33 +123,6 @@ export class EmailCodes {
     }
   }
 
-  /** @returns `undefined` when the user has changed meanwhile. */
-  async #open(
-    email: string,
-    { id, userId }: PendingEmailCode,
-    code: PresentedCode,
-    client: SessionClient,
-  ): Promise<AuthResult | undefined> {
-    const { users, accountStore, tokens, mails, limits, clock } = this.#deps
-    const user = await users.find(userId)
-    if (user === undefined) throw new ServiceError('wrongEmailCode')
-    if (user.disabled) throw new ServiceError('accountDisabled')
-    const { emailVerified, factors } = user
-    // The factor of an account that was never confirmed may be a stranger's: it is removed.
-    if (emailVerified) await code.require(user)
-    const { session, event } = newSignIn(userId, clock(), limits, client)
-    const proof = { name: USE_CODE, args: [id] }
-    const signIn = { proof, email, emailVerified, factors, newHash: null }
-    const outcome = await accountStore.signInByMailbox(signIn, session, event)
-    if (outcome === 'userChanged') return undefined
-    if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
-    if (typeof outcome === 'string') throw new ServiceError('wrongEmailCode')
-    const { removed } = outcome
-    if (removed !== null)
-      mails.send('accessRemoved', email, { removed: [{ kind: 'password', count: 1 }, ...removed] })
-    return authResult(tokens, outcome.user, session)
-  }
-
   async #mail(email: string, ip: string | null): Promise<void> {
     const { store, users, keyring, mails, clock } = this.#deps
     const found = await users.findByEmail(email)
@@ -178,3 +143,10 @@ export class EmailCodes {
       mails.send('emailCode', email, { code, isConfirmed: emailVerified })
   }
 }
+
+export const emailCodes = defineFeature({
+  ...storedEmailCodes,
+  signInMethods: {
+    emailCode: { amr: ['otp'], rejection: 'wrongEmailCode', needsSecondFactor: true, provesMailbox: true },
+  },
+})

@@ -87,14 +87,13 @@ function* uncountAttempt(id: string): Steps<Write<void>> {
   return invalidatesNothing(undefined)
 }
 
-/** Uses up a code, if the user, who is locked, still has the e-mail. @returns whether it was valid. */
-function* useEmailCode(userId: string, email: string, at: number, id: string): Steps<boolean> {
+/** Uses up a code. Another e-mail of the user has deleted it. */
+function* useEmailCode({ userId, at }: AuditEvent, id: string): Steps<'proved' | 'notProved'> {
   const used = yield* firstRow({
-    text: `DELETE FROM email_codes WHERE id = $2 AND expires_at > $4
-      AND user_key = (SELECT key FROM users WHERE id = $1 AND email = $3) RETURNING id`,
-    values: [userId, id, email, at],
+    text: `DELETE FROM email_codes WHERE id = $2 AND expires_at > $3 AND user_key = ${USER_KEY} RETURNING id`,
+    values: [userId, id, at],
   })
-  return used !== undefined
+  return used === undefined ? 'notProved' : 'proved'
 }
 
 export const storedEmailCodes = {
@@ -139,7 +138,7 @@ export const storedEmailCodes = {
     }),
   },
   operations: { addEmailCode, countAttempt, uncountAttempt },
-  mailboxProofs: { useEmailCode },
+  signInProofs: { useEmailCode },
 } satisfies StoredFeature
 
 export type EmailCodeStore = FeatureStore<typeof storedEmailCodes.operations, Record<never, never>>

@@ -194,7 +194,9 @@ export class EmailConfirmations {
       const account = await users.findByEmail(user.email)
       // Another e-mail meanwhile has ended every link.
       if (account?.user.id !== user.id) throw new ServiceError('badEmailToken')
-      return (await hasher.verify(password, account.passwordHash, signal)) ? account : undefined
+      const { passwordHash } = account
+      const isRight = await hasher.verify(password, passwordHash, signal)
+      return isRight && passwordHash !== null ? { ...account, passwordHash } : undefined
     })
     if (found === undefined) throw new ServiceError('wrongPassword')
     await code.require(found.user)

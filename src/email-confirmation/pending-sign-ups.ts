@@ -6,9 +6,10 @@ import { newUser } from '../accounts/account-creation.ts'
 import { type AuthResult, authResult } from '../accounts/auth-result.ts'
 import { newToken, VERIFICATION_LIFETIME } from '../accounts/email-token.ts'
 import type { Mails } from '../accounts/mails.ts'
+import type { SignIns } from '../accounts/sign-ins.ts'
 import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { SessionClient } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
@@ -22,7 +23,7 @@ export interface PendingSignUpsDeps {
   readonly loginThrottle: LoginThrottle
   readonly mails: Mails
   readonly deferred: DeferredWork
-  readonly limits: SessionLimits
+  readonly signIns: Pick<SignIns, 'firstSession'>
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -71,17 +72,17 @@ export class PendingSignUps {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { store, tokens, hasher, loginThrottle, limits, clock } = this.#deps
+    const { store, tokens, hasher, loginThrottle, signIns, clock } = this.#deps
     const isRight = await loginThrottle.check(
       tokenSubject(digest, email, client.ip),
       async () => (await hasher.verify(password, passwordHash, signal)) || undefined,
     )
     if (isRight === undefined) throw new ServiceError('wrongPassword')
     const now = clock()
-    const user = newUser({ email, firstName, lastName, emailVerified: true }, now)
-    const session = newSession(user.id, now, limits, client)
+    const user = newUser({ email, firstName, lastName, emailVerified: true }, passwordHash, now)
+    const session = signIns.firstSession('password', user, client)
     const event = newEvent('user.signed-up', actingUser(user.id, client.ip), user.id, now)
-    const outcome = await store.openAccount(digest, { ...user, passwordHash }, session, event)
+    const outcome = await store.openAccount(digest, user, session, event)
     if (outcome === 'emailTaken') throw new ServiceError('emailTaken')
     if (outcome === 'notFound') throw new ServiceError('badEmailToken')
     return authResult(tokens, user, session)

@@ -27,7 +27,7 @@ export const METRICS = {
     'route',
     'status',
   ),
-  gatehouse_sign_ins_total: counter('Sign-ins with a password or a mailed code by outcome', 'outcome'),
+  gatehouse_sign_ins_total: counter('Sign-ins by method and outcome', 'method', 'outcome'),
   gatehouse_sign_ups_total: counter('Sign-ups by outcome', 'outcome'),
   gatehouse_breached_password_checks_total: counter(
     'New passwords that were to be compared with breached ones, by outcome',

@@ -56,6 +56,11 @@ type ServiceSnapshot = {
   >]: readonly Sample[]
 }
 
+const signInSamples = (outcomes: SignIns['outcomes']): readonly Sample[] =>
+  Object.entries(outcomes).flatMap(([method, { values }]) =>
+    Object.entries(values).map(([outcome, value]) => sample(value, { method, outcome })),
+  )
+
 const storeMetrics = (statistics: StorageStatistics) => {
   const writer = statistics.engine === 'sqlite' ? statistics.writer : null
   const { pool, feed, replica } =
@@ -136,7 +141,7 @@ export class Metrics {
     const build = { version: packageJson.version, engine: store.engine, node: process.versions.node }
     const ofCore = {
       http_server_request_duration_seconds: this.requestDurations.samples,
-      gatehouse_sign_ins_total: samplesBy('outcome', signIns.outcomes.values),
+      gatehouse_sign_ins_total: signInSamples(signIns.outcomes),
       gatehouse_sign_ups_total: samplesBy('outcome', signUps.outcomes.values),
       gatehouse_breached_password_checks_total: samplesBy('outcome', breachedPasswords.outcomes.values),
       gatehouse_rate_limited_requests_total: samplesBy('limit', this.rateLimited.values),

@@ -1,10 +1,8 @@
 /** Sign-in with a passkey, without e-mail and password. */
-import { type AuthResult, authResult } from '../accounts/auth-result.ts'
-import { assertMaySignIn, newSignIn, type SignInRules } from '../accounts/new-sign-in.ts'
-import type { Outcomes } from '../accounts/outcomes.ts'
+import type { AuthResult } from '../accounts/auth-result.ts'
+import type { SignIns, VerifiedSignIn } from '../accounts/sign-ins.ts'
 import { anonymous, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
-import type { SessionClient, SessionLimits } from '../auth/session.ts'
+import type { SessionClient } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import type { UserStore } from '../storage/stores.ts'
 import type { User } from '../users/user.ts'
@@ -13,14 +11,11 @@ import { type PresentedCredential, userHandleOf } from './credentials.ts'
 import type { PasskeyStore, PasskeyUse } from './stored-passkeys.ts'
 import type { RequestOptions } from './web-authn.ts'
 
-export interface PasskeySignInsDeps extends SignInRules {
-  readonly store: Pick<PasskeyStore, 'findPasskey' | 'signInWithPasskey'>
+export interface PasskeySignInsDeps {
+  readonly store: Pick<PasskeyStore, 'findPasskey'>
   readonly challenges: Challenges
   readonly users: Pick<UserStore, 'find'>
-  readonly tokens: AccessTokens
-  readonly limits: SessionLimits
-  /** Counts the sign-ins with passwords too. */
-  readonly outcomes: Outcomes
+  readonly signIns: SignIns
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -55,21 +50,14 @@ export class PasskeySignIns {
    * `passkeysUnavailable`, `storeUnavailable`
    */
   signIn(credential: PresentedCredential, client: SessionClient): Promise<AuthResult> {
-    return this.#deps.outcomes.count(() => this.#signIn(credential, client))
-  }
-
-  async #signIn(credential: PresentedCredential, client: SessionClient): Promise<AuthResult> {
-    const { store, tokens, limits, clock } = this.#deps
-    const { user, use } = await this.#verify(credential)
-    assertMaySignIn(user, this.#deps)
-    const now = clock()
-    const details = { passkey: use.id }
-    const { session, event } = newSignIn(user.id, now, limits, client, details)
-    const regressed = newEvent('passkey.counter-regressed', anonymous(client.ip), user.id, now, details)
-    const outcome = await store.signInWithPasskey(use, session, event, regressed)
-    if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
-    if (outcome !== 'opened') throw new ServiceError('wrongPasskey')
-    return authResult(tokens, user, session)
+    const { signIns, clock } = this.#deps
+    const verify = async (): Promise<VerifiedSignIn> => {
+      const { user, use } = await this.#verify(credential)
+      const details = { passkey: use.id }
+      const regressed = newEvent('passkey.counter-regressed', anonymous(client.ip), user.id, clock(), details)
+      return { user, proof: ['usePasskey', use, regressed], details }
+    }
+    return signIns.complete('passkey', { client, verify })
   }
 
   /** @throws {ServiceError} `wrongPasskey` */

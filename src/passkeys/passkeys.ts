@@ -1,15 +1,18 @@
 /** Passkeys of users (DESIGN §22). `passkey-sign-ins.ts` signs in with them. */
 import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
 import type { Mails } from '../accounts/mails.ts'
+import type { SignIns } from '../accounts/sign-ins.ts'
 import { newEvent } from '../audit-log/event.ts'
 import type { Principal, SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
+import { type DepsOf, defineFeature } from '../feature.ts'
 import { newId } from '../ids.ts'
 import { needsCode } from '../users/factors.ts'
 import { toIso, toIsoOrNull } from '../users/serializers.ts'
+import type { User } from '../users/user.ts'
 import type { Challenges } from './challenges.ts'
 import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
-import type { Passkey, PasskeyStore } from './stored-passkeys.ts'
+import { type Passkey, type PasskeyStore, storedPasskeys } from './stored-passkeys.ts'
 import type { Ceremony, CreationOptions, VerifiedPasskey } from './web-authn.ts'
 
 /** The user who adds a passkey, in a session. */
@@ -18,6 +21,7 @@ type PasskeyOwner = SessionOwner & Pick<Principal, 'authenticatedAt'>
 export interface PasskeysDeps {
   readonly store: PasskeyStore
   readonly challenges: Challenges
+  readonly signIns: Pick<SignIns, 'remove'>
   readonly mails: Mails
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -99,17 +103,19 @@ export class Passkeys {
   /**
    * Removes a passkey, and mails the user.
    * @param owner who has proved their identity.
-   * @throws {ServiceError} `passkeyNotFound`, `signInRequired`
+   * @throws {ServiceError} `passkeyNotFound`, `lastSignInMethod`, `signInRequired`
    */
   async remove(
     { cachedUser, credentialId: sessionId }: SessionOwner,
     id: string,
     { endsOthers, actor }: FactorChange,
   ): Promise<void> {
-    const { store, mails, clock } = this.#deps
+    const { signIns, mails, clock } = this.#deps
     const { id: userId, email } = cachedUser.user
     const event = newEvent('passkey.removed', actor, userId, clock(), { passkey: id })
-    assertDone(await store.removePasskey(id, { sessionId, endsOthers }, event))
+    const row = { table: 'passkeys', id, amr: 'pop' }
+    if ((await signIns.remove(row, { sessionId, endsOthers }, event)) === 'notFound')
+      throw new ServiceError('passkeyNotFound')
     mails.send('passkeyRemoved', email)
   }
 }
@@ -121,4 +127,25 @@ export const serializePasskey = ({ id, name, transports, backedUp, createdAt, la
   backedUp,
   createdAt: toIso(createdAt),
   lastUsedAt: toIsoOrNull(lastUsedAt),
+})
+
+const listMethods = async ({ store }: DepsOf<typeof storedPasskeys>, { id, factors }: User) => {
+  const found = factors.includes('passkey') ? await store.listPasskeys(id) : []
+  return found.map(({ id, name, createdAt, lastUsedAt }) => ({
+    method: 'passkey',
+    id,
+    label: name,
+    addedAt: createdAt,
+    lastUsedAt,
+    isFactor: true,
+  }))
+}
+
+export const passkeys = defineFeature({
+  ...storedPasskeys,
+  listMethods,
+  signInMethods: {
+    /** The authenticator has verified the user, by a PIN or biometrics: the passkey counts as two factors. */
+    passkey: { amr: ['pop', 'user', 'mfa'], rejection: 'wrongPasskey', needsSecondFactor: false },
+  },
 })

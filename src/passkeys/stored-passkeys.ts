@@ -1,7 +1,6 @@
 /** What the store runs for passkeys. The writer thread of SQLite imports this module. */
 
 import type { AuditEvent } from '../audit-log/event.ts'
-import type { Session } from '../auth/session.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { changeFactors, listFactor, type OwnFactorChange } from '../storage/operations/factors.ts'
 import {
@@ -14,10 +13,7 @@ import {
   unlessTaken,
 } from '../storage/operations/operation.ts'
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
-import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
-import { addSessionStatement } from '../storage/operations/sessions.ts'
-import { lockUser } from '../storage/operations/user-locks.ts'
-import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
+import { invalidatesNothing, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import { MAX_PASSKEYS } from './credentials.ts'
 
@@ -122,22 +118,6 @@ const addPasskey = (passkey: PasskeyWithKey, change: OwnFactorChange, event: Aud
     return null
   })
 
-const removePasskey = (id: string, change: OwnFactorChange, event: AuditEvent) =>
-  changeFactors(change, event, function* () {
-    const { userId, at } = event
-    const removed = yield* firstRow({
-      text: `DELETE FROM passkeys WHERE user_key = ${USER_KEY} AND id = $2 RETURNING id`,
-      values: [userId, id],
-    })
-    if (removed === undefined) return 'passkeyNotFound'
-    const left = yield* firstRow({
-      text: `SELECT id FROM passkeys WHERE user_key = ${USER_KEY} LIMIT 1`,
-      values: [userId],
-    })
-    yield* listFactor(userId, 'passkey', left !== undefined, at)
-    return null
-  })
-
 /** Both timestamps of a passkey grow, so that a copy recognises the newer row. */
 const useStatement = ({ id, counter, backedUp }: PasskeyUse, { userId, at }: AuditEvent): Statement => ({
   text: `UPDATE passkeys SET counter = $3, backed_up = $4,
@@ -147,34 +127,22 @@ const useStatement = ({ id, counter, backedUp }: PasskeyUse, { userId, at }: Aud
 })
 
 /**
- * Opens a session for a verified signature, if the passkey still exists and its counter has grown: else two devices may have the
- * private key (WebAuthn §6.1.1).
+ * Notes the use of a passkey, if it still exists and its counter has grown: else two devices may have the private key (WebAuthn §6.1.1).
  * @param regressed recorded if the counter has not grown.
  */
-function* signInWithPasskey(
-  use: PasskeyUse,
-  session: Session,
+function* usePasskey(
   event: AuditEvent,
+  use: PasskeyUse,
   regressed: AuditEvent,
-): Steps<Write<'opened' | 'counterRegressed' | 'passkeyNotFound' | UserRefusal>> {
-  const { userId } = event
-  // A removal of the passkey locks the user too: the session is opened before, or not at all.
-  const user = yield* lockUser(userId, null, 'shared')
-  // Before the refusal of a disabled user: only a passkey that the account still has may reveal it.
-  if ((yield* firstRow(useStatement(use, event))) === undefined) {
-    const found = yield* firstRow({
-      text: `SELECT id FROM passkeys WHERE user_key = ${USER_KEY} AND id = $2`,
-      values: [userId, use.id],
-    })
-    if (found === undefined) return refusedFor(userId, 'passkeyNotFound')
-    yield recordStatement(regressed)
-    return invalidatesNothing('counterRegressed')
-  }
-  const refused = refusalOf(user, { onlyEnabled: true })
-  if (refused !== null) return refusedFor(userId, refused)
-  yield addSessionStatement(session)
-  yield recordStatement(event)
-  return invalidatesNothing('opened')
+): Steps<'proved' | 'notProved' | 'recorded'> {
+  if ((yield* firstRow(useStatement(use, event))) !== undefined) return 'proved'
+  const found = yield* firstRow({
+    text: `SELECT id FROM passkeys WHERE user_key = ${USER_KEY} AND id = $2`,
+    values: [event.userId, use.id],
+  })
+  if (found === undefined) return 'notProved'
+  yield recordStatement(regressed)
+  return 'recorded'
 }
 
 const findPasskey = (credentialId: string): Query<FoundPasskey | undefined> =>
@@ -298,6 +266,7 @@ export const storedPasskeys = {
       unique: 'credential_id',
       isFactor: true,
       grantsAccess: { type: 'passkey.removed', detail: 'passkey' },
+      signsIn: true,
     }),
     passkey_challenges: table<PasskeyChallengesTable>({
       owner: null,
@@ -306,7 +275,8 @@ export const storedPasskeys = {
     }),
   },
   factor: { name: 'passkey', users: 'SELECT user_key FROM passkeys' },
-  operations: { addChallenge, takeChallenge, addPasskey, removePasskey, signInWithPasskey },
+  operations: { addChallenge, takeChallenge, addPasskey },
+  signInProofs: { usePasskey },
   reads: { findPasskey, listPasskeys, listPasskeysOf },
 } satisfies StoredFeature
 

@@ -1,7 +1,7 @@
 /** The rows of users, sessions, e-mail tokens and events, for both engines. Statements list columns in the order given here. */
 import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
-import type { Session } from '../auth/session.ts'
+import { NO_AMR, type Session } from '../auth/session.ts'
 import { networkDigest } from '../rate-limits/known-networks.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { Position } from '../users/listing.ts'
@@ -88,15 +88,22 @@ export const READ_COLUMNS = [
   'factors',
 ] as const satisfies readonly (keyof UsersTable)[]
 
+/** 0 or 1. */
+export const HAS_PASSWORD = 'CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END'
+
 /**
- * A user's columns and last request, for `SELECT` and `RETURNING`. Without a join: SQLite as better-sqlite3 builds it
+ * A user's columns, whether there is a password, and the last request, for `SELECT` and `RETURNING`. Without a join: SQLite as better-sqlite3 builds it
  * (ENABLE_STAT4) plans a join again for every value, which took 20 µs instead of 4.
  */
 export const USER_VALUES = `${READ_COLUMNS.join(', ')},
+  ${HAS_PASSWORD} AS has_password,
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at`
 
 /** A user as read with {@link USER_VALUES}. */
-export type UserRow = Pick<UsersTable, (typeof READ_COLUMNS)[number]> & { last_request_at: number | null }
+export type UserRow = Pick<UsersTable, (typeof READ_COLUMNS)[number]> & {
+  has_password: number
+  last_request_at: number | null
+}
 
 /** A user as read by `selectUser('password_hash')`. */
 export type UserRowWithHash = UserRow & Pick<UserColumns, 'password_hash'>
@@ -111,6 +118,7 @@ export const toUser = (row: UserRow): User => ({
   firstName: row.first_name,
   lastName: row.last_name,
   emailVerified: row.email_verified === 1,
+  hasPassword: row.has_password === 1,
   disabled: row.disabled === 1,
   roles: toRoles(row.roles),
   userMetadata: toMetadata(row.user_metadata),
@@ -123,13 +131,13 @@ export const toUser = (row: UserRow): User => ({
 })
 
 /** A user and the hash of their password, as one record. */
-export const toUserWithHash = (row: UserRowWithHash): User & { passwordHash: string } => ({
+export const toUserWithHash = (row: UserRowWithHash): User & { passwordHash: string | null } => ({
   ...toUser(row),
   passwordHash: row.password_hash,
 })
 
 /** A user, and the hash with which a password is verified. */
-export const toCredentials = (row: UserRowWithHash): { user: User; passwordHash: string } => ({
+export const toCredentials = (row: UserRowWithHash): { user: User; passwordHash: string | null } => ({
   user: toUser(row),
   passwordHash: row.password_hash,
 })
@@ -174,7 +182,24 @@ export const SESSION_COLUMNS = [
   'impersonated_by',
   'authenticated_at',
   'network',
+  'method',
+  'amr',
 ] as const satisfies readonly (keyof SessionRow)[]
+
+/** By its column. There are few combinations, which sessions in memory share. */
+const amrLists = new Map<string, readonly string[]>()
+
+export const amrColumn = (amr: readonly string[]): string | null => (amr.length === 0 ? null : amr.join(' '))
+
+const toAmr = (column: string | null): readonly string[] => {
+  if (column === null) return NO_AMR
+  let amr = amrLists.get(column)
+  if (amr === undefined) {
+    amr = Object.freeze(column.split(' '))
+    amrLists.set(column, amr)
+  }
+  return amr
+}
 
 export const sessionColumns = (session: Session): SessionRow => ({
   id: session.id,
@@ -187,6 +212,8 @@ export const sessionColumns = (session: Session): SessionRow => ({
   authenticated_at: session.authenticatedAt === session.createdAt ? null : session.authenticatedAt,
   // An administrator who acts as the user is no sign-in of theirs.
   network: session.impersonatedBy === null ? networkDigest(session.userId, session.ip) : null,
+  method: session.method,
+  amr: amrColumn(session.amr),
 })
 
 export const toSession = (row: Omit<SessionRow, 'network'>, userId: string): Session => ({
@@ -199,6 +226,8 @@ export const toSession = (row: Omit<SessionRow, 'network'>, userId: string): Ses
   userAgent: row.user_agent,
   impersonatedBy: row.impersonated_by,
   authenticatedAt: row.authenticated_at ?? row.created_at,
+  method: row.method,
+  amr: toAmr(row.amr),
 })
 
 /** An e-mail token without its user, which is a key in the table and an id elsewhere. */

@@ -8,7 +8,8 @@ export interface UsersTable {
   key: Generated<number>
   id: string
   email: string
-  password_hash: string
+  /** `null`: no password. */
+  password_hash: string | null
   first_name: string | null
   last_name: string | null
   /** Case-folded, for sorting and searching: see `searchKey`. */
@@ -45,6 +46,10 @@ export interface SessionsTable {
   ip: string | null
   user_agent: string | null
   impersonated_by: string | null
+  /** `null`: an earlier release opened it. */
+  method: string | null
+  /** Values of RFC 8176, separated by spaces, `mfa` last; `null` for none. */
+  amr: string | null
   /** `null`: when it was opened. 0: no proof counts any more. */
   authenticated_at: number | null
   /** `networkDigest` of its client; `null` if it is unknown or not the user. `known_networks` follows it by a trigger. */

@@ -15,7 +15,7 @@ export type SeedSession = Pick<Session, 'id' | 'userId' | 'createdAt' | 'expires
 /** The stored user with the e-mail of an account: a new one, or one that existed already. */
 export interface SeededUser {
   readonly id: string
-  readonly passwordHash: string
+  readonly passwordHash: string | null
   /** The newest active session that was not opened by a request, else the given one; `null` if the user is disabled. */
   readonly session: SeedSession | null
 }

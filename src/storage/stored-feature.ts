@@ -1,5 +1,6 @@
 /** The part of a feature that the store runs: tables, migrations, operations. `src/feature.ts` has the whole declaration. */
 import type { Kysely } from 'kysely'
+import type { AuditEvent } from '../audit-log/event.ts'
 import type { Factor } from '../users/factors.ts'
 import type { FeatureDialect } from './migrations/schema-dialect.ts'
 import type { Read, Steps, StoreOf } from './operations/operation.ts'
@@ -53,6 +54,8 @@ export interface FeatureTable<Column extends string = string> {
    * the user's e-mail for the first time deletes them, because somebody else may have opened the account.
    */
   readonly grantsAccess?: DeletionEvent
+  /** Whether a row signs its owner in: the last way to sign in cannot be removed. Needs `grantsAccess`. */
+  readonly signsIn?: true
   readonly cleanUp?: CleanUpRule<Column>
 }
 
@@ -74,11 +77,11 @@ export interface StoredFactor {
 }
 
 /**
- * Uses up what was mailed to a user to sign in with, in the transaction of the sign-in. The user is locked, and has this e-mail.
- * @param at milliseconds since the epoch.
- * @returns whether it was valid.
+ * Checks what proves a sign-in, and uses it up, in the transaction of the sign-in. The user is locked.
+ * @param event of the sign-in: with the user, the client and the time.
+ * @returns `recorded` if it is not valid, but what was written, such as an event, must be kept.
  */
-export type MailboxProof = (userId: string, email: string, at: number, ...args: never[]) => Steps<boolean>
+export type SignInProof = (event: AuditEvent, ...args: never[]) => Steps<'proved' | 'notProved' | 'recorded'>
 
 export interface StoredFeature {
   readonly name: string
@@ -90,8 +93,8 @@ export interface StoredFeature {
   /** After a `copy`, the target lists the factors of users by their rows. */
   readonly factor?: StoredFactor
   readonly operations?: Readonly<Record<string, FeatureOperation>>
-  /** For ways to sign in by the mailbox alone: `signInByMailbox` calls them by their name. */
-  readonly mailboxProofs?: Readonly<Record<string, MailboxProof>>
+  /** What the sign-in methods of the feature use up: `SignIns` runs them by their name. */
+  readonly signInProofs?: Readonly<Record<string, SignInProof>>
   /** Statements that only read. On SQLite they run on the event loop, so each must be fast. */
   readonly reads?: Readonly<Record<string, FeatureRead>>
 }

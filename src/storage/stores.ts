@@ -22,8 +22,10 @@ import type { UserRefusal } from './operations/refusals.ts'
 
 export type { AccountProof } from './operations/email-tokens.ts'
 export type { OwnedRow } from './operations/owned-rows.ts'
-export type { ActingSession, SessionRefusal, UserRefusal, VerifiedSession } from './operations/refusals.ts'
+export type { SessionRefusal, UserRefusal } from './operations/refusals.ts'
 export type { RevokeAllOptions } from './operations/sessions.ts'
+export type { SignInRow } from './operations/sign-in-methods.ts'
+export type { SignedIn } from './operations/sign-ins.ts'
 
 /** What follows from the operations and reads of a store. */
 export type Derived<Name extends keyof CoreOperations> = StoreOf<CoreOperations[Name], CoreReads[Name]>

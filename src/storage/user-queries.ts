@@ -2,7 +2,7 @@
 import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SortField, UserFilter, UserQuery } from '../users/listing.ts'
 import { canonicalEmail, searchKey } from '../users/user.ts'
-import { READ_COLUMNS } from './rows.ts'
+import { HAS_PASSWORD, READ_COLUMNS } from './rows.ts'
 import type { DatabaseSchema } from './schema.ts'
 
 export const SORT_COLUMNS = {
@@ -144,13 +144,14 @@ const selectRead = (users: Users, { omitMetadata = false }: UserQuery) =>
 
 /** One page with every column of a user. */
 export const pageQuery = (users: Users, query: UserQuery, order?: OrderColumns) =>
-  onPage(selectRead(users, query), query, order).select(eb =>
+  onPage(selectRead(users, query), query, order).select(eb => [
+    sql.raw<number>(HAS_PASSWORD).as('has_password'),
     eb
       .selectFrom('last_requests')
       .select('at')
       .whereRef('last_requests.user_key', '=', 'users.key')
       .as('last_request_at'),
-  )
+  ])
 
 /**
  * Bytes of metadata in one page of an export, which has at least one user. Parsing and serialising them blocks the event loop for

@@ -53,8 +53,8 @@ export const withUserCache = (storage: Storage, userCache: UserCache): Storage =
   }
   const ofAccounts: UserFunctions<Storage['accounts']> = {
     changePassword: (...args) => mergeChanged(accounts.changePassword(...args)),
-    signInByMailbox: async (...args) => {
-      const signedIn = await accounts.signInByMailbox(...args)
+    signIn: async (...args) => {
+      const signedIn = await accounts.signIn(...args)
       return typeof signedIn === 'object' ? { ...signedIn, user: merge(signedIn.user) } : signedIn
     },
   }

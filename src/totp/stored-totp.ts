@@ -13,7 +13,11 @@ import {
 } from '../storage/operations/operation.ts'
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
 import type { UserRefusal } from '../storage/operations/refusals.ts'
-import { forgetProofsStatement, refusalOfSession } from '../storage/operations/sessions.ts'
+import {
+  forgetProofsStatement,
+  lowerAssuranceStatement,
+  refusalOfSession,
+} from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
@@ -117,6 +121,7 @@ const removeTotp = (change: OwnFactorChange, event: AuditEvent) =>
     yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
     yield* replaceCodes(userId, [])
     yield* listFactor(userId, 'totp', false, at)
+    yield lowerAssuranceStatement(userId, 'otp')
     return null
   })
 

@@ -6,13 +6,15 @@ import { type AuditEvent, type EventType, newEvent } from '../audit-log/event.ts
 import type { SessionOwner } from '../auth/principal.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
+import { type DepsOf, defineFeature } from '../feature.ts'
 import { newId } from '../ids.ts'
 import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
 import type { OwnFactorChange } from '../storage/operations/factors.ts'
 import { toIsoOrNull } from '../users/serializers.ts'
+import type { User } from '../users/user.ts'
 import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
 import { decryptSecret, encryptSecret } from './secrets.ts'
-import type { StoredRecoveryCode, StoredTotp, TotpStore } from './stored-totp.ts'
+import { type StoredRecoveryCode, type StoredTotp, storedTotp, type TotpStore } from './stored-totp.ts'
 import { acceptedStep, newTotpSecret, totpUri } from './time-based-codes.ts'
 
 /** Milliseconds in which a new secret has to be confirmed. */
@@ -158,3 +160,18 @@ export const serializeTotp = ({ confirmedAt, recoveryCodes }: TotpState) => ({
   confirmedAt: toIsoOrNull(confirmedAt),
   recoveryCodes,
 })
+
+/** An app and its recovery codes are second factors: neither signs in by itself. */
+const listMethods = async ({ store }: DepsOf<typeof storedTotp>, { id, factors }: User) => {
+  if (!factors.includes('totp')) return []
+  const found = await store.findTotp(id)
+  if (!found?.confirmedAt) return []
+  const left = await store.countRecoveryCodes(id)
+  const factor = { id: null, lastUsedAt: null, addedAt: found.confirmedAt, isFactor: true }
+  return [
+    { ...factor, method: 'totp', label: null },
+    ...(left > 0 ? [{ ...factor, method: 'recoveryCodes', label: String(left) }] : []),
+  ]
+}
+
+export const totp = defineFeature({ ...storedTotp, listMethods })

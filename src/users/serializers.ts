@@ -1,5 +1,5 @@
 /** Users as JSON, for HTTP and the command line. Timestamps are ISO 8601 in UTC. */
-import type { User } from './user.ts'
+import { methodsOf, type User } from './user.ts'
 
 let lastTimestamp = Number.NaN
 let lastText = ''
@@ -39,6 +39,7 @@ export const serializeAdminUser = (user: SerializableUser, lastRequestAt = user.
   ...serializeAccount(user, lastRequestAt),
   disabled: user.disabled,
   factors: user.factors,
+  methods: methodsOf(user),
 })
 
 /** For other users: without the e-mail. */

@@ -10,6 +10,7 @@ export interface User {
   readonly firstName: string | null
   readonly lastName: string | null
   readonly emailVerified: boolean
+  readonly hasPassword: boolean
   readonly disabled: boolean
   /** Sorted, each once. */
   readonly roles: readonly string[]
@@ -27,11 +28,18 @@ export interface User {
   readonly version: number
 }
 
-/** A user with everything that another service needs. */
-export type UserWithHash = User & { readonly passwordHash: string }
+/** A user with everything that another service needs. The hash is `null` for a user who has no password. */
+export type UserWithHash = User & { readonly passwordHash: string | null }
 
 /** Stored as version 1, without a last request and without factors. */
-export type NewUser = Omit<UserWithHash, 'lastRequestAt' | 'version' | 'factors'>
+export type NewUser = Omit<UserWithHash, 'hasPassword' | 'lastRequestAt' | 'version' | 'factors'>
+
+/** The names of the sign-in methods and factors that a user has. Methods by mail need nothing of their own. */
+export const methodsOf = ({
+  hasPassword,
+  factors,
+}: Pick<User, 'hasPassword' | 'factors'>): readonly string[] =>
+  hasPassword ? ['password', ...factors] : factors
 
 /** Changes that users make themselves; `null` clears. */
 export interface OwnChanges {

@@ -226,6 +226,13 @@ export const ImportedUser = (schemas: MetadataSchemas) =>
           examples: [['totp']],
         }),
       ),
+      methods: Type.Optional(
+        Type.Array(Type.String(), {
+          maxItems: 100,
+          description: 'As exported; the methods of the user follow from `passwordHash` and `credentials`',
+          examples: [['password', 'totp']],
+        }),
+      ),
     },
     { title: 'ImportedUser' },
   )

@@ -64,7 +64,7 @@ const addExpired = async (app: FastifyInstance, count: number): Promise<string> 
   const { id } = await signUp(app)
   const { storage, clock } = app.services
   const sessions = Array.from({ length: count }, () =>
-    newSession(id, clock() - 2 * DAY, { lifetime: HOUR, idle: HOUR }),
+    newSession(id, clock() - 2 * DAY, { lifetime: HOUR, idle: HOUR }, { method: 'password', amr: ['pwd'] }),
   )
   await Promise.all(
     sessions.map(session =>

@@ -20,6 +20,7 @@ const newUser = (changes: Partial<User> = {}): User => ({
   firstName: 'Ada',
   lastName: null,
   emailVerified: false,
+  hasPassword: true,
   disabled: false,
   roles: NO_ROLES,
   userMetadata: NO_METADATA,
@@ -48,6 +49,7 @@ const principalOf = (token: string, cachedUser: CachedUser, changes: Partial<Pri
   credentialId: newId(),
   scopes: null,
   impersonatedBy: null,
+  amr: ['pwd'],
   ...{
     authenticatedAt: START,
     expiresAt: START + 1_000_000,

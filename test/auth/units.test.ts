@@ -108,7 +108,12 @@ t.test('a key id reveals nothing about the secret, and tokens rotate by key id (
       { issuer: 'gatehouse', audiences: ['gatehouse'] },
     )
   const [before, during, after] = [tokensOf(one), tokensOf(two, one), tokensOf(two)]
-  const session = newSession('ada', clock.now(), { lifetime: 60_000, idle: 60_000 })
+  const session = newSession(
+    'ada',
+    clock.now(),
+    { lifetime: 60_000, idle: 60_000 },
+    { method: 'password', amr: ['pwd'] },
+  )
   const token = before.issue(session)
   const expected = {
     userId: 'ada',

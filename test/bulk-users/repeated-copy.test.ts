@@ -241,7 +241,7 @@ t.test('a user who was deleted and imported again stays', async t => {
   if (!(inSource && inTarget)) throw new Error('too few')
   const importInto = (storage: typeof source, { user }: Added) =>
     storage.bulkUsers.importUsers(
-      [{ ...user, factors: NO_FACTORS, lastRequestAt: null, version: 1 }],
+      [{ ...user, hasPassword: true, factors: NO_FACTORS, lastRequestAt: null, version: 1 }],
       [eventOf(user.id, NOW + 2)],
       [],
     )

@@ -29,7 +29,7 @@ const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 /** The letter with another last bit. */
 const nextLetter = (letter: string): string => BASE64URL[BASE64URL.indexOf(letter) ^ 1] ?? ''
 
-const outcomes = (app: FastifyInstance) => ({ ...app.services.signIns.outcomes.values })
+const outcomes = (app: FastifyInstance) => ({ ...app.services.signIns.outcomes.passkey?.values })
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()

@@ -103,6 +103,7 @@ const newUser = (id: string): User => ({
   firstName: 'version 0',
   lastName: null,
   emailVerified: false,
+  hasPassword: true,
   disabled: false,
   roles: NO_ROLES,
   userMetadata: NO_METADATA,
@@ -155,7 +156,7 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
   /** Adds a session of a user. @returns it with its token. */
   const open = (userId: string): { session: Session; token: string } => {
     addUser(userId)
-    const session = newSession(userId, clock.now(), LIMITS)
+    const session = newSession(userId, clock.now(), LIMITS, { method: 'password', amr: ['pwd'] })
     store.sessions.set(session.id, session)
     return { session, token: tokens.issue(session) }
   }

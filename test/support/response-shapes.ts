@@ -17,7 +17,7 @@ export const ACCOUNT = [
   'updatedAt',
   'userMetadata',
 ]
-export const ADMIN_USER = [...ACCOUNT, 'disabled', 'factors'].sort()
+export const ADMIN_USER = [...ACCOUNT, 'disabled', 'factors', 'methods'].sort()
 export const PROFILE = ['createdAt', 'firstName', 'id', 'lastName']
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -97,12 +97,13 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       return index % ROUTES === 1 ? reset(app, mailed, guess) : renew(app, token, guess)
     }
     const client = { ip: '127.0.0.1', userAgent: null }
-    const { signIns, passwordResets, reauthentication, authenticator } = app.services
+    const { passwordSignIns, passwordResets, reauthentication, authenticator } = app.services
     const principal = await authenticator.authenticate(token)
     if (principal === null) throw new Error('no session')
     /** The same without HTTP, which takes longer. */
     const guessOf = (code: string, index: number): Promise<unknown> => {
-      if (index % ROUTES === 0) return signIns.signIn({ email, password: PASSWORD, code }, client, null)
+      if (index % ROUTES === 0)
+        return passwordSignIns.signIn({ email, password: PASSWORD, code }, client, null)
       if (index % ROUTES === 1) return passwordResets.reset(mailed, NEW, code, client)
       return reauthentication.renew(principal, {
         code,

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { disconnectSignal, refuseImpersonation, userActor } from '../../request-context.ts'
+import { userActor } from '../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../response-headers.ts'
-import { Account, ErrorBody, LastName, Name, PresentedPassword, Strict, UserMetadata } from '../../schemas.ts'
+import { Account, ErrorBody, LastName, Name, Strict, UserMetadata } from '../../schemas.ts'
 import { sendAccount, serializeAccount } from '../../serializers.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
@@ -58,18 +58,14 @@ const account: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '',
     {
-      config: { rateLimit: 'password', writeLimit: false },
+      config: { reauthenticate: true, writeLimit: false },
       schema: {
         summary: 'Remove your account and all personal data',
-        body: Strict({ password: PresentedPassword }),
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      refuseImpersonation(request)
-      const { password } = request.validatedData.body
-      const owner = request.requirePrincipal()
-      await accountRemoval.remove(owner, password, userActor(request), disconnectSignal(reply))
+      await accountRemoval.remove(request.requirePrincipal(), userActor(request))
       return reply.clearAccessToken().code(204).send(null)
     },
   )

@@ -19,7 +19,7 @@ import {
 import { sendSignedIn } from '../../serializers.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
-  const { signUps, signIns } = app.services
+  const { signUps, passwordSignIns } = app.services
   const SignUp = Strict({
     email: Email,
     password: NewPassword(app.config.passwordMinLength),
@@ -62,7 +62,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     '/sign-in',
     {
       config: { rateLimit: 'sign-in' },
-      preParsing: (_request, _reply, payload, done) => done(signIns.refusal(), payload),
+      preParsing: (_request, _reply, payload, done) => done(passwordSignIns.refusal(), payload),
       schema: {
         operationId: 'signIn',
         summary: 'Sign in',
@@ -76,7 +76,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const result = await signIns.signIn(
+      const result = await passwordSignIns.signIn(
         request.validatedData.body,
         clientOf(request),
         sessionUserOf(request),

@@ -19,6 +19,7 @@ export const MIGRATIONS = [
   '0008_factors',
   '0009_known_networks',
   '0010_notice_tokens',
+  '0011_sign_in_methods',
 ] as const
 
 export type MigrationName = (typeof MIGRATIONS)[number]

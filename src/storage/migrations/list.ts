@@ -10,6 +10,7 @@ import { reauthentication } from './0007-reauthentication.ts'
 import { factors } from './0008-factors.ts'
 import { knownNetworks } from './0009-known-networks.ts'
 import { noticeTokens } from './0010-notice-tokens.ts'
+import { signInMethods } from './0011-sign-in-methods.ts'
 import type { MigrationName } from './known-schema.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
@@ -24,4 +25,5 @@ export const migrations = (dialect: SchemaDialect): Record<MigrationName, Migrat
   '0008_factors': factors(dialect),
   '0009_known_networks': knownNetworks(dialect),
   '0010_notice_tokens': noticeTokens(),
+  '0011_sign_in_methods': signInMethods(),
 })

@@ -16,7 +16,7 @@ import { factorsOf } from './factors.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import type { OwnedTables } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
-import { type ActingSession, refusalOf, type SessionRefusal } from './refusals.ts'
+import { refusalOf, type SessionRefusal } from './refusals.ts'
 import { sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { deleteUser, invalidateMails, RETURNING_USER } from './users.ts'
@@ -110,19 +110,19 @@ function* hasOnlySignedUp(userId: string): Steps<boolean> {
 export const emailTokenOperations = ({ all, mailed }: OwnedTables) => ({
   /**
    * Stores a token, if the user is enabled and the limit {@link MAX_MAILS} of its purpose is not reached.
-   * @param acting the session that asks for it; `null` if there is none.
+   * @param sessionId of the user who asks for it; `null` without a session.
    */
   *add(
     token: EmailToken,
     event: AuditEvent,
-    acting: ActingSession | null,
+    sessionId: string | null,
   ): Steps<Write<'added' | 'tooManyMails' | SessionRefusal>> {
     const { userId } = token
     // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
-    const refused = refusalOf(yield* lockUser(userId, acting?.passwordHash ?? null), { onlyEnabled: true })
+    const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
     if (refused !== null) return refusedFor(userId, refused)
-    if ((yield* firstRow(addTokenStatement(token, acting?.id ?? null))) === undefined) {
-      const hasEnded = acting !== null && !(yield* sessionExists(acting.id, userId))
+    if ((yield* firstRow(addTokenStatement(token, sessionId))) === undefined) {
+      const hasEnded = sessionId !== null && !(yield* sessionExists(sessionId, userId))
       return hasEnded ? refusedFor(userId, 'sessionNotFound') : invalidatesNothing('tooManyMails')
     }
     yield recordStatement(event)

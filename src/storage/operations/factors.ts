@@ -18,7 +18,7 @@ export interface OwnFactorChange {
 /**
  * Runs a change of the factors of the event's user. It locks the user first. The session must still exist: a new password, for
  * example, has ended it.
- * @param change returns why it is refused, before it writes anything; else `null`.
+ * @param change returns why it is refused, and what it has written is rolled back; else `null`.
  */
 export function* changeFactors<Refusal extends string>(
   { sessionId, endsOthers }: OwnFactorChange,

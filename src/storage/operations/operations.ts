@@ -4,11 +4,12 @@ import { emailTokenOperations } from './email-tokens.ts'
 import { eventOperations } from './events.ts'
 import { featureOperation } from './feature-operation.ts'
 import { adminKeyOperations, apiKeyOperations } from './keys.ts'
-import { mailboxOperations } from './mailbox-sign-ins.ts'
 import type { Operation } from './operation.ts'
 import { cleanUpOperations, ownedTablesOf } from './owned-rows.ts'
 import { passwordOperations } from './passwords.ts'
 import { sessionOperations } from './sessions.ts'
+import { signInMethodOperations } from './sign-in-methods.ts'
+import { signInOperations } from './sign-ins.ts'
 import { userOperations } from './users.ts'
 
 /** The writes of the core. Each group is a store, with the same name and functions: `StoreOf` derives them. */
@@ -16,7 +17,11 @@ export const coreOperations = (features: readonly StoredFeature[]) => {
   const tables = ownedTablesOf(features)
   return {
     users: userOperations(tables),
-    accounts: { ...passwordOperations(tables), ...mailboxOperations(features, tables) },
+    accounts: {
+      ...passwordOperations(tables),
+      ...signInOperations(features, tables),
+      ...signInMethodOperations(features, tables),
+    },
     sessions: sessionOperations,
     apiKeys: apiKeyOperations,
     adminKeys: adminKeyOperations,

@@ -7,7 +7,7 @@ import { toUser, type UserRow } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Query, query, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
-import { refusalOf, type SessionRefusal, type VerifiedSession } from './refusals.ts'
+import { refusalOf, type SessionRefusal } from './refusals.ts'
 import { addSessionStatement, forgetNetworksStatement, revokeAllSessions } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { RETURNING_USER } from './users.ts'
@@ -26,13 +26,14 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
     ),
 
   /**
-   * Changes the password: ends all sessions of the user, opens this one, and invalidates pending reset and e-mail-change
-   * links. Nothing changes unless, in the same transaction, the user is enabled.
+   * Changes the password, or sets the first one: ends all sessions of the user, opens this one, and invalidates pending reset and
+   * e-mail-change links. Nothing changes unless, in the same transaction, the user is enabled.
+   * @param acting the session that makes the change, and the verified hash of the current password; `null` if there is none.
    * @returns the changed user, or the reason for no change.
    */
   *changePassword(
     session: Session,
-    acting: VerifiedSession,
+    acting: { readonly sessionId: string; readonly passwordHash: string | null },
     newHash: string,
     event: AuditEvent,
   ): Steps<Write<User | SessionRefusal>> {
@@ -44,7 +45,8 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
         forNoKeyUpdate,
       }) => `UPDATE users SET password_hash = $1, updated_at = $2, version = version + 1
         WHERE key = (
-          SELECT key FROM users WHERE id = $3 AND ${inTurn('$3')} AND disabled = 0 AND password_hash = $4 ${forNoKeyUpdate}
+          SELECT key FROM users WHERE id = $3 AND ${inTurn('$3')} AND disabled = 0
+            AND password_hash IS NOT DISTINCT FROM CAST($4 AS text) ${forNoKeyUpdate}
         ) ${RETURNING_USER}`,
       values: [newHash, event.at, userId, acting.passwordHash],
     }
@@ -54,8 +56,9 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
       if (refused !== null) return refusedFor(userId, refused)
       // A concurrent change in between has made the update possible. The user is locked now.
       changed = yield* firstRow<UserRow>(update)
+      if (changed === undefined) return refusedFor(userId, 'passwordChanged')
     }
-    const user = toUser(changed as UserRow)
+    const user = toUser(changed)
     yield {
       text: ({ isOneOf }) => `DELETE FROM email_tokens
         WHERE user_key = ${USER_KEY} AND ${isOneOf('purpose', '$2', 'text')}`,
@@ -63,7 +66,8 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
     }
     // Codes to sign in stay like resets: see `invalidatedByPasswordChange`.
     if (user.emailVerified) yield* deleteOwned(mailed, userId)
-    if (!(yield* revokeAllSessions(userId)).includes(acting.id)) return refusedFor(userId, 'sessionNotFound')
+    if (!(yield* revokeAllSessions(userId)).includes(acting.sessionId))
+      return refusedFor(userId, 'sessionNotFound')
     yield forgetNetworksStatement(userId)
     yield addSessionStatement(session)
     yield recordStatement(event)

@@ -24,7 +24,15 @@ const KNOWN_NETWORK = 'SELECT digest FROM known_networks WHERE digest = $1 AND s
 const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
   WHERE user_key = ${USER_KEY} AND expires_at > $2 AND last_request_at > $3
   ORDER BY created_at DESC, id DESC LIMIT $4`
+const LAST_SIGN_INS = `SELECT method, max(created_at) AS at FROM sessions
+  WHERE user_key = ${USER_KEY} AND method IS NOT NULL GROUP BY method`
 const EMAIL_TOKEN = `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`
+
+interface LastSignIn {
+  readonly method: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
 
 /** The reads of the core. Each group is a part of the store with its name. */
 export const CORE_READS = {
@@ -64,6 +72,13 @@ export const CORE_READS = {
       query(
         { name: 'known-network', text: KNOWN_NETWORK, values: [digest, since] },
         (found: readonly unknown[]) => found.length > 0,
+      ),
+
+    /** When the newest session of a user was opened, of those that exist, by the method that opened it. */
+    listLastSignIns: (userId: string): Query<readonly LastSignIn[]> =>
+      query(
+        { name: 'last-sign-ins', text: LAST_SIGN_INS, values: [userId] },
+        (found: readonly LastSignIn[]) => found,
       ),
 
     /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */

@@ -6,18 +6,6 @@ export type UserRefusal = 'userNotFound' | 'accountDisabled' | 'passwordChanged'
 /** Why a change that a user makes in a session did nothing. `sessionNotFound`: the session has ended. */
 export type SessionRefusal = UserRefusal | 'sessionNotFound'
 
-/** The session in which a user makes a change: both must still be true in the transaction of the change. */
-export interface ActingSession {
-  readonly id: string
-  /** The verified hash of the user's password; `null` if the change needs no password. */
-  readonly passwordHash: string | null
-}
-
-/** A session in which the password was verified for the change. */
-export interface VerifiedSession extends ActingSession {
-  readonly passwordHash: string
-}
-
 /** A user: whether disabled, and whether the given hash, if any, is the password's. 0 or 1. */
 export interface UserState {
   readonly disabled: number

@@ -1,7 +1,7 @@
 /** Writes of sessions. Sign-ins open them: `hot-operations.ts` of each engine. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
-import { SESSION_COLUMNS, sessionColumns } from '../rows.ts'
+import { amrColumn, SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
@@ -49,6 +49,21 @@ export const forgetProofsStatement = (userId: string, exceptId: string | null): 
   values: [userId, exceptId],
 })
 
+/**
+ * The sessions of a user that were opened with a proof count as ones with a single factor: the user has removed what gave it. Locks as
+ * {@link revokeSessionsStatement}.
+ * @param amr the value of the proof; `null` for every session.
+ */
+export const lowerAssuranceStatement = (userId: string, amr: string | null): Statement => ({
+  text: ({ forNoKeyUpdate }) => `WITH own AS (
+      SELECT id FROM sessions
+      WHERE user_key = ${USER_KEY} AND amr LIKE '% mfa' AND (CAST($2 AS text) IS NULL OR ' ' || amr LIKE '% ' || $2 || ' %')
+      ORDER BY id ${forNoKeyUpdate}
+    )
+    UPDATE sessions SET amr = replace(amr, ' mfa', '') WHERE id IN (SELECT id FROM own)`,
+  values: [userId, amr],
+})
+
 /** For a new password: who signed in with a former one may not be the owner. The session that is opened next adds its own network. */
 export const forgetNetworksStatement = (userId: string): Statement => ({
   text: `DELETE FROM known_networks WHERE user_key = ${USER_KEY}`,
@@ -72,10 +87,15 @@ const revokeStatement = (id: string, userId: string): Statement => ({
   values: [id, userId],
 })
 
-const noteAuthenticationStatement = (id: string, userId: string, at: number): Statement => ({
-  text: `UPDATE sessions SET authenticated_at = CAST($3 AS bigint)
+const noteAuthenticationStatement = (
+  id: string,
+  userId: string,
+  at: number,
+  amr: readonly string[],
+): Statement => ({
+  text: `UPDATE sessions SET authenticated_at = CAST($3 AS bigint), amr = CAST($4 AS text)
     WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2) AND impersonated_by IS NULL RETURNING id`,
-  values: [id, userId, at],
+  values: [id, userId, at, amrColumn(amr)],
 })
 
 /** Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. */
@@ -128,15 +148,17 @@ export const sessionOperations = {
   /**
    * Notes that the event's user, who must be enabled, proved their identity in a session when the event happened. An impersonated
    * session is not found.
+   * @param amr of the session from now on.
    */
   *noteAuthentication(
     id: string,
+    amr: readonly string[],
     event: AuditEvent,
   ): Steps<Write<'noted' | 'sessionNotFound' | UserRefusal>> {
     const { userId, at } = event
     const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
     if (refused !== null) return refusedFor(userId, refused)
-    if ((yield* firstRow(noteAuthenticationStatement(id, userId, at))) === undefined)
+    if ((yield* firstRow(noteAuthenticationStatement(id, userId, at, amr))) === undefined)
       return refusedFor(userId, 'sessionNotFound')
     yield recordStatement(event)
     return invalidates(userId, 'noted')

@@ -7,8 +7,8 @@ import type { Dialect } from './dialect.ts'
 import { recordRemoval, recordStatement, recordUnlessRevoked } from './events.ts'
 import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
-import { refusalOf, type SessionRefusal, type VerifiedSession } from './refusals.ts'
-import { forgetProofsStatement, revokeAllSessions } from './sessions.ts'
+import { refusalOf, type SessionRefusal } from './refusals.ts'
+import { forgetProofsStatement, lowerAssuranceStatement, revokeAllSessions } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
 
@@ -155,16 +155,16 @@ export const userOperations = (tables: OwnedTables) => ({
   /**
    * Deletes a user with everything that belongs to them, and the addresses in their events. The event becomes the user's
    * newest: its timestamp moves behind that of a later event.
-   * @param acting the session in which the user, who must be enabled, deletes the account; `null` if an administrator does.
+   * @param sessionId in which the user, who must be enabled, deletes the account; `null` if an administrator does.
    */
-  *remove(event: AuditEvent, acting: VerifiedSession | null): Steps<Write<'removed' | SessionRefusal>> {
+  *remove(event: AuditEvent, sessionId: string | null): Steps<Write<'removed' | SessionRefusal>> {
     const { userId } = event
     yield LOCK_USERS_TABLE
-    const user = yield* lockUser(userId, acting?.passwordHash ?? null, 'remove')
-    const refused = refusalOf(user, { onlyEnabled: acting !== null })
+    const user = yield* lockUser(userId, null, 'remove')
+    const refused = refusalOf(user, { onlyEnabled: sessionId !== null })
     if (refused !== null) return refusedFor(userId, refused)
     const sessions = yield* deleteUser(tables.all, event)
-    if (acting !== null && !sessions.includes(acting.id)) return refusedFor(userId, 'sessionNotFound')
+    if (sessionId !== null && !sessions.includes(sessionId)) return refusedFor(userId, 'sessionNotFound')
     return invalidates(userId, 'removed')
   },
 
@@ -185,6 +185,7 @@ export const userOperations = (tables: OwnedTables) => ({
     if (changed === undefined) return invalidatesNothing('none')
     // A factor that is gone may have been the proof of any of them.
     yield forgetProofsStatement(userId, null)
+    yield lowerAssuranceStatement(userId, null)
     yield recordStatement(event)
     return invalidates(userId, 'removed')
   },

@@ -107,12 +107,14 @@ interface FoundRow extends UserRow {
   readonly user_agent: string | null
   readonly impersonated_by: string | null
   readonly authenticated_at: number | null
+  readonly method: string | null
+  readonly amr: string | null
 }
 
 /** @param condition selects the sessions. */
 const findSessions = (condition: string): string => `${selectUser('key', 'session.*')} JOIN (
     SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at,
-           ip, user_agent, impersonated_by, authenticated_at
+           ip, user_agent, impersonated_by, authenticated_at, method, amr
     FROM sessions WHERE ${condition}
   ) AS session ON session.user_key = users.key`
 

@@ -13,8 +13,12 @@ import { NO_FACTORS } from '../../../src/users/factors.ts'
 import type { UserWithHash } from '../../../src/users/user.ts'
 import { add, eventOf, NOW, newUser, type Part, sessionOf, userRequests, verifiedBy } from './fixtures.ts'
 
-const portable = (fields: Partial<UserWithHash> = {}): UserWithHash => ({
+/** A user with a password, as an export has one. */
+type PortableUser = UserWithHash & { readonly passwordHash: string }
+
+const portable = (fields: Partial<PortableUser> = {}): PortableUser => ({
   ...newUser(),
+  hasPassword: true,
   factors: NO_FACTORS,
   lastRequestAt: null,
   version: 1,

@@ -74,10 +74,8 @@ const changesOf = async (storage: Storage, { user, session }: Added) => {
     addUser: event => storage.accounts.addUser({ ...fresh, id: event.userId }, event, {}),
     'update of a version': event =>
       storage.users.update(user.id, { firstName: 'New' }, event, { ...ANY, versions: [1] }),
-    'emailTokens.add': event =>
-      storage.emailTokens.add(verification, event, actingIn(session, user.passwordHash)),
-    'emailTokens.add, of a reset': event =>
-      storage.emailTokens.add(reset, event, actingIn(session, user.passwordHash)),
+    'emailTokens.add': event => storage.emailTokens.add(verification, event, session.id),
+    'emailTokens.add, of a reset': event => storage.emailTokens.add(reset, event, session.id),
     confirmEmail: event => storage.emailTokens.confirmEmail(verification, event, proofOf(user)),
     'end of a session': event => storage.sessions.revoke(session.id, event),
     resetPassword: event => resetBy(storage, reset, 'reset', opened, event),
@@ -202,9 +200,9 @@ export const events: Part = async (t, open) => {
       'another user’s session': event => storage.sessions.revoke(session.id, { ...event, userId: other.id }),
       'sessions of an unknown user': event =>
         storage.sessions.revokeAll({ ...event, userId: unknown }, { exceptId: null, onlyEnabled: false }),
-      'a removal with a wrong hash': event => storage.users.remove(event, actingIn(session, 'wrong')),
+      'a removal in a session that has ended': event => storage.users.remove(event, uuidv7()),
       'a disabled user’s own removal': event =>
-        storage.users.remove({ ...event, userId: disabled.id }, actingIn(session, disabled.passwordHash)),
+        storage.users.remove({ ...event, userId: disabled.id }, session.id),
       'a token for an unknown user': event =>
         storage.emailTokens.add({ ...change, digest: 'x', userId: unknown }, event, null),
     }

@@ -10,7 +10,7 @@ import type { UserLastRequests } from '../../../src/auth/last-requests.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import { agingTables } from '../../../src/storage/aging-tables.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
-import type { AccountProof, VerifiedSession, VerifiedState } from '../../../src/storage/stores.ts'
+import type { AccountProof, VerifiedState } from '../../../src/storage/stores.ts'
 import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { NO_METADATA } from '../../../src/users/metadata.ts'
 import { NO_ROLES } from '../../../src/users/roles.ts'
@@ -30,7 +30,10 @@ export type Part = (t: Test, open: Open) => Promise<void>
 export const NOW = Date.UTC(2026, 0, 1)
 export const DAY = 86_400_000
 
-export const newUser = (fields: Partial<NewUser> = {}): NewUser => ({
+/** A user with a password. */
+export type TestUser = NewUser & { readonly passwordHash: string }
+
+export const newUser = (fields: Partial<TestUser> = {}): TestUser => ({
   id: uuidv7(),
   email: freshEmail(),
   passwordHash: `$argon2id$${randomBytes(8).toString('hex')}`,
@@ -55,6 +58,8 @@ export const sessionOf = (userId: string, fields: Partial<Session> = {}): Sessio
   ip: '192.0.2.1',
   userAgent: 'a client',
   impersonatedBy: null,
+  method: 'password',
+  amr: ['pwd'],
   authenticatedAt: NOW,
   ...fields,
 })
@@ -68,8 +73,8 @@ export const userRequests = (
 export const verifiedBy = (passwordHash: string): VerifiedState => ({ passwordHash, factors: NO_FACTORS })
 
 /** A session in which the password was verified. */
-export const actingIn = ({ id }: Pick<Session, 'id'>, passwordHash: string): VerifiedSession => ({
-  id,
+export const actingIn = ({ id }: Pick<Session, 'id'>, passwordHash: string) => ({
+  sessionId: id,
   passwordHash,
 })
 
@@ -78,25 +83,23 @@ export const eventOf = (userId: string, at = NOW, type: EventType = 'user.change
   newEvent(type, { type: 'user', id: userId, ip: '192.0.2.1' }, userId, at)
 
 /** The user as the store should return it. */
-export const asStored = (
-  { passwordHash: _, ...user }: NewUser,
-  lastRequestAt: number | null = null,
-): User => ({
+export const asStored = ({ passwordHash, ...user }: NewUser, lastRequestAt: number | null = null): User => ({
   ...user,
+  hasPassword: passwordHash !== null,
   factors: NO_FACTORS,
   lastRequestAt,
   version: 1,
 })
 
 export interface Added {
-  readonly user: NewUser
+  readonly user: TestUser
   readonly session: Session
   /** The store's own key of the user. */
   readonly userKey: number
 }
 
 /** Adds a user with a first session. */
-export const add = async (storage: Storage, fields: Partial<NewUser> = {}): Promise<Added> => {
+export const add = async (storage: Storage, fields: Partial<TestUser> = {}): Promise<Added> => {
   const user = newUser(fields)
   const session = sessionOf(user.id)
   if (!(await storage.accounts.addUser(user, eventOf(user.id), { session: session })))
@@ -121,12 +124,15 @@ export const forEach = async <Item, Result>(
 }
 
 /** Adds users without sessions: thousands in a tenth of the time of {@link add}. */
-export const addUsers = async (storage: Storage, people: readonly Partial<NewUser>[]): Promise<NewUser[]> => {
+export const addUsers = async (
+  storage: Storage,
+  people: readonly Partial<TestUser>[],
+): Promise<TestUser[]> => {
   const users = people.map(fields => newUser(fields))
   for (let from = 0; from < users.length; from += AT_ONCE) {
     const imported = users
       .slice(from, from + AT_ONCE)
-      .map(user => ({ ...user, factors: NO_FACTORS, lastRequestAt: null, version: 1 }))
+      .map(user => ({ ...user, hasPassword: true, factors: NO_FACTORS, lastRequestAt: null, version: 1 }))
     const events = imported.map(({ id }) => eventOf(id, NOW, 'user.created'))
     const results = await storage.bulkUsers.importUsers(imported, events, [])
     if (results.some(({ status }) => status !== 'created')) throw new Error('an e-mail is taken')
@@ -187,6 +193,6 @@ export const resetBy = async (
   const emailVerified = (await storage.users.find(userId))?.emailVerified ?? false
   const proof = { name: 'useResetToken', args: [digest] }
   const signIn = { proof, email, emailVerified, factors: NO_FACTORS, newHash }
-  const outcome = await storage.accounts.signInByMailbox(signIn, session, event)
+  const outcome = await storage.accounts.signIn(signIn, session, event)
   return typeof outcome === 'string' ? undefined : outcome.user
 }

@@ -1,8 +1,8 @@
 /** Contract: lists by keyset pagination, their filters and counts (DESIGN §4). */
 import type { Storage } from '../../../src/storage/storage.ts'
 import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/listing.ts'
-import type { NewUser, User } from '../../../src/users/user.ts'
-import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
+import type { User } from '../../../src/users/user.ts'
+import { add, asStored, forEach, NOW, type Part, type TestUser } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
 /** With ties in every sort field, null names, and letters that sort differently in UTF-16 and in locales. */
@@ -21,7 +21,7 @@ const NAMES = [
 ] as const
 const people = Array.from(
   { length: 44 },
-  (_, index): Partial<NewUser> => ({
+  (_, index): Partial<TestUser> => ({
     firstName: NAMES[index % NAMES.length] ?? null,
     lastName: NAMES[(index * 7) % 5] ?? null,
     createdAt: NOW + Math.floor(index / 6) * 1_000,

@@ -33,7 +33,7 @@ const openMore = async (storage: Storage, userId: string, passwordHash: string, 
 
 /** Adds a user who has factors. */
 const addWith = async (storage: Storage, factors: readonly Factor[]) => {
-  const user = { ...newUser(), factors, lastRequestAt: null, version: 1 }
+  const user = { ...newUser(), hasPassword: true, factors, lastRequestAt: null, version: 1 }
   const [imported] = await storage.bulkUsers.importUsers([user], [eventOf(user.id)], [])
   if (imported?.status !== 'created') throw new Error(`${user.email} is taken`)
   return user
@@ -232,7 +232,7 @@ export const sessions: Part = async (t, open) => {
         changePassword: (userId, passwordHash, id) =>
           here.accounts.changePassword(
             sessionOf(userId),
-            { id, passwordHash },
+            actingIn({ id }, passwordHash),
             'new',
             eventOf(sessionOf(userId).userId, sessionOf(userId).createdAt),
           ),

@@ -111,6 +111,7 @@ export const userRecord: Part = async (t, open) => {
     const { user } = await add(storage, { roles: ['imported'], appMetadata: { from: 'sign-up' } })
     const users = Array.from({ length: 50 }, (_, index) => ({
       ...newUser({ roles: index % 2 ? ['imported', 'odd'] : [], userMetadata: index % 3 ? { index } : {} }),
+      hasPassword: true,
       factors: NO_FACTORS,
       lastRequestAt: null,
       version: 1,
@@ -118,6 +119,7 @@ export const userRecord: Part = async (t, open) => {
     const again = {
       ...users[0],
       ...newUser({ email: user.email, roles: ['other'] }),
+      hasPassword: true,
       factors: NO_FACTORS,
       lastRequestAt: null,
       version: 1,

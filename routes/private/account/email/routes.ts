@@ -1,8 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
-import { ACCEPTED, Accepted, Email, ErrorBody, PresentedPassword, Strict } from '../../../schemas.ts'
-
-const EmailChange = Strict({ password: PresentedPassword, email: Email })
+import { userActor } from '../../../request-context.ts'
+import { ACCEPTED, Accepted, Email, ErrorBody, Strict } from '../../../schemas.ts'
 
 const email: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses } = app.services
@@ -10,19 +8,17 @@ const email: FastifyPluginAsyncTypebox = async app => {
   app.put(
     '',
     {
-      config: { rateLimit: 'mail' },
+      config: { rateLimit: 'mail', reauthenticate: true },
       schema: {
         operationId: 'changeEmail',
         summary: 'Change your e-mail; takes effect when the link mailed to the new address is used',
-        body: EmailChange,
+        body: Strict({ email: Email }),
         response: { 202: Accepted, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      refuseImpersonation(request)
-      const { body } = request.validatedData
-      const owner = request.requirePrincipal()
-      await emailAddresses.requestChange(owner, body, userActor(request), disconnectSignal(reply))
+      const { email } = request.validatedData.body
+      await emailAddresses.requestChange(request.requirePrincipal(), email, userActor(request))
       return reply.code(202).send(ACCEPTED)
     },
   )

@@ -88,7 +88,7 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         summary: 'Remove a passkey',
         params: IdParams,
         querystring: EndOthers,
-        response: { 204: Type.Null(), 404: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

@@ -1,13 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
 import { clientOf, disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, NewPassword, PresentedPassword, SignedIn, Strict, withExample } from '../../../schemas.ts'
+import {
+  ErrorBody,
+  NewPassword,
+  OptionalCode,
+  PresentedPassword,
+  SignedIn,
+  Strict,
+  withExample,
+} from '../../../schemas.ts'
 import { sendSignedIn } from '../../../serializers.ts'
 
 const password: FastifyPluginAsyncTypebox = async app => {
-  const { passwordChanges } = app.services
+  const { passwordChanges, signIns } = app.services
   const PasswordChange = Strict({
-    currentPassword: PresentedPassword,
+    currentPassword: Type.Optional(PresentedPassword),
+    code: OptionalCode,
     newPassword: withExample(NewPassword(app.config.passwordMinLength), 'six ducks left the pond'),
   })
 
@@ -17,7 +27,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
       config: { rateLimit: 'password', writeLimit: false },
       schema: {
         operationId: 'changePassword',
-        summary: 'Change your password; ends all earlier sessions',
+        summary: 'Change your password, or set the first one; ends all earlier sessions',
         body: PasswordChange,
         response: { 200: withHeaders(SignedIn, 'Set-Cookie'), 429: ErrorBody, 503: ErrorBody },
       },
@@ -33,6 +43,22 @@ const password: FastifyPluginAsyncTypebox = async app => {
         disconnectSignal(reply),
       )
       return sendSignedIn(result, reply)
+    },
+  )
+
+  app.delete(
+    '',
+    {
+      config: { reauthenticate: true, writeLimit: false },
+      schema: {
+        operationId: 'removePassword',
+        summary: 'Remove your password, if you have another way to sign in',
+        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await passwordChanges.remove(request.requirePrincipal(), signIns.hasMailedMethod, userActor(request))
+      return reply.code(204).send(null)
     },
   )
 }

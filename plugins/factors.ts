@@ -1,0 +1,48 @@
+/**
+ * Multi-factor authentication (RFC 9470): a private route that declares `config.factors` needs a session that was authenticated with two
+ * factors: with a passkey, or with a code of an authenticator app. Its hooks follow those of the user gate, before the body is read and again
+ * after it. Routes without the declaration have no hook.
+ */
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { isMultiFactor } from '../src/accounts/sign-in-methods.ts'
+import { ServiceError } from '../src/errors.ts'
+import type { Guard } from '../src/http/route-access.ts'
+import { checkDeclarations } from '../src/http/route-declarations.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The session must have been authenticated with two factors, else 403. Private routes without a scope only. */
+    factors?: 2
+  }
+}
+
+/** As identity providers name it, in OpenID Connect PAPE. */
+const MULTI_FACTOR = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor'
+
+const CHALLENGE = `Bearer error="insufficient_user_authentication", acr_values="${MULTI_FACTOR}"`
+
+// Created once: capturing the stack, which is not used, costs more than the check.
+const REQUIRED = new ServiceError('multiFactorRequired', { headers: { 'www-authenticate': CHALLENGE } })
+
+const requireFactors: Guard = (request, _reply, done) =>
+  done(isMultiFactor(request.requirePrincipal().amr) ? undefined : REQUIRED)
+
+const factors = async (app: FastifyInstance): Promise<void> => {
+  app.addHook('onRoute', route => {
+    if (route.config?.factors === undefined) return
+    route.onRequest = [requireFactors, route.onRequest ?? []].flat()
+    route.preHandler = [requireFactors, route.preHandler ?? []].flat()
+  })
+
+  checkDeclarations(app, 'factors', ({ config }) => {
+    if (config?.factors === undefined) return null
+    if (config.gate !== 'user')
+      return 'declares factors, but only private routes know the session of their user'
+    if (config.scope !== undefined)
+      return 'declares factors and a scope, but API keys prove no factor of their user'
+    return config.factors === 2 ? null : `declares factors: ${JSON.stringify(config.factors)}, which is not 2`
+  })
+}
+
+export default fp(factors, { name: 'factors', dependencies: ['authentication'] })

@@ -1,0 +1,45 @@
+/** Ways to sign in, as features and the core declare them. `SignIns` follows the declarations. */
+import type { DeclaredError, ErrorName } from '../errors.ts'
+
+export interface SignInMethod {
+  /** What it verifies, in values of RFC 8176, such as `otp`. With `mfa`, last, it counts as two factors. */
+  readonly amr: readonly string[]
+  /** The error of a proof that is wrong or not valid any more. It is counted as `wrong_credentials`. */
+  readonly rejection: ErrorName | DeclaredError
+  /** Whether users with an authenticator app send a code too. */
+  readonly needsSecondFactor: boolean
+  /**
+   * Whether only somebody who reads the mails of the account can use it. A sign-in then confirms the e-mail. If it was never confirmed, the
+   * sign-in empties the account, which somebody else may have opened.
+   */
+  readonly provesMailbox?: true
+}
+
+export type SignInMethods = Readonly<Record<string, SignInMethod>>
+
+/** The value of RFC 8176 for an authentication with more than one factor. */
+const MULTI_FACTOR = 'mfa'
+
+export const isMultiFactor = (amr: readonly string[]): boolean => amr.includes(MULTI_FACTOR)
+
+/** Adds values; `mfa` stays last. */
+const withValues = (amr: readonly string[], ...values: readonly string[]): readonly string[] => {
+  const all = new Set([...amr, ...values])
+  return all.delete(MULTI_FACTOR) ? [...all, MULTI_FACTOR] : [...all]
+}
+
+/** With a code of an authenticator app, or a recovery code. */
+export const withCode = (amr: readonly string[]): readonly string[] => withValues(amr, 'otp', MULTI_FACTOR)
+
+/** With the password, in a session that exists. */
+export const withPassword = (amr: readonly string[]): readonly string[] => withValues(amr, 'pwd')
+
+/** A session in which an administrator acts as a user, who has not signed in. */
+export const IMPERSONATION = { method: 'impersonation', amr: [] } as const
+
+/** The methods of the core. */
+export const CORE_SIGN_IN_METHODS = {
+  password: { amr: ['pwd'], rejection: 'wrongCredentials', needsSecondFactor: true },
+  /** By the link of a mail, with a new password. */
+  passwordReset: { amr: ['otp'], rejection: 'badEmailToken', needsSecondFactor: true, provesMailbox: true },
+} as const satisfies SignInMethods
