@@ -21,6 +21,7 @@ import type { CoreReads } from './operations/reads.ts'
 import type { UserRefusal } from './operations/refusals.ts'
 
 export type { AccountProof } from './operations/email-tokens.ts'
+export type { OwnFactorChange } from './operations/factors.ts'
 export type { OwnedRow } from './operations/owned-rows.ts'
 export type { SessionRefusal, UserRefusal } from './operations/refusals.ts'
 export type { RevokeAllOptions } from './operations/sessions.ts'

@@ -109,7 +109,7 @@ t.test('bodies have a name, and are optional where a request may have none', asy
     t.equal(requestBody.required, isRequired, `${method} ${url}: ${body}`)
     if (!isRequired) optional.push(`${method} ${url}`)
   }
-  t.equal(optional.length, 7, optional.join(', '))
+  t.equal(optional.length, 9, optional.join(', '))
 })
 
 t.test('a route that accepts forms says so', async t => {
