@@ -119,7 +119,10 @@ export class PasswordChanges {
     ip: string | null,
     signal: AbortSignal | undefined,
   ): Promise<string | null> {
-    if (!cachedUser.user.hasPassword) return null
+    if (!cachedUser.user.hasPassword) {
+      if (currentPassword !== undefined) throw new ServiceError('wrongCurrentPassword')
+      return null
+    }
     if (currentPassword === undefined) throw new ServiceError('currentPasswordRequired')
     const { reauthentication } = this.#deps
     const hash = await reauthentication.verifyPassword(cachedUser.user, currentPassword, ip, signal)

@@ -27,6 +27,7 @@ import {
   signInWith as signInByPasskey,
 } from '../support/passkeys.ts'
 import { routesTree } from '../support/project-copy.ts'
+import { execute } from '../support/stored-rows.ts'
 
 const NEW = 'six ducks left the pond'
 const ELEVEN_MINUTES = 660_000
@@ -214,6 +215,8 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
     const { token } = await passkeyUser()
     errorsAt(t, await setPassword(app, token, {}), 400, ['newPassword'])
     errorsAt(t, await setPassword(app, token, { newPassword: 'short' }), 400, ['newPassword'])
+    const guessed = { currentPassword: PASSWORD, newPassword: NEW }
+    errorsAt(t, await setPassword(app, token, guessed), 400, ['currentPassword'])
     t.equal((await setPassword(app, token, { newPassword: NEW })).statusCode, 200)
     t.equal(await accountStatus(app, token), 401, 'it ends the sessions from before')
   })
@@ -273,6 +276,37 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
     t.equal((await other.inject({ url: '/vault', headers: cookie(user.token) })).statusCode, 200)
     const { authenticator } = await register(app, user.token)
     t.equal((await open(tokenOf(await signInByPasskey(app, authenticator)))).statusCode, 200)
+  })
+
+  t.test(
+    'sessions of a 0.2.0 instance, beside which this one runs, have no method and one factor',
+    async t => {
+      const user = await signUp(app)
+      const { code } = await addTotp(app, user.token)
+      await execute(DATABASE_URL, 'UPDATE sessions SET method = NULL, amr = NULL')
+      t.match((await sessionsOf(other, user.token))[0], { method: null, amr: [] })
+      t.notOk('amr' in (await introspect(other, user.token)))
+      const open = () => call(other, 'GET', '/vault', undefined, bearer(user.token))
+      globalErrorOf(t, await open(), 403)
+      clock.advance(STEP)
+      const proof = await call(other, 'POST', '/account/reauthenticate', { code: code() }, bearer(user.token))
+      t.equal(proof.statusCode, 204)
+      globalErrorOf(t, await open(), 403)
+      const both = { password: PASSWORD, code: '' }
+      clock.advance(STEP)
+      both.code = code()
+      await call(other, 'POST', '/account/reauthenticate', both, bearer(user.token))
+      t.equal((await open()).statusCode, 200, 'with the password too')
+    },
+  )
+
+  t.test('a mailed code to an account without a password removes none', async t => {
+    const { id, email } = await createUser(withCodes, {})
+    const codes = codesOf(withCodes)
+    t.equal((await signInByCode(withCodes, email, await codes.request(email))).statusCode, 200)
+    const types = (await allEvents(withCodes, { userId: id })).map(({ type }) => type)
+    t.ok(types.includes('email.verified'))
+    t.notOk(types.includes('password.removed'))
   })
 
   t.test('S11: sessions lose the second factor when it is removed', async t => {
