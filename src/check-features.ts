@@ -7,7 +7,7 @@ import { namesWith, SETTINGS } from './config/settings.ts'
 import { ERRORS } from './errors.ts'
 import type { Feature } from './feature.ts'
 import { METRICS } from './metrics/declarations.ts'
-import { RATE_LIMITS, WRITE_LIMIT } from './rate-limits/limits.ts'
+import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from './rate-limits/limits.ts'
 import type { CoreServices } from './services.ts'
 import { FeatureError } from './storage/feature-error.ts'
 import { CORE_TABLES } from './storage/schema.ts'
@@ -310,6 +310,10 @@ export const checkFeatures = (features: readonly Feature[]): void => {
     ({ settings }) => settings && withFileNames(settings),
   )
   shared('error', Object.keys(ERRORS), ({ errors }) => errors)
-  shared('rate limit', [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT], ({ rateLimits }) => rateLimits)
+  shared(
+    'rate limit',
+    [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT, ...COUNTERS],
+    ({ rateLimits }) => rateLimits,
+  )
   shared('metric', Object.keys(METRICS), ({ metrics }) => metrics)
 }

@@ -283,6 +283,8 @@ export interface FeatureServicesDeps extends CoreDeps {
 const depsOf = ({ name }: Feature, { stores, ...shared }: FeatureServicesDeps): AnyFeatureDeps => ({
   ...shared,
   metrics: shared.metrics as AnyFeatureDeps['metrics'],
+  // A counter of the same name belongs to the core, a route, or another feature.
+  openRateLimit: options => shared.openRateLimit({ ...options, name: `${name}.${options.name}` }),
   store: stores[name] as AnyFeatureDeps['store'],
   newEvent<UserId extends string | null>(
     type: string,

@@ -30,6 +30,22 @@ const PER_ADDRESS = {
 /** In headers and metrics, the name of the limit on the writes of a user. */
 export const WRITE_LIMIT = 'write'
 
+/** The names of the core's counters that limit no route. They share a namespace with the limits of routes. */
+export const COUNTERS = [
+  'mails',
+  'clean-up',
+  'throttle-events',
+  'wrong-code-mails',
+  'login-attempts',
+  'login-lock',
+  'login-lock-count',
+  'user-attempts',
+  'user-lock',
+  'user-lock-count',
+  'network-lock',
+  'network-lock-count',
+] as const
+
 export interface RateLimits {
   /** Requests of one client address. A route names its limit with `config.rateLimit`; routes of one name count together. */
   readonly perAddress: Readonly<Record<string, WindowLimit>>

@@ -5,10 +5,13 @@ import { Type } from '@sinclair/typebox'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { checkFeatures } from '../../src/check-features.ts'
 import { integer } from '../../src/config/readers.ts'
-import type { Feature } from '../../src/feature.ts'
+import { defineFeature, type Feature } from '../../src/feature.ts'
 import { counter } from '../../src/metrics/declarations.ts'
+import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from '../../src/rate-limits/limits.ts'
+import type { OpenRateLimit } from '../../src/rate-limits/rate-limit.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
@@ -309,10 +312,13 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     'The error userNotFound is declared twice: by the core and by the feature notes',
     [changed({ errors: { userNotFound: { ...ERROR, code: 'userNotFound' } } })],
   ],
-  [
-    'The rate limit write is declared twice: by the core and by the feature notes',
-    [changed({ rateLimits: { write: { points: 1, seconds: 1 } } })],
-  ],
+  ...['write', 'mails', 'clean-up', 'throttle-events', 'wrong-code-mails', 'login-lock'].map(
+    name =>
+      [
+        `The rate limit ${name} is declared twice: by the core and by the feature notes`,
+        [changed({ rateLimits: { [name]: { points: 1, seconds: 1 } } })],
+      ] as const,
+  ),
   [
     'The metric gatehouse_mails_sent_total is declared twice: by the core and by the feature notes',
     [changed({ metrics: { gatehouse_mails_sent_total: counter('Mails') } })],
@@ -332,6 +338,26 @@ t.test('a declaration that is not valid is refused before the database is opened
     message: 'The feature notes is declared twice',
   })
   await t.rejects(query(await createDatabase(t), 'SELECT FROM users'), 'a new database is empty')
+})
+
+t.test('no counter that the service opens can be a rate limit of a feature', async t => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const storage = await openSqliteStorage(file, BUILT_IN_FEATURES)
+  const opened = new Set<string>()
+  const openRateLimit: OpenRateLimit = options => {
+    opened.add(options.name)
+    return storage.openRateLimit(options)
+  }
+  const counting = defineFeature({
+    name: 'counting',
+    module: import.meta.url,
+    services: { counting: deps => deps.openRateLimit({ name: 'mails', points: 1, seconds: 1 }) },
+  })
+  const features = [counting]
+  await buildApp(t, { env: { RATE_LIMIT: 'on' }, storage: { ...storage, openRateLimit }, features })
+  t.ok(opened.delete('counting.mails'), 'a counter that a feature opens is its own')
+  const reserved = [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT, ...COUNTERS]
+  t.strictSame([...opened].sort(), reserved.sort())
 })
 
 t.test('on SQLite, the module must export the feature with its operations', async t => {
