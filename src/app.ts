@@ -284,7 +284,7 @@ export const addInnerPart = (
 
 /**
  * Builds the standalone service, ready to `listen` or `inject`. `app.close()` flushes pending writes and releases all resources.
- * @throws {Error} if the store cannot be opened or a scope has no gate.
+ * @throws {Error} if the store cannot be opened, a scope has no gate, or a plugin or route cannot be added.
  */
 export const buildApp = async (config: Config, options: AppOptions = {}): Promise<FastifyInstance> => {
   requireGateFiles()
@@ -298,5 +298,11 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   const authentication = addOuterPart(app, config, services, () => app)
   if (options.workerChannel === undefined) addMetricsServer(app, config, services)
   addInnerPart(app, { config, services, authentication, features: options.features })
-  return app
+  try {
+    // Fulfilled once the plugins and routes are added.
+    return await app
+  } catch (error) {
+    await app.close()
+    throw error
+  }
 }
