@@ -14,6 +14,7 @@ import type { Config } from './config/config.ts'
 import type { Feature } from './feature.ts'
 import { decorateRequests, RequestAuthentication } from './http/guards.ts'
 import { createRequestIds } from './http/request-ids.ts'
+import { requireUniqueRoutes } from './http/route-declarations.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
 import type { JobPace } from './jobs/jobs.ts'
@@ -134,8 +135,14 @@ interface RouteFolder {
   readonly feature?: string
 }
 
+const ownerOf = ({ folder, feature }: RouteFolder): string => {
+  if (feature !== undefined) return `the feature ${feature}`
+  return folder === BUILT_IN ? 'the core' : `the folder ${folder}`
+}
+
 /** @param folder the built-in `routes/`, whose gates are autoloaded, or another folder, whose routes get the same gates. */
-const registerScope = (app: FastifyInstance, { folder, feature }: RouteFolder, name: string): void => {
+const registerScope = (app: FastifyInstance, routeFolder: RouteFolder, name: string): void => {
+  const { folder, feature } = routeFolder
   const { gate, prefix = '' } = SCOPES[name] ?? {}
   const routes: RouteOptions[] = []
   // Detects a gate file that sets no gate, before the first request, and before plugins check what routes declare for their gate.
@@ -145,6 +152,7 @@ const registerScope = (app: FastifyInstance, { folder, feature }: RouteFolder, n
       throw new Error(`${open.url} in routes/${name} is not behind the gate of its scope`)
   })
   app.register(async function routesOfScope(scoped) {
+    scoped.decorate('routeOwner', ownerOf(routeFolder))
     scoped.addHook('onRoute', route => {
       if (feature !== undefined) route.config = { ...route.config, feature }
       routes.push(route)
@@ -271,6 +279,8 @@ export const addInnerPart = (
   app.decorate('requestAuthentication', authentication)
   const routeTable: DeclaredRoute[] = []
   app.decorate('routeTable', routeTable)
+  app.decorate('routeOwner', 'the core')
+  requireUniqueRoutes(app)
   app.addHook('onRoute', route => {
     routeTable.push({ url: route.url, methods: [route.method].flat(), options: route })
   })

@@ -1,6 +1,14 @@
-/** What routes declare in their `config`: checked at the start, once their gates are known. */
+/** What routes declare, checked at the start: their URLs, and their `config`, once their gates are known. */
 import type { FastifyContextConfig, FastifyInstance, RouteOptions } from 'fastify'
+import { FeatureError } from '../storage/feature-error.ts'
 import { isSafeMethod } from './csrf.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Who declares the routes of this instance, for errors: `the core`, or `the feature notes`. */
+    readonly routeOwner: string
+  }
+}
 
 const routeName = ({ method, url }: RouteOptions): string => `${[method].flat().join(', ')} ${url}`
 
@@ -23,6 +31,27 @@ export const checkDeclarations = (
           ? problemOf(route)
           : `gets its ${property} from a hook: declare config.${property} in the route itself`
       if (problem !== null) throw new Error(`${routeName(route)} ${problem}`)
+    }
+  })
+}
+
+/**
+ * Requires that a URL has one route for each method. Fastify's own error does not say who declares the two.
+ * @throws {FeatureError} when the second one is added.
+ */
+export const requireUniqueRoutes = (app: FastifyInstance): void => {
+  const owners = new Map<string, string>()
+  app.addHook('onRoute', function (route) {
+    const owner = this.routeOwner
+    for (const method of [route.method].flat()) {
+      // Routes that differ in the names of parameters have the same URLs.
+      const key = `${method} ${route.url.replaceAll(/(?<!:):\w+/g, ':')}`
+      const first = owners.get(key)
+      if (first !== undefined)
+        throw new FeatureError(
+          `The route ${method} ${route.url} is declared twice: by ${first} and by ${owner}`,
+        )
+      owners.set(key, owner)
     }
   })
 }

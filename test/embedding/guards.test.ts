@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -335,6 +335,13 @@ t.test('routes of the host’s folder are behind the gates of their scopes (DESI
   await t.rejects(
     buildHost(t, options).then(host => host.ready()),
     /secret has no gate: move it into public, private, admin/,
+  )
+  rmSync(join(folder, 'secret'), { recursive: true })
+  rmSync(join(folder, 'admin/unscoped'), { recursive: true })
+  write('public/account/routes.js', `export default async app => { app.get('', async () => ({})) }`)
+  await t.rejects(
+    buildHost(t, options).then(host => host.ready()),
+    { message: `The route GET /auth/account is declared twice: by the core and by the folder ${folder}` },
   )
 })
 
