@@ -35,14 +35,25 @@ export const checkDeclarations = (
   })
 }
 
+/** With them, a URL could have several routes of one method: 405, the OpenAPI document and the clients know one. */
+const refuseConstraints = (route: RouteOptions, owner: string): void => {
+  if (Object.keys(route.constraints ?? {}).length > 0)
+    throw new FeatureError(
+      `The route ${routeName(route)} of ${owner} has constraints: remove them, because a URL has one route for each method`,
+    )
+}
+
 /**
  * Requires that a URL has one route for each method. Fastify's own error does not say who declares the two.
- * @throws {FeatureError} when the second one is added.
+ * @throws {FeatureError} when the second one is added, or when the app becomes ready.
  */
 export const requireUniqueRoutes = (app: FastifyInstance): void => {
   const owners = new Map<string, string>()
+  const routes: { readonly route: RouteOptions; readonly owner: string }[] = []
   app.addHook('onRoute', function (route) {
     const owner = this.routeOwner
+    refuseConstraints(route, owner)
+    routes.push({ route, owner })
     for (const method of [route.method].flat()) {
       // Routes that differ in the names of parameters have the same URLs.
       const key = `${method} ${route.url.replaceAll(/(?<!:):\w+/g, ':')}`
@@ -53,6 +64,10 @@ export const requireUniqueRoutes = (app: FastifyInstance): void => {
         )
       owners.set(key, owner)
     }
+  })
+  // Later hooks of a folder may have added some.
+  app.addHook('onReady', async () => {
+    for (const { route, owner } of routes) refuseConstraints(route, owner)
   })
 }
 

@@ -70,3 +70,23 @@ t.test('a URL that is declared twice names who declares it', async t => {
   for (const method of ['GET', 'HEAD', 'POST'] as const)
     t.equal((await app.inject({ method, url: '/things' })).statusCode, 200, method)
 })
+
+t.test('constraints are refused, also those of a hook', async t => {
+  const message = (route: string) =>
+    `The route ${route} of the feature labels has constraints: remove them, because a URL has one route for each method`
+  const constrained = (constraints: string) =>
+    `app.get('', { constraints: ${constraints} }, async () => 'ok')`
+  for (const constraints of ["{ host: 'a.example' }", "{ version: '1.0.0' }"])
+    await refuses(
+      t,
+      message('GET /account'),
+      withRoutes(t, labels, { 'public/account/routes.js': constrained(constraints) }),
+    )
+  const hook = "app.addHook('onRoute', route => { route.constraints = { host: 'a.example' } })"
+  await refuses(
+    t,
+    message('GET /things'),
+    withRoutes(t, labels, { 'private/things/autohooks.js': hook, 'private/things/routes.js': GET }),
+  )
+  await build(t, { features: [withRoutes(t, labels, { 'public/things/routes.js': constrained('{}') })] })
+})
