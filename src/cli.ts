@@ -29,6 +29,7 @@ const startCommand = (program: Command): void => {
 
 exitOnBrokenPipe()
 
+let missing: readonly string[] = []
 try {
   for (const add of [
     startCommand,
@@ -39,12 +40,13 @@ try {
     copyCommand,
     seedCommand,
     settingsCommand,
-    featureCommands,
   ])
-    await add(program)
+    add(program)
+  missing = await featureCommands(program)
   loadEnvironment()
   await program.parseAsync()
 } catch (error) {
   if (!(error instanceof CommanderError)) printStatus(explain(error))
+  else if (error.code === 'commander.unknownCommand') for (const sentence of missing) printStatus(sentence)
   process.exitCode = exitCode(error)
 }

@@ -9,18 +9,40 @@ import {
   userScopesOf,
   type WithServices,
 } from '../feature.ts'
+import { explain } from './failure.ts'
 import type { DatabaseOptions } from './options.ts'
 import { withStore } from './store.ts'
 
-export const featureCommands = async (program: Command): Promise<void> => {
+/** The commands below one, at every depth. */
+const commandsBelow = ({ commands }: Command): readonly Command[] =>
+  commands.flatMap(command => [command, ...commandsBelow(command)])
+
+const remove = (command: Command): void => {
+  const siblings = (command.parent?.commands ?? []) as Command[]
+  siblings.splice(siblings.indexOf(command), 1)
+}
+
+/**
+ * Adds the commands of features: all of one, or none if its `commands` fail. The others then still work.
+ * @returns a sentence for each feature whose commands are missing.
+ */
+export const featureCommands = async (program: Command): Promise<readonly string[]> => {
   const features = allFeatures()
   checkFeatures(features)
   const scopes = { user: userScopesOf(features), admin: adminScopesOf(features) }
+  const failures: string[] = []
   for (const feature of features) {
+    const before = new Set(commandsBelow(program))
     const withServices: WithServices<object> = ({ database }, use) =>
       withFeatureServices(feature, database === undefined ? {} : { database }, use)
-    await feature.commands?.(program, withServices, scopes)
+    try {
+      await feature.commands?.(program, withServices, scopes)
+    } catch (error) {
+      failures.push(`The commands of the feature ${feature.name} are missing: ${explain(error)}`)
+      for (const command of commandsBelow(program)) if (!before.has(command)) remove(command)
+    }
   }
+  return failures
 }
 
 /** @throws as `withStore`; errors of `use`. */

@@ -145,3 +145,40 @@ t.test('a command knows of the configuration what its services need', async t =>
   const wrong = await run('src/cli.ts', ['about', '--database', DATABASE_URL], { PUBLIC_URL: 'x' })
   t.match(wrong, { code: 2, stdout: '', stderr: /PUBLIC_URL / })
 })
+
+/** Fails after it has added commands: at the top, and to a group of the core. */
+const BROKEN = `
+import { defineFeature } from './feature.ts'
+
+const commands = async program => {
+  program.command('broken').command('list').action(() => console.log('half'))
+  program.commands.find(command => command.name() === 'users').command('break').action(() => console.log('half'))
+  throw new Error('not today')
+}
+
+export const broken = defineFeature({ name: 'broken', module: import.meta.url, commands })
+`
+
+t.test('commands that fail to load hit no other command', async t => {
+  const imports = `${IMPORT_NOTES}import { broken } from './broken.ts'\n`
+  const run = project(t, 'broken, notes', { imports, more: { 'src/broken.ts': BROKEN } })
+  const file = join(temporaryFolder(t), 'test.db')
+  await (await openSqliteStorage(file, [...BUILT_IN_FEATURES, notes])).close()
+  const database = ['--database', `sqlite:${file}`]
+  const nobody = '018f0000-0000-7000-8000-000000000000'
+  t.strictSame(await run('src/cli.ts', ['notes', 'list', nobody, ...database]), {
+    code: 0,
+    stdout: '',
+    stderr: '',
+  })
+  t.match(await run('src/cli.ts', ['users', 'list', ...database]), { code: 0, stderr: '' })
+  for (const args of [
+    ['broken', 'list'],
+    ['users', 'break'],
+  ])
+    t.match(await run('src/cli.ts', args), {
+      code: 2,
+      stdout: '',
+      stderr: /unknown command .*\nThe commands of the feature broken are missing: Error: not today\n/s,
+    })
+})
