@@ -430,7 +430,12 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const { throttleEvents, rateLimits, rateLimitNames, loginThrottle } = rateLimiting
   const { mails, mailer, deferred } = mailing
   const { publicUrl, webUrl, productName, isProduction } = config
-  const featureMetrics = new FeatureMetrics(metricsOf(features))
+  const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
+    logger.warn(
+      { metric },
+      'a metric has too many combinations of label values: further ones count as other',
+    ),
+  )
   const featureDeps: FeatureServicesDeps = {
     config: { publicUrl, webUrl, productName, isProduction },
     stores: storage.features,

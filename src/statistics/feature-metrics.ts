@@ -39,13 +39,23 @@ export interface LabelledValue {
   value: number
 }
 
+/** Combinations of label values that a metric has. Where a client chooses a value, their number must not grow with its requests. */
+const MAX_COMBINATIONS = 1_000
+
+/** The value of every label for further combinations. */
+const OTHER = 'other'
+
 /** The values of one metric. */
 class Values {
   readonly #names: readonly string[]
+  readonly #onFull: () => void
   readonly #values = new Map<string, LabelledValue>()
+  #isFull = false
 
-  constructor(names: readonly string[]) {
+  /** @param onFull called for the first combination that counts as {@link OTHER}. */
+  constructor(names: readonly string[], onFull: () => void) {
     this.#names = names
+    this.#onFull = onFull
   }
 
   /** A metric without labels begins with 0. */
@@ -67,11 +77,29 @@ class Values {
   #find(given: LabelledValue['labels']): LabelledValue {
     // Text, whatever a feature in JavaScript gives: another value would fail every reading of the metrics.
     const textOf = (name: string): string => (Object.hasOwn(given, name) ? String(given[name]) : '')
-    const labels = Object.fromEntries(this.#names.map(name => [name, textOf(name)]))
+    const labels = this.#labels(textOf)
     const key = JSON.stringify(labels)
-    const found = this.#values.get(key) ?? { labels, value: 0 }
-    this.#values.set(key, found)
-    return found
+    const found = this.#values.get(key)
+    if (found !== undefined) return found
+    return this.#values.size < MAX_COMBINATIONS ? this.#add(key, labels) : this.#findOther()
+  }
+
+  #findOther(): LabelledValue {
+    if (!this.#isFull) this.#onFull()
+    this.#isFull = true
+    const labels = this.#labels(() => OTHER)
+    const key = JSON.stringify(labels)
+    return this.#values.get(key) ?? this.#add(key, labels)
+  }
+
+  #labels(textOf: (name: string) => string): LabelledValue['labels'] {
+    return Object.fromEntries(this.#names.map(name => [name, textOf(name)]))
+  }
+
+  #add(key: string, labels: LabelledValue['labels']): LabelledValue {
+    const added = { labels, value: 0 }
+    this.#values.set(key, added)
+    return added
   }
 }
 
@@ -79,9 +107,16 @@ class Values {
 export class FeatureMetrics {
   readonly #metrics: Readonly<Record<string, Values>>
 
-  constructor(declarations: Readonly<Record<string, Pick<FeatureMetric, 'labels'>>>) {
+  /** @param onFull called once for each metric with more combinations of label values than it keeps. */
+  constructor(
+    declarations: Readonly<Record<string, Pick<FeatureMetric, 'labels'>>>,
+    onFull: (metric: string) => void = () => undefined,
+  ) {
     this.#metrics = Object.fromEntries(
-      Object.entries(declarations).map(([name, { labels }]) => [name, new Values(labels)]),
+      Object.entries(declarations).map(([name, { labels }]) => [
+        name,
+        new Values(labels, () => onFull(name)),
+      ]),
     )
   }
 

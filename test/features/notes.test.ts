@@ -10,9 +10,10 @@ import { counter, gauge } from '../../src/metrics/declarations.ts'
 import { html } from '../../src/pages/layout.ts'
 import { FeatureMetrics } from '../../src/statistics/feature-metrics.ts'
 import { createKey, SCOPES } from '../support/api-keys.ts'
-import { asAdmin, bearer, manualClock, signUp } from '../support/build.ts'
+import { asAdmin, bearer, build, logCapture, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
+import { readMetrics } from '../support/metrics.ts'
 import { storedRows } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
 
@@ -271,4 +272,34 @@ t.test('a metric takes any label as text, and a gauge only numbers', t => {
     b: [{ labels: {}, value: 0 }],
   })
   t.end()
+})
+
+t.test('further combinations of labels than 1,000 count as other, and are logged once', async t => {
+  const log = logCapture()
+  const feature = {
+    ...notes,
+    metrics: { a_total: counter('A', 'kind', 'size'), b: gauge('sum', 'B', 'kind') },
+    services: { notes: ({ metrics }: { metrics: unknown }) => metrics },
+  } as unknown as typeof notes
+  const app = await build(t, { features: [feature], logStream: log.stream })
+  const { a_total, b } = servicesOf(app).notes as unknown as Readonly<
+    Record<string, { add(labels: object): void; set(value: number, labels: object): void }>
+  >
+  for (let index = 0; index < 1_500; index += 1) {
+    a_total?.add({ kind: index, size: 'small' })
+    b?.set(index, { kind: index })
+  }
+  a_total?.add({ kind: 999, size: 'small' })
+  const { series, sum } = await readMetrics(app)
+  for (const name of ['a_total', 'b']) t.equal(series.filter(each => each.name === name).length, 1_001, name)
+  t.equal(sum('a_total', { kind: 'other', size: 'other' }), 500)
+  t.equal(sum('a_total', { kind: '999' }), 2)
+  t.equal(sum('a_total'), 1_501)
+  t.equal(sum('b', { kind: 'other' }), 1_499)
+  const message = 'a metric has too many combinations of label values: further ones count as other'
+  t.match(log.problems(), [
+    { level: 40, metric: 'a_total', msg: message },
+    { level: 40, metric: 'b', msg: message },
+  ])
+  t.equal(log.problems().length, 2)
 })
