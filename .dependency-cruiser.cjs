@@ -7,6 +7,9 @@ const rule = (name, from, to, comment) => ({
   to: { path: to },
 })
 
+/** The folders of built-in features that only `src/built-in-features.ts` imports. */
+const FEATURES = '(api-keys|admin-keys)'
+
 module.exports = {
   forbidden: [
     {
@@ -183,16 +186,16 @@ module.exports = {
     },
     rule(
       'features-are-folders',
-      '^(src/(?!built-in-features\\.ts$|(api-keys|admin-keys)/)|plugins|routes)',
-      '^src/(api-keys|admin-keys)/',
+      `^(src/(?!built-in-features\\.ts$|${FEATURES}/)|plugins|routes)`,
+      `^src/${FEATURES}/`,
       'only src/built-in-features.ts imports the folder of a feature',
     ),
     {
       name: 'features-know-no-other',
       severity: 'error',
       comment: 'a feature does not import another one',
-      from: { path: '^src/(api-keys|admin-keys)/' },
-      to: { path: '^src/(api-keys|admin-keys)/', pathNot: '^src/$1/' },
+      from: { path: `^src/${FEATURES}/` },
+      to: { path: `^src/${FEATURES}/`, pathNot: '^src/$1/' },
     },
     rule(
       'built-in-features-join',

@@ -8,7 +8,12 @@ import { errorPage } from '../src/pages/access.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import { alreadyGonePage, proofPage } from '../src/pages/security.ts'
 
-type Repeat = readonly [action: string, fields: Readonly<Record<string, string>>]
+/** A form that the page of the proof sends again. */
+interface RepeatedForm {
+  /** Its URL, relative to the root of the pages. */
+  readonly action: string
+  readonly fields?: Readonly<Record<string, string>>
+}
 
 /** RFC 9470 §3. */
 const needsProof = ({ status, headers }: ApiResponse): boolean =>
@@ -33,8 +38,8 @@ const entered = ({ password, code }: Proof): Proof => ({
 interface Submission {
   readonly call: ApiCall
   readonly proof?: Proof
-  /** The form to repeat with a proof: its URL, and its fields. */
-  readonly repeat?: Repeat
+  /** The form to repeat with a proof. */
+  readonly repeat?: RepeatedForm
   /** Shows the form again, with its errors. By default there is a page with the errors alone. */
   readonly form?: (errors: ApiResponse['errors']) => Promise<FastifyReply>
 }
@@ -55,7 +60,7 @@ declare module 'fastify' {
     sendProofPage(
       request: FastifyRequest,
       reply: FastifyReply,
-      repeat: Repeat,
+      repeat: RepeatedForm,
       errors?: ApiResponse['errors'],
     ): Promise<FastifyReply>
   }
@@ -65,7 +70,7 @@ const pageForms = async (app: FastifyInstance): Promise<void> => {
   const api = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
     app.callApi(request, { method: 'GET', path })
 
-  app.decorate('sendProofPage', async (request, reply, [action, fields], errors = {}) => {
+  app.decorate('sendProofPage', async (request, reply, { action, fields = {} }, errors = {}) => {
     const [account, totp] = await Promise.all([api(request, '/account'), api(request, '/account/totp')])
     if (account.status === 401) return reply.redirectToPage('sign-in')
     const { email } = account.body

@@ -142,8 +142,9 @@ export type DepsOf<Parts> = FeatureDeps<
 // biome-ignore lint/suspicious/noExplicitAny: `never` and `unknown` accept no declaration
 type AnyFeatureDeps = FeatureDeps<any, any, any, any, any, any>
 
-/** Options of the command line that select the database. */
-interface DatabaseOptions {
+/** Options of the command line that select the store. */
+export interface DatabaseOptions {
+  /** A `DATABASE_URL` in place of the environment's. */
   readonly database?: string | undefined
 }
 

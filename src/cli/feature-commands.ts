@@ -5,12 +5,12 @@ import { checkFeatures } from '../check-features.ts'
 import {
   adminScopesOf,
   createFeatureServices,
+  type DatabaseOptions,
   type Feature,
   userScopesOf,
   type WithServices,
 } from '../feature.ts'
 import { explain } from './failure.ts'
-import type { DatabaseOptions } from './options.ts'
 import { withStore } from './store.ts'
 
 /** The commands below one, at every depth. */
@@ -33,8 +33,7 @@ export const featureCommands = async (program: Command): Promise<readonly string
   const failures: string[] = []
   for (const feature of features) {
     const before = new Set(commandsBelow(program))
-    const withServices: WithServices<object> = ({ database }, use) =>
-      withFeatureServices(feature, database === undefined ? {} : { database }, use)
+    const withServices: WithServices<object> = (options, use) => withFeatureServices(feature, options, use)
     try {
       await feature.commands?.(program, withServices, scopes)
     } catch (error) {

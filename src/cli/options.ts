@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { type Reader, SettingError } from '../config/readers.ts'
 import { SETTINGS } from '../config/settings.ts'
+import type { DatabaseOptions } from '../feature.ts'
 import { INVALID_TIMESTAMP, isTimestamp } from '../validation/formats.ts'
 import { UsageError } from './failure.ts'
 
@@ -29,11 +30,6 @@ export const nonEmpty: Reader<string> = text => {
 export const timestamp: Reader<number> = text => {
   if (!isTimestamp(text)) throw new SettingError(INVALID_TIMESTAMP)
   return Date.parse(text)
-}
-
-export interface DatabaseOptions {
-  /** A `DATABASE_URL` in place of the environment's. */
-  readonly database?: string
 }
 
 export interface StoreOptions extends DatabaseOptions {

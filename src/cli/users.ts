@@ -10,6 +10,7 @@ import { OPERATOR } from '../audit-log/event.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import type { Values } from '../config/settings.ts'
 import { ServiceError } from '../errors.ts'
+import type { DatabaseOptions } from '../feature.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { SORTS, type Sort } from '../users/listing.ts'
 import type { JsonObject } from '../users/metadata.ts'
@@ -21,14 +22,7 @@ import { LineSplitter, readLines, toLines, type Validate } from '../validation/n
 import { parseStrictJson } from '../validation/strict-json.ts'
 import { explain, sentences, UsageError, withFile } from './failure.ts'
 import { writeAtomically } from './files.ts'
-import {
-  type DatabaseOptions,
-  databaseCommand,
-  nonEmpty,
-  option,
-  type StoreOptions,
-  storeCommand,
-} from './options.ts'
+import { databaseCommand, nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
 import {
   count,
   countProgress,

@@ -98,13 +98,13 @@ const security: FastifyPluginAsyncTypebox = async app => {
   })
 
   app.get('/proof', { schema: { hide: true } }, (request, reply) =>
-    app.sendProofPage(request, reply, ['security/proof', {}]),
+    app.sendProofPage(request, reply, { action: 'security/proof' }),
   )
 
   app.post('/proof', pageForm(ProofFields), (request, reply) => {
     const call = { method: 'POST', path: '/account/reauthenticate', body: {} } as const
     const { body: proof } = request.validatedData
-    return app.submitForm(request, reply, { call, proof, repeat: ['security/proof', {}] }, () =>
+    return app.submitForm(request, reply, { call, proof, repeat: { action: 'security/proof' } }, () =>
       reply.redirectToPage('security', 'proof'),
     )
   })
@@ -112,8 +112,11 @@ const security: FastifyPluginAsyncTypebox = async app => {
   app.post('/totp', pageForm(ProofFields), (request, reply) => {
     const call = { method: 'POST', path: '/account/totp' } as const
     const { body: proof } = request.validatedData
-    return app.submitForm(request, reply, { call, proof, repeat: ['security/totp', {}] }, ({ body: shown }) =>
-      reply.sendPage(context => newTotpPage(context, { shown })),
+    return app.submitForm(
+      request,
+      reply,
+      { call, proof, repeat: { action: 'security/totp' } },
+      ({ body: shown }) => reply.sendPage(context => newTotpPage(context, { shown })),
     )
   })
 
@@ -136,7 +139,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
   app.post('/totp/remove', pageForm(ProofFields), (request, reply) => {
     const call = { method: 'DELETE', path: '/account/totp' } as const
     const { body: proof } = request.validatedData
-    return app.submitForm(request, reply, { call, proof, repeat: ['security/totp/remove', {}] }, () =>
+    return app.submitForm(request, reply, { call, proof, repeat: { action: 'security/totp/remove' } }, () =>
       reply.redirectToPage('security', 'totpRemoved'),
     )
   })
@@ -147,7 +150,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     return app.submitForm(
       request,
       reply,
-      { call, proof, repeat: ['security/recovery-codes', {}] },
+      { call, proof, repeat: { action: 'security/recovery-codes' } },
       ({ body }) => reply.sendPage(context => recoveryCodesPage(context, body.recoveryCodes)),
     )
   })
@@ -155,8 +158,11 @@ const security: FastifyPluginAsyncTypebox = async app => {
   app.post('/passkeys/remove', pageForm({ id: InputId, ...ProofFields }), (request, reply) => {
     const { id, ...proof } = request.validatedData.body
     const call = { method: 'DELETE', path: `/account/passkeys/${id}` } as const
-    return app.submitForm(request, reply, { call, proof, repeat: ['security/passkeys/remove', { id }] }, () =>
-      reply.redirectToPage('security', 'passkeyRemoved'),
+    return app.submitForm(
+      request,
+      reply,
+      { call, proof, repeat: { action: 'security/passkeys/remove', fields: { id } } },
+      () => reply.redirectToPage('security', 'passkeyRemoved'),
     )
   })
 }

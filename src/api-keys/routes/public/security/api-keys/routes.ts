@@ -48,7 +48,7 @@ const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
         {
           call: { method: 'POST', path: '/account/api-keys', body },
           proof: { password, code },
-          repeat: ['security/api-keys', fields],
+          repeat: { action: 'security/api-keys', fields },
           form,
         },
         ({ body: created }) =>
