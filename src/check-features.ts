@@ -101,6 +101,13 @@ function* problemsOfGrantedAccess(grantsAccess: unknown): Problems {
     yield 'has an incomplete grantsAccess: name a type of event, and the property of its details for the key of the row'
 }
 
+function* problemsOfUnique(unique: unknown): Problems {
+  const isList =
+    Array.isArray(unique) && unique.every(columns => Array.isArray(columns) && columns.length > 0)
+  if (unique !== undefined && typeof unique !== 'string' && !isList)
+    yield "has a unique that is neither a column nor lists of columns, such as [['organization_id', 'email']]"
+}
+
 /** They delete rows by their owner, so without one they would delete nothing. */
 const OF_OWNERS = ['isFactor', 'isMailed', 'grantsAccess'] as const
 
@@ -116,7 +123,8 @@ function* problemsOfTable(name: string, declaration: unknown): Problems {
   for (const name of OF_OWNERS)
     if (members[name] !== undefined && owner === null) yield `has ${name} without an owner`
   yield* problemsOfCleanUp(cleanUp)
-  for (const value of [owner ?? undefined, key, updatedAt, unique, membersOf(cleanUp).column])
+  yield* problemsOfUnique(unique)
+  for (const value of [owner ?? undefined, key, updatedAt, ...[unique].flat(2), membersOf(cleanUp).column])
     if (value !== undefined && !(typeof value === 'string' && COLUMN.test(value)))
       yield `has a column that is not valid: ${JSON.stringify(value)}`
 }

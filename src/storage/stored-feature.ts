@@ -40,8 +40,11 @@ export interface FeatureTable<Column extends string = string> {
    * Without it, rows count as immutable: they are only added and deleted.
    */
   readonly updatedAt?: Column
-  /** A column besides the key with a unique index. An import leaves out a user with a value that another row has. */
-  readonly unique?: Column
+  /**
+   * A column besides the key with a unique index, or the columns of each such index: `[['organization_id', 'email'], ['code']]`. An
+   * import leaves out a user with values that another row has.
+   */
+  readonly unique?: Column | readonly (readonly Column[])[]
   /** Whether its rows belong to factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
   readonly isFactor?: true
   /**
@@ -107,6 +110,10 @@ export type FeatureStore<
 
 /** A table with its name. */
 export type NamedTable = FeatureTable & { readonly name: string }
+
+/** The columns of each unique index that the declaration names. */
+export const uniquesOf = ({ unique = [] }: FeatureTable): readonly (readonly string[])[] =>
+  typeof unique === 'string' ? [[unique]] : unique
 
 /** A table whose rows belong to users. */
 export type OwnedTable = NamedTable & { readonly owner: string }

@@ -71,6 +71,17 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     'The table notes of the feature notes has a column that is not valid: "a b"',
     [withTable({ unique: 'a b' })],
   ],
+  [
+    'The table notes of the feature notes has a column that is not valid: "a b"',
+    [withTable({ unique: [['id'], ['text', 'a b']] })],
+  ],
+  ...[7, ['user_key', 'text'], [[]], {}].map(
+    unique =>
+      [
+        "The table notes of the feature notes has a unique that is neither a column nor lists of columns, such as [['organization_id', 'email']]",
+        [withTable({ unique })],
+      ] as const,
+  ),
   ...[true, {}, { type: 'note.deleted' }, { type: 'deleted', detail: 'note' }].map(
     grantsAccess =>
       [
@@ -551,6 +562,7 @@ await onEveryEngine(t, async (t, { name: engine, emptyDatabase, build }) => {
       { things: { ...table, owner: 'owner' } },
       { things: { ...table, updatedAt: 'updated_at' } },
       { things: { ...table, unique: 'name' } },
+      { things: { ...table, unique: [['id', 'name']] } },
       { things: { ...table, cleanUp: { column: 'old', after: 1 } } },
     ])
       await refuses(
@@ -561,34 +573,65 @@ await onEveryEngine(t, async (t, { name: engine, emptyDatabase, build }) => {
       )
   })
 
-  t.test('owner, cleanUp and unique need an index that begins with the column', async t => {
+  t.test(
+    'owner and cleanUp need an index that begins with the column, unique one of its columns',
+    async t => {
+      const url = await emptyDatabase(t)
+      await start(url)
+      const table = { owner: 'user_key', key: 'id' }
+      const cleanUp = { column: 'at', after: 1 }
+      const create = (...indexes: readonly string[]) => ({
+        '0001_things': migration(
+          'CREATE TABLE things (user_key bigint NOT NULL, id text PRIMARY KEY, at bigint)',
+        ),
+        ...Object.fromEntries(indexes.map((text, index) => [`000${index + 2}_index`, migration(text)])),
+      })
+      const noIndex = (column: string, work: string) =>
+        new RegExp(
+          `The column ${column} of the table things of the feature labels has no index, so ${work} would read the whole table: add a migration`,
+        )
+      const noUnique = (columns: string) =>
+        new RegExp(
+          `The table things of the feature labels has no unique index of ${columns}: add a migration that creates it$`,
+        )
+      const deletion = noIndex('user_key', 'the deletion of a user')
+      const byOwner = 'CREATE INDEX one ON things (user_key, at)'
+      for (const [message, indexes, declared] of [
+        [deletion, [], table],
+        [deletion, ['CREATE INDEX one ON things (at, user_key)'], table],
+        [deletion, ['CREATE INDEX one ON things (user_key) WHERE at > 1'], table],
+        [noIndex('at', 'each clean-up'), [byOwner], { ...table, cleanUp }],
+        [noIndex('at', 'each clean-up'), [], { ...table, owner: null, cleanUp }],
+        [noUnique('at'), [byOwner, 'CREATE INDEX two ON things (at)'], { ...table, unique: 'at' }],
+        [noUnique('at'), [byOwner, 'CREATE UNIQUE INDEX two ON things (at, id)'], { ...table, unique: 'at' }],
+        [noUnique('at, id'), [byOwner], { ...table, unique: [['id'], ['at', 'id']] }],
+        [
+          noUnique('at, id'),
+          [byOwner, 'CREATE UNIQUE INDEX two ON things (at)'],
+          { ...table, unique: [['at', 'id']] },
+        ],
+        [
+          noUnique('at, id'),
+          [byOwner, 'CREATE UNIQUE INDEX two ON things (at, id) WHERE at > 1'],
+          { ...table, unique: [['at', 'id']] },
+        ],
+        [
+          noUnique('at, id'),
+          [byOwner, 'CREATE UNIQUE INDEX two ON things (at, id, lower(id))'],
+          { ...table, unique: [['at', 'id']] },
+        ],
+      ] as const)
+        await refuses(t, url, message, things(create(...indexes), { tables: { things: declared } }))
+      const tables = { things: { ...table, cleanUp: { column: 'id', after: 1, firstAt: String } } }
+      await start(url, things(create(byOwner), { tables }))
+    },
+  )
+
+  t.test('a unique index has its columns in any order', async t => {
     const url = await emptyDatabase(t)
-    await start(url)
-    const table = { owner: 'user_key', key: 'id' }
-    const cleanUp = { column: 'at', after: 1 }
-    const create = (...indexes: readonly string[]) => ({
-      '0001_things': migration(
-        'CREATE TABLE things (user_key bigint NOT NULL, id text PRIMARY KEY, at bigint)',
-      ),
-      ...Object.fromEntries(indexes.map((text, index) => [`000${index + 2}_index`, migration(text)])),
-    })
-    const noIndex = (column: string, work: string) =>
-      new RegExp(
-        `The column ${column} of the table things of the feature labels has no index, so ${work} would read the whole table: add a migration`,
-      )
-    const deletion = noIndex('user_key', 'the deletion of a user')
-    const byOwner = 'CREATE INDEX one ON things (user_key, at)'
-    for (const [message, indexes, declared] of [
-      [deletion, [], table],
-      [deletion, ['CREATE INDEX one ON things (at, user_key)'], table],
-      [deletion, ['CREATE INDEX one ON things (user_key) WHERE at > 1'], table],
-      [noIndex('at', 'each clean-up'), [byOwner], { ...table, cleanUp }],
-      [noIndex('at', 'each clean-up'), [], { ...table, owner: null, cleanUp }],
-      [noIndex('at', 'each import'), [byOwner], { ...table, unique: 'at' }],
-    ] as const)
-      await refuses(t, url, message, things(create(...indexes), { tables: { things: declared } }))
-    const tables = { things: { ...table, cleanUp: { column: 'id', after: 1, firstAt: String } } }
-    await start(url, things(create(byOwner), { tables }))
+    const tables = { things: { owner: 'user_key', key: 'id', unique: [['id'], ['id', 'user_key']] } }
+    const index = migration('CREATE UNIQUE INDEX one ON things (user_key, id)')
+    await start(url, things({ '0001_things': THINGS, '0002_index': index }, { tables }))
   })
 
   t.test('a migration may read rows, and use new ids and timestamps', async t => {

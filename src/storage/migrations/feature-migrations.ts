@@ -15,7 +15,13 @@ import {
   sql,
 } from 'kysely'
 import { FeatureError } from '../feature-error.ts'
-import { type FeatureMigration, type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import {
+  type FeatureMigration,
+  type NamedTable,
+  type StoredFeature,
+  tablesOf,
+  uniquesOf,
+} from '../stored-feature.ts'
 import { fingerprintOf, type RanMigration } from './known-schema.ts'
 import type { FeatureDialect } from './schema-dialect.ts'
 
@@ -99,40 +105,67 @@ const migrateFeature = async (
   }
 }
 
-/** The columns with which an index of the table begins, also that of a primary key. Indexes of some rows only do not count. */
-const indexedColumns = async (
+/** Indexes of some rows only are left out. */
+interface Index {
+  readonly isUnique: boolean
+  /** In their order; `null` is an expression. */
+  readonly columns: readonly (string | null)[]
+}
+
+interface IndexColumn {
+  readonly index: string
+  /** 0 or 1 on SQLite. */
+  readonly isUnique: boolean | number
+  readonly column: string | null
+}
+
+/** The indexes of a table, also that of the primary key. */
+const indexesOf = async (
   db: Kysely<unknown>,
   { engine }: FeatureDialect,
   table: string,
-): Promise<ReadonlySet<string>> => {
+): Promise<readonly Index[]> => {
+  // SQLite does not list a key that is the number of the row.
   const select =
     engine === 'sqlite'
-      ? sql<{ name: string }>`SELECT part.name FROM pragma_index_list(${table}) AS own
-          JOIN pragma_index_info(own.name) AS part WHERE part.seqno = 0 AND NOT own.partial
-          UNION SELECT name FROM pragma_table_info(${table}) WHERE pk = 1`
-      : sql<{ name: string }>`SELECT attname AS name FROM pg_index JOIN pg_attribute
-          ON attrelid = indrelid AND attnum = indkey[0]
-          WHERE indrelid = to_regclass(${`"${table}"`}) AND indpred IS NULL`
+      ? sql<IndexColumn>`SELECT own.name AS "index", own."unique" AS "isUnique", part.name AS "column", part.seqno AS position
+          FROM pragma_index_list(${table}) AS own JOIN pragma_index_info(own.name) AS part WHERE NOT own.partial
+          UNION ALL SELECT '', 1, name, pk FROM pragma_table_info(${table}) WHERE pk > 0 ORDER BY 1, position`
+      : sql<IndexColumn>`SELECT indexrelid::text AS "index", indisunique AS "isUnique", attname AS "column"
+          FROM pg_index CROSS JOIN generate_series(0, indnkeyatts - 1) AS position
+            LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[position] AND attnum > 0
+          WHERE indrelid = to_regclass(${`"${table}"`}) AND indpred IS NULL ORDER BY indexrelid, position`
   const { rows } = await select.execute(db)
-  return new Set(rows.map(({ name }) => name))
+  return [...Map.groupBy(rows, ({ index }) => index).values()].map(parts => ({
+    isUnique: Boolean(parts[0]?.isUnique),
+    columns: parts.map(({ column }) => column),
+  }))
 }
 
-/** @throws {FeatureError} when a column by which rows are deleted or found has no index. */
+const isSameSet = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one.length === other.length && one.every(member => other.includes(member))
+
+/** @throws {FeatureError} when a column by which rows are deleted has no index, or values that must be unique have no unique one. */
 const checkIndexes = async (
   db: Kysely<unknown>,
   dialect: FeatureDialect,
   feature: string,
-  { name, owner, unique, cleanUp }: NamedTable,
+  table: NamedTable,
 ): Promise<void> => {
-  const indexed = await indexedColumns(db, dialect, name)
+  const { name, owner, cleanUp } = table
+  const indexes = await indexesOf(db, dialect, name)
   for (const [column, work] of [
     [owner, 'the deletion of a user'],
     [cleanUp?.column, 'each clean-up'],
-    [unique, 'each import'],
   ])
-    if (typeof column === 'string' && !indexed.has(column))
+    if (typeof column === 'string' && !indexes.some(({ columns: [first] }) => first === column))
       throw new FeatureError(
         `The column ${column} of the table ${name} of the feature ${feature} has no index, so ${work} would read the whole table: add a migration that creates an index that begins with it`,
+      )
+  for (const unique of uniquesOf(table))
+    if (!indexes.some(({ isUnique, columns }) => isUnique && isSameSet(columns, unique)))
+      throw new FeatureError(
+        `The table ${name} of the feature ${feature} has no unique index of ${unique.join(', ')}: add a migration that creates it`,
       )
 }
 
@@ -144,8 +177,8 @@ const checkTables = async (
 ): Promise<void> => {
   for (const feature of features)
     for (const table of tablesOf([feature])) {
-      const { name, owner, key, updatedAt, unique, cleanUp } = table
-      const columns = [owner, key, updatedAt, unique, cleanUp?.column].filter(
+      const { name, owner, key, updatedAt, cleanUp } = table
+      const columns = [owner, key, updatedAt, ...uniquesOf(table).flat(), cleanUp?.column].filter(
         column => column !== undefined && column !== null,
       )
       try {

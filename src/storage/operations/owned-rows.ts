@@ -1,5 +1,12 @@
 /** Rows in the tables of features: deletion with their user, and clean-up. The names of tables and columns are from their declarations. */
-import { isOwned, type NamedTable, type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import {
+  isOwned,
+  type NamedTable,
+  type OwnedTable,
+  type StoredFeature,
+  tablesOf,
+  uniquesOf,
+} from '../stored-feature.ts'
 import { type Query, query, rows, type Steps, USER_KEY } from './operation.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
 
@@ -55,10 +62,19 @@ export function* takeOwned({ name, owner, key }: OwnedTable, userId: string): St
 }
 
 /** @throws {Error} if no table of that name has an owner. */
-export const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTable => {
+const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTable => {
   const table = tables.find(table => table.name === name)
   if (table === undefined) throw new Error(`No feature declares a table ${name} whose rows belong to users`)
   return table
+}
+
+/** The columns of each unique index in which rows of a new user can conflict with other rows. @throws {Error} as {@link ownedTable} */
+export const uniquesOfNewUser = (
+  tables: readonly OwnedTable[],
+  name: string,
+): readonly (readonly string[])[] => {
+  const table = ownedTable(tables, name)
+  return uniquesOf(table).filter(columns => !columns.includes(table.owner))
 }
 
 /** @returns an `INSERT`, up to its columns: first that of the user. @throws {Error} if no table of that name has an owner. */

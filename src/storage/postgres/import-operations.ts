@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
 import type { UserWithHash } from '../../users/user.ts'
 import { UNIQUE_VIOLATION } from '../operations/operation.ts'
-import { insertOwned, type OwnedRow, ownedTable, quoted } from '../operations/owned-rows.ts'
+import { insertOwned, type OwnedRow, quoted, uniquesOfNewUser } from '../operations/owned-rows.ts'
 import { EVENT_COLUMNS, eventColumns, factorsColumn, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Imported, ImportedRow } from '../stores.ts'
@@ -48,13 +48,14 @@ const byForm = (rows: readonly ImportedRow[]): ImportedRow[][] => [
 
 /**
  * A part of the statement that adds rows of features. The server converts their values to the types of the columns. Rows are inserted
- * in the order of the unique column, after all users, so that two instances cannot deadlock.
+ * in the order of the unique columns, after all users, so that two instances do not deadlock.
  * @param parameter with the rows as JSON.
  */
 const addRows = (tables: readonly OwnedTable[], { table, values }: OwnedRow, parameter: number): string => {
   const names = Object.keys(values)
-  const { unique } = ownedTable(tables, table)
-  const order = unique === undefined ? '' : `ORDER BY record.${quoted(unique)} COLLATE "C"`
+  const sorted = uniquesOfNewUser(tables, table).flat()
+  const order =
+    sorted.length === 0 ? '' : `ORDER BY ${sorted.map(column => `record.${quoted(column)}`).join(', ')}`
   return `, rows_${parameter} AS (
     ${insertOwned(tables, table, names)}
     SELECT ${['lines.key', ...names.map(name => `record.${quoted(name)}`)].join(', ')}
@@ -63,6 +64,12 @@ const addRows = (tables: readonly OwnedTable[], { table, values }: OwnedRow, par
       CROSS JOIN LATERAL json_populate_record(NULL::${quoted(table)}, item -> 'values') AS record
     ${order}
   )`
+}
+
+/** Whether another row has the values of a `record` in these columns. */
+const existsWith = (table: string, columns: readonly string[]): string => {
+  const equal = columns.map(column => `other.${quoted(column)} = record.${quoted(column)}`)
+  return `EXISTS (SELECT FROM ${quoted(table)} AS other WHERE ${equal.join(' AND ')})`
 }
 
 const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[]) OR id = ANY($2::text[])'
@@ -127,20 +134,22 @@ const part = ({ users, events, rows }: Batch, indexes: readonly number[]): Batch
 
 /** @param tables of features. */
 export const importOperations = (database: Database, tables: readonly OwnedTable[]) => {
-  /** @returns the indexes of the rows whose values of unique columns other rows have. */
+  /** @returns the indexes of the rows with unique values that other rows have. */
   const takenRows = async (rows: readonly ImportedRow[]): Promise<readonly number[]> => {
-    const taken = new Set<ImportedRow>()
-    for (const [table, ofTable] of Map.groupBy(rows, row => row.table)) {
-      const { unique } = ownedTable(tables, table)
-      if (unique === undefined) continue
-      const found = await database.read<{ value: string }>({
-        text: `SELECT ${quoted(unique)} AS value FROM ${quoted(table)} WHERE ${quoted(unique)} = ANY($1::text[])`,
-        values: [ofTable.map(({ values }) => values[unique])],
+    const taken: number[] = []
+    const numbered = rows.map((row, index) => ({ ...row, index }))
+    for (const [table, ofTable] of Map.groupBy(numbered, row => row.table)) {
+      const uniques = uniquesOfNewUser(tables, table)
+      if (uniques.length === 0) continue
+      const found = await database.read<{ index: number }>({
+        text: `SELECT (item ->> 'index')::int AS index FROM json_array_elements($1::json) AS each (item)
+            CROSS JOIN LATERAL json_populate_record(NULL::${quoted(table)}, item -> 'values') AS record
+          WHERE ${uniques.map(columns => existsWith(table, columns)).join(' OR ')}`,
+        values: [JSON.stringify(ofTable.map(({ index, values }) => ({ index, values })))],
       })
-      const values = new Set<unknown>(found.map(({ value }) => value))
-      for (const row of ofTable) if (values.has(row.values[unique])) taken.add(row)
+      taken.push(...found.map(({ index }) => index))
     }
-    return rows.flatMap((row, index) => (taken.has(row) ? [index] : []))
+    return taken.toSorted((one, other) => one - other)
   }
 
   /** @returns `null` for a user whose conflicting user or row no longer exists. */

@@ -3,7 +3,7 @@
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { UserWithHash } from '../../users/user.ts'
 import { eventValues } from '../operations/events.ts'
-import { insertOwned, type OwnedRow, ownedTable, quoted } from '../operations/owned-rows.ts'
+import { insertOwned, type OwnedRow, quoted, uniquesOfNewUser } from '../operations/owned-rows.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
 import { factorsColumn, USER_COLUMNS } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
@@ -38,16 +38,21 @@ export const prepareImportOperations = (db: Connection, tables: readonly OwnedTa
     insert.run(owner, ...Object.values(row.values))
   }
 
-  const selectTaken = new Map<string, ReturnType<typeof db.prepare<[unknown], number>>>()
-  /** Whether another row has the value of a unique column. One thread writes at a time, so none can take it before the insert. */
-  const isTaken = ({ table, values }: OwnedRow): boolean => {
-    const { unique } = ownedTable(tables, table)
-    if (unique === undefined) return false
-    const select =
-      selectTaken.get(table) ??
-      db.prepare<[unknown], number>(`SELECT 1 FROM ${quoted(table)} WHERE ${quoted(unique)} = ?`).pluck()
-    selectTaken.set(table, select)
-    return select.get(values[unique]) !== undefined
+  /** For each unique index, whether another row has the values of a row. */
+  const prepareTaken = (table: string) =>
+    uniquesOfNewUser(tables, table).map(columns => {
+      const condition = columns.map(column => `${quoted(column)} = ?`).join(' AND ')
+      const select = db
+        .prepare<unknown[], number>(`SELECT 1 FROM ${quoted(table)} WHERE ${condition}`)
+        .pluck()
+      return ({ values }: OwnedRow) => select.get(columns.map(column => values[column] ?? null)) !== undefined
+    })
+  const taken = new Map<string, ReturnType<typeof prepareTaken>>()
+  /** Whether another row has unique values of this one. One thread writes at a time, so none can take them before the insert. */
+  const isTaken = (row: OwnedRow): boolean => {
+    const checks = taken.get(row.table) ?? prepareTaken(row.table)
+    taken.set(row.table, checks)
+    return checks.some(check => check(row))
   }
 
   /** A user who conflicts is reported before rows that do: a repeated import finds both. */
@@ -58,8 +63,8 @@ export const prepareImportOperations = (db: Connection, tables: readonly OwnedTa
   }
 
   const importUser = (user: UserWithHash, event: AuditEvent, rows: readonly OwnedRow[]): Imported => {
-    const taken = rows.flatMap((row, index) => (isTaken(row) ? [index] : []))
-    if (taken.length > 0) return existing(user) ?? { status: 'rowsTaken', rows: taken }
+    const conflicts = rows.flatMap((row, index) => (isTaken(row) ? [index] : []))
+    if (conflicts.length > 0) return existing(user) ?? { status: 'rowsTaken', rows: conflicts }
     const { changes, lastInsertRowid } = insertUser.run(...userRow(user), factorsColumn(user.factors))
     if (changes === 1) {
       if (user.lastRequestAt !== null) insertLastRequest.run(lastInsertRowid, user.lastRequestAt)
