@@ -9,8 +9,8 @@ import type { Feature } from './feature.ts'
 import { METRICS } from './metrics/declarations.ts'
 import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from './rate-limits/limits.ts'
 import type { CoreServices } from './services.ts'
-import { FeatureError } from './storage/feature-error.ts'
 import { CORE_TABLES } from './storage/schema.ts'
+import { FeatureError } from './storage/stored-feature.ts'
 
 /** Names that features cannot use. A record, so that a service that is missing does not compile. */
 const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {

@@ -3,9 +3,16 @@ import type { Command } from 'commander'
 import { OPERATOR } from '../audit-log/event.ts'
 import { type AdminKey, serializeAdminKey } from '../auth/admin-key.ts'
 import { type ScopeDescriptions, sortedScopes } from '../auth/scopes.ts'
-import { commandGroup, nonEmpty, option, type StoreOptions, storeCommand, timestamp } from '../cli/options.ts'
+import {
+  commandGroup,
+  nonEmpty,
+  option,
+  type StoreOptions,
+  storeCommand,
+  timestamp,
+  validated,
+} from '../cli/options.ts'
 import { print, printStatus, table } from '../cli/output.ts'
-import { validated } from '../cli/validated-input.ts'
 import type { Reader } from '../config/readers.ts'
 import type { WithServices } from '../feature.ts'
 import { type AdminKeys, ALL_RIGHTS, serializeCreatedAdminKey } from './admin-keys.ts'

@@ -3,8 +3,9 @@ import { type Command, Option } from 'commander'
 import { type Reader, SettingError } from '../config/readers.ts'
 import { SETTINGS } from '../config/settings.ts'
 import type { DatabaseOptions } from '../feature.ts'
+import { fieldErrors } from '../validation/field-errors.ts'
 import { INVALID_TIMESTAMP, isTimestamp } from '../validation/formats.ts'
-import { UsageError } from './failure.ts'
+import { sentences, UsageError } from './failure.ts'
 
 /** @throws {UsageError} with the name of the option, but not its value, which may be a secret. */
 export const readOption = <Value>(name: string, read: Reader<Value>, text: string): Value => {
@@ -30,6 +31,22 @@ export const nonEmpty: Reader<string> = text => {
 export const timestamp: Reader<number> = text => {
   if (!isTimestamp(text)) throw new SettingError(INVALID_TIMESTAMP)
   return Date.parse(text)
+}
+
+type Schemas = typeof import('../validation/schemas.ts')
+
+/** Applies the schemas of the HTTP API, which are loaded on demand, to what options and arguments form together. @throws {UsageError} with the API's messages. */
+export const validated = async <Input extends object>(
+  input: Input,
+  schemaOf: (schemas: Schemas) => object,
+): Promise<Input> => {
+  const schemas = await import('../validation/schemas.ts')
+  const { jsonValidator } = await import('../validation/compile.ts')
+  const validate = jsonValidator(schemaOf(schemas))
+  const copy = { ...input }
+  if (!validate(copy as Record<string, unknown>))
+    throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
+  return copy
 }
 
 export interface StoreOptions extends DatabaseOptions {

@@ -22,7 +22,7 @@ import { LineSplitter, readLines, toLines, type Validate } from '../validation/n
 import { parseStrictJson } from '../validation/strict-json.ts'
 import { explain, sentences, UsageError, withFile } from './failure.ts'
 import { writeAtomically } from './files.ts'
-import { databaseCommand, nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
+import { databaseCommand, nonEmpty, option, type StoreOptions, storeCommand, validated } from './options.ts'
 import {
   count,
   countProgress,
@@ -35,7 +35,6 @@ import {
   write,
 } from './output.ts'
 import { settings, withStore } from './store.ts'
-import { validated } from './validated-input.ts'
 
 /** Roles, metadata and other values on one line. */
 const cellOf = (value: unknown): string => {

@@ -5,8 +5,7 @@ import type { StorageLocation } from '../storage/open.ts'
 import { FORM, parseServers, UrlError } from '../storage/postgres/connection-url.ts'
 import type { MetadataSchema } from '../validation/metadata.ts'
 import { compileMetadataSchema } from '../validation/metadata-schema.ts'
-import { nameOf, readFile } from './files.ts'
-import { type Reader, SettingError } from './readers.ts'
+import { nameOf, type Reader, readFile, SettingError } from './readers.ts'
 
 /** Options of nodemailer in the query of the URL. Its logging is excluded: it shows credentials and tokens. */
 const OPTIONS = [

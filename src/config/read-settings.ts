@@ -1,7 +1,6 @@
 /** Reads the environment by the declarations of the settings. */
 import { existsSync } from 'node:fs'
-import { readFile } from './files.ts'
-import { type Setting, SettingError, type SettingValues } from './readers.ts'
+import { readFile, type Setting, SettingError, type SettingValues } from './readers.ts'
 import { SETTINGS, type Values } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -6,6 +6,16 @@ import type { FeatureDialect } from './migrations/schema-dialect.ts'
 import type { Read, Steps, StoreOf } from './operations/operation.ts'
 import type { Write } from './operations/write.ts'
 
+/** A feature that cannot be used as it is declared. The message is complete: no stack trace is needed. */
+export class FeatureError extends Error {
+  readonly code = 'FEATURE'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'FeatureError'
+  }
+}
+
 export type FeatureOperation = (...args: never[]) => Steps<Write<unknown>>
 export type FeatureRead = Read
 

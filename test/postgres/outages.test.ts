@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import type { AppOptions } from '../../src/app.ts'
 import { withInvalidationLog } from '../../src/auth/invalidation-log.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
-import { CHANNEL } from '../../src/storage/postgres/notifications.ts'
+import { CHANNEL } from '../../src/storage/postgres/database.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import {
   asAdmin,

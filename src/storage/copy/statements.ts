@@ -1,6 +1,5 @@
 /** The statements of a copy to PostgreSQL. A slice takes a few of them, whatever its size; named ones are prepared once. */
-import type { Statement } from '../postgres/database.ts'
-import { CHANNEL } from '../postgres/notifications.ts'
+import { CHANNEL, type Statement } from '../postgres/database.ts'
 import { arrays, arraysOf } from '../postgres/parameters.ts'
 import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '../rows.ts'
 import type { StoredFactor } from '../stored-feature.ts'

@@ -14,8 +14,8 @@ import {
   SqliteQueryCompiler,
   sql,
 } from 'kysely'
-import { FeatureError } from '../feature-error.ts'
 import {
+  FeatureError,
   type FeatureMigration,
   type NamedTable,
   type StoredFeature,

@@ -5,7 +5,6 @@ import { ServiceError } from '../../errors.ts'
 import { OperationError } from '../operations/feature-operation.ts'
 import { isRefused, type Write } from '../operations/write.ts'
 import type { PoolStatistics } from '../statistics.ts'
-import { notifyText } from './notifications.ts'
 
 /** Milliseconds until waiting for a connection fails, until the server cancels a statement, until its response counts as lost. */
 const CONNECT_TIMEOUT = 5_000
@@ -35,6 +34,12 @@ const IDLE_TIMEOUT = 30_000
 
 /** Calls that may wait for a connection. Further ones are rejected at once. */
 const MAX_WAITING = 20_000
+
+/** The channel on which transactions notify every instance of users and admin keys whose cached state is stale. */
+export const CHANNEL = 'gatehouse_changes'
+
+/** Notifies of one user or admin key; as text, so that it can be sent in one message with a COMMIT. */
+const notifyText = (id: string): string => `NOTIFY ${CHANNEL}, ${pg.escapeLiteral(id)}`
 
 /** Every `bigint` of the schema is a timestamp, a key or a count: exact as a number. */
 const types = {

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
-import type { ReplicaLog, ReplicaOptions } from '../replica-options.ts'
+import type { ReplicaOptions } from '../open.ts'
 import type { ReplicaStatistics } from '../statistics.ts'
 import { parseServers, type Server } from './connection-url.ts'
 import {
@@ -77,7 +77,7 @@ const isFinal = (error: unknown): boolean => {
 export class Replica implements Reader {
   readonly #servers: readonly Server[]
   readonly #maxLag: number
-  readonly #log: ReplicaLog
+  readonly #log: ReplicaOptions['log']
   readonly #database: Database
   readonly #queue: BoundedQueue
   readonly #listeners: (() => void)[] = []

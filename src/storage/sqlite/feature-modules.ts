@@ -1,6 +1,5 @@
 /** Features by their modules: the functions of a feature cannot be sent to the writer thread, so it imports them. */
-import { FeatureError } from '../feature-error.ts'
-import type { StoredFeature } from '../stored-feature.ts'
+import { FeatureError, type StoredFeature } from '../stored-feature.ts'
 
 export interface FeatureModule {
   readonly name: string
