@@ -1,5 +1,6 @@
 /** Checks declarations of features at the start, before the store is opened. */
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
+import { CORE_SIGN_IN_METHODS, IMPERSONATION } from './accounts/sign-in-methods.ts'
 import { EVENTS } from './audit-log/event.ts'
 import { ADMIN_SCOPES, USER_SCOPES } from './auth/scopes.ts'
 import type { Setting } from './config/readers.ts'
@@ -109,7 +110,14 @@ function* problemsOfUnique(unique: unknown): Problems {
 }
 
 /** They delete rows by their owner, so without one they would delete nothing. */
-const OF_OWNERS = ['isFactor', 'isMailed', 'grantsAccess'] as const
+const OF_OWNERS = ['isFactor', 'isMailed', 'grantsAccess', 'signsIn'] as const
+
+function* problemsOfOwned(members: Members): Problems {
+  for (const name of OF_OWNERS)
+    if (members[name] !== undefined && members.owner === null) yield `has ${name} without an owner`
+  if (members.signsIn !== undefined && members.grantsAccess === undefined)
+    yield 'has signsIn without grantsAccess: name the event of a removed row'
+}
 
 function* problemsOfTable(name: string, declaration: unknown): Problems {
   const members = membersOf(declaration)
@@ -120,8 +128,7 @@ function* problemsOfTable(name: string, declaration: unknown): Problems {
     yield 'has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user'
   if (!key) yield 'has no key: name the column of its primary key'
   yield* problemsOfGrantedAccess(grantsAccess)
-  for (const name of OF_OWNERS)
-    if (members[name] !== undefined && owner === null) yield `has ${name} without an owner`
+  yield* problemsOfOwned(members)
   yield* problemsOfCleanUp(cleanUp)
   yield* problemsOfUnique(unique)
   for (const value of [owner ?? undefined, key, updatedAt, ...[unique].flat(2), membersOf(cleanUp).column])
@@ -222,6 +229,21 @@ function* problemsOfJob(name: string, job: unknown): Problems {
   if (!isFunction(run)) yield 'has no function run'
 }
 
+/** A value of RFC 8176, which a session keeps in a list separated by spaces. */
+const AMR = /^[a-z][a-z0-9]*$/
+
+function* problemsOfSignInMethod(name: string, method: unknown): Problems {
+  const { amr, rejection, needsSecondFactor } = membersOf(method)
+  if (!SERVICE.test(name)) yield 'must be named like emailCode'
+  if (!(Array.isArray(amr) && amr.length > 0 && amr.every(value => AMR.test(value))))
+    yield "needs amr: what it verifies, in values of RFC 8176, such as ['otp']"
+  else if (amr.includes('mfa') && amr.at(-1) !== 'mfa') yield 'has an amr whose mfa is not last'
+  if (!(typeof rejection === 'string' ? Object.hasOwn(ERRORS, rejection) : isText(membersOf(rejection).code)))
+    yield 'needs a rejection: the error of a proof that is wrong, as defineErrors returns it'
+  if (typeof needsSecondFactor !== 'boolean')
+    yield 'must say with needsSecondFactor whether users with an authenticator app send a code too'
+}
+
 interface Part {
   /** The name of one member. */
   readonly kind: string
@@ -244,6 +266,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   rateLimits: { kind: 'rate limit', problems: problemsOfRateLimit },
   metrics: { kind: 'metric', problems: problemsOfMetric },
   jobs: { kind: 'job', problems: problemsOfJob },
+  signInMethods: { kind: 'sign-in method', problems: problemsOfSignInMethod },
 }
 
 function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
@@ -251,6 +274,14 @@ function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: s
   if (!isObject(members)) return yield `The ${kind}s ${owner} must be an object`
   for (const [name, member] of Object.entries(members))
     for (const problem of problems(name, member)) yield `The ${kind} ${name} ${owner} ${problem}`
+}
+
+function* problemsOfFunctions(feature: Members, owner: string): Problems {
+  for (const part of ['listMethods', 'commands'])
+    if (feature[part] !== undefined && !isFunction(feature[part]))
+      yield `The ${part} ${owner} must be a function`
+  if (feature.pages !== undefined && !isFunction(feature.pages))
+    yield `The pages ${owner} must be a function, such as () => import('./pages.ts')`
 }
 
 /** Yields sentences. The types of TypeScript are checked too, because a feature may be written in JavaScript. */
@@ -265,10 +296,7 @@ function* problemsOf(feature: unknown): Problems {
   for (const [name, part] of Object.entries(PARTS)) yield* problemsOfMembers(part, feature[name], owner)
   const twice = Object.keys(membersOf(reads)).find(read => Object.hasOwn(membersOf(operations), read))
   if (twice !== undefined) yield `The feature ${name} has an operation and a read with the name ${twice}`
-  if (feature.commands !== undefined && !isFunction(feature.commands))
-    yield `The commands ${owner} must be a function`
-  if (feature.pages !== undefined && !isFunction(feature.pages))
-    yield `The pages ${owner} must be a function, such as () => import('./pages.ts')`
+  yield* problemsOfFunctions(feature, owner)
   if (feature.routes !== undefined && !(feature.routes instanceof URL && feature.routes.protocol === 'file:'))
     yield `The routes ${owner} must be the URL of a folder, such as new URL('routes/', import.meta.url)`
 }
@@ -322,6 +350,11 @@ export const checkFeatures = (features: readonly Feature[]): void => {
     'rate limit',
     [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT, ...COUNTERS],
     ({ rateLimits }) => rateLimits,
+  )
+  shared(
+    'sign-in method',
+    [...Object.keys(CORE_SIGN_IN_METHODS), IMPERSONATION.method],
+    ({ signInMethods }) => signInMethods,
   )
   shared('metric', Object.keys(METRICS), ({ metrics }) => metrics)
 }

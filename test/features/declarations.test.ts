@@ -36,8 +36,41 @@ const SETTING = { read: integer(1, 9), default: '1', description: 'how many' }
 
 const ERROR = { code: 'noteLost', status: 404, field: 'global', message: 'is lost' }
 
+const METHOD = { amr: ['pin'], rejection: 'wrongCredentials', needsSecondFactor: true }
+
+const METHOD_OF = 'of the feature notes'
+
 const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
   ['The feature notes is declared twice', [notes, notes]],
+  [
+    `The sign-in method Pin ${METHOD_OF} must be named like emailCode`,
+    [changed({ signInMethods: { Pin: METHOD } })],
+  ],
+  [
+    `The sign-in method pin ${METHOD_OF} needs amr: what it verifies, in values of RFC 8176, such as ['otp']`,
+    [changed({ signInMethods: { pin: { ...METHOD, amr: ['two words'] } } })],
+  ],
+  [
+    `The sign-in method pin ${METHOD_OF} has an amr whose mfa is not last`,
+    [changed({ signInMethods: { pin: { ...METHOD, amr: ['mfa', 'pin'] } } })],
+  ],
+  [
+    `The sign-in method pin ${METHOD_OF} needs a rejection: the error of a proof that is wrong, as defineErrors returns it`,
+    [changed({ signInMethods: { pin: { ...METHOD, rejection: 'nothing' } } })],
+  ],
+  [
+    `The sign-in method pin ${METHOD_OF} must say with needsSecondFactor whether users with an authenticator app send a code too`,
+    [changed({ signInMethods: { pin: { ...METHOD, needsSecondFactor: undefined } } })],
+  ],
+  [
+    'The sign-in method password is declared twice: by the core and by the feature notes',
+    [changed({ signInMethods: { password: METHOD } })],
+  ],
+  [`The listMethods ${METHOD_OF} must be a function`, [changed({ listMethods: [] })]],
+  [
+    `The table notes ${METHOD_OF} has signsIn without grantsAccess: name the event of a removed row`,
+    [withTable({ signsIn: true })],
+  ],
   ['The list of features has a member that is not a feature', [undefined]],
   ['The feature name undefined must be lower case, such as "notes"', [changed({ name: undefined })]],
   ['The feature name "Notes" must be lower case, such as "notes"', [changed({ name: 'Notes' })]],

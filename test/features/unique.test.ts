@@ -36,7 +36,7 @@ const storeOf = (storage: Storage): MemberStore => storage.features.members as u
 /** Imports a user for each list of members. */
 const importMembers = (storage: Storage, ...lists: readonly (readonly Member[])[]) => {
   const users = lists.map(
-    (): UserWithHash => ({ ...newUser(), factors: [], lastRequestAt: null, version: 1 }),
+    (): UserWithHash => ({ ...newUser(), hasPassword: true, factors: [], lastRequestAt: null, version: 1 }),
   )
   return storage.bulkUsers.importUsers(
     users,

@@ -1,10 +1,10 @@
 /** Removal of ways to sign in. The last one stays, exactly: every removal locks the user. */
 import type { AuditEvent } from '../../audit-log/event.ts'
-import { type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { changeFactors, listFactor, type OwnFactorChange } from './factors.ts'
 import { firstRow, type Steps, USER_KEY } from './operation.ts'
-import { type OwnedTables, ownedTable, quoted } from './owned-rows.ts'
+import { type OwnedTables, quoted } from './owned-rows.ts'
 import type { SessionRefusal } from './refusals.ts'
 import { lowerAssuranceStatement, refusalOfSession } from './sessions.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
@@ -20,8 +20,14 @@ export interface SignInRow {
 export const signInMethodOperations = (features: readonly StoredFeature[], { all }: OwnedTables) => {
   const signingIn = all.filter(({ signsIn }) => signsIn === true)
 
-  function* hasRow(table: string, userId: string): Steps<boolean> {
-    const { name, owner, key } = ownedTable(signingIn, table)
+  /** @throws {Error} if no table of that name signs its owners in. */
+  const tableOf = (name: string): OwnedTable => {
+    const table = signingIn.find(table => table.name === name)
+    if (table === undefined) throw new Error(`No feature declares a table ${name} with signsIn`)
+    return table
+  }
+
+  function* hasRow({ name, owner, key }: OwnedTable, userId: string): Steps<boolean> {
     const row = yield* firstRow({
       text: `SELECT ${quoted(key)} FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY} LIMIT 1`,
       values: [userId],
@@ -39,7 +45,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
 
   /** Whether a row signs the user in, who is locked. */
   function* hasAnyRow(userId: string): Steps<boolean> {
-    for (const { name } of signingIn) if (yield* hasRow(name, userId)) return true
+    for (const table of signingIn) if (yield* hasRow(table, userId)) return true
     return false
   }
 
@@ -76,7 +82,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
     ) =>
       changeFactors(change, event, function* () {
         const { userId, at } = event
-        const { name, owner, key } = ownedTable(signingIn, table)
+        const { name, owner, key } = tableOf(table)
         const removed = yield* firstRow({
           text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY} AND ${quoted(key)} = $2 RETURNING ${quoted(key)}`,
           values: [userId, id],
@@ -86,7 +92,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
         if (isLast) return 'lastSignInMethod'
         const feature = features.find(each => tablesOf([each]).some(each => each.name === table))
         if (feature?.factor !== undefined)
-          yield* listFactor(userId, feature.factor.name, yield* hasRow(table, userId), at)
+          yield* listFactor(userId, feature.factor.name, yield* hasRow(tableOf(table), userId), at)
         yield lowerAssuranceStatement(userId, amr)
         return null
       }),
