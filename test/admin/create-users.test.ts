@@ -69,6 +69,7 @@ await onEveryEngine(t, async (t, { build }) => {
       appMetadata: {},
       disabled: false,
       factors: [],
+      methods: ['password'],
       createdAt: iso(),
       updatedAt: iso(),
       lastRequestAt: null,

@@ -46,6 +46,7 @@ await onEveryEngine(t, async (t, { build }) => {
       scope: SCOPES.join(' '),
       iat: Math.floor(clock.now() / 1_000),
       auth_time: Math.floor(clock.now() / 1_000),
+      amr: ['pwd'],
       exp: (clock.now() + 30 * DAY) / 1_000,
       roles: ['editor'],
     })

@@ -162,7 +162,7 @@ for (const NODE_ENV of ['development', 'production']) {
         [`/admin/users/${UNKNOWN_USER}/impersonate`]: ['POST'],
         [`/admin/users/${UNKNOWN_USER}/sessions`]: ['DELETE'],
         '/account/sign-out': ['POST'],
-        '/account/password': ['PUT'],
+        '/account/password': ['DELETE', 'PUT'],
         '/account/email': ['PUT'],
         '/account/verify-email': ['GET', 'HEAD', 'POST'],
         '/account/verify-email/resend': ['POST'],
