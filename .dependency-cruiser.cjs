@@ -8,7 +8,7 @@ const rule = (name, from, to, comment) => ({
 })
 
 /** The folders of built-in features that only `src/built-in-features.ts` imports. */
-const FEATURES = '(api-keys|admin-keys)'
+const FEATURES = '(api-keys|admin-keys|email-codes)'
 
 module.exports = {
   forbidden: [

@@ -84,10 +84,6 @@ export interface SignInRequest {
   code?: string
 }
 
-export interface RequestEmailCodeRequest {
-  email: string
-}
-
 export interface ForgotPasswordRequest {
   email: string
 }
@@ -95,14 +91,6 @@ export interface ForgotPasswordRequest {
 export interface ResetPasswordRequest {
   token: string
   password: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-
-export interface SignInByEmailCodeRequest {
-  email: string
-  /** The eight digits of the newest mail */
-  emailCode: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
 }
@@ -425,7 +413,6 @@ export interface AuditEvent {
     | 'password.reset-requested'
     | 'password.reset'
     | 'password.removed'
-    | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
@@ -443,6 +430,7 @@ export interface AuditEvent {
     | 'api-key.revoked'
     | 'admin-key.created'
     | 'admin-key.revoked'
+    | 'email-code.requested'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -783,6 +771,18 @@ export interface AdminKeyList {
   results: AdminKey[]
 }
 
+export interface RequestEmailCodeRequest {
+  email: string
+}
+
+export interface SignInByEmailCodeRequest {
+  email: string
+  /** The eight digits of the newest mail */
+  emailCode: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
 export interface CreatePasskeyQuery {
   /** Whether your other sessions end */
   endOthers?: boolean
@@ -847,7 +847,6 @@ export interface ListEventsQuery {
     | 'password.reset-requested'
     | 'password.reset'
     | 'password.removed'
-    | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
@@ -865,6 +864,7 @@ export interface ListEventsQuery {
     | 'api-key.revoked'
     | 'admin-key.created'
     | 'admin-key.revoked'
+    | 'email-code.requested'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -931,15 +931,6 @@ export interface Client {
   signIn(body: SignInRequest, options?: CallOptions): Call<SignedIn>
 
   /**
-   * Mail a code to sign in with, if the account exists
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/email-code`
-   */
-  requestEmailCode(body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted>
-
-  /**
    * Mail a link to reset the password, if the account exists
    *
    * Needs no credentials.
@@ -956,15 +947,6 @@ export interface Client {
    * `POST /account/reset-password`
    */
   resetPassword(body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * Sign in with a mailed code
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/email-code`
-   */
-  signInByEmailCode(body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * Begin to sign in with a passkey: get options for navigator.credentials.get
@@ -1262,6 +1244,24 @@ export interface Client {
    * `DELETE /account/api-keys/{id}`
    */
   deleteApiKey(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * Mail a code to sign in with, if the account exists
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/email-code`
+   */
+  requestEmailCode(body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted>
+
+  /**
+   * Sign in with a mailed code
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/email-code`
+   */
+  signInByEmailCode(body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn>
 }
 
 export const createClient = (options: ClientOptions): Client => {
@@ -1270,10 +1270,8 @@ export const createClient = (options: ClientOptions): Client => {
     getService: (options) => transport.json('GET', '/', { options }),
     signUp: (body, options) => transport.signIn('POST', '/account/sign-up', { body, options }),
     signIn: (body, options) => transport.signIn('POST', '/account/sign-in', { body, options }),
-    requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
     forgotPassword: (body, options) => transport.json('POST', '/account/forgot-password', { body, options }),
     resetPassword: (body, options) => transport.signIn('POST', '/account/reset-password', { body, options }),
-    signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
     createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
     signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     verifyEmail: (body, options) => transport.signIn('POST', '/account/verify-email', { body, options }),
@@ -1307,6 +1305,8 @@ export const createClient = (options: ClientOptions): Client => {
     listApiKeys: (options) => transport.json('GET', '/account/api-keys', { options }),
     createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
     deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
+    requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
+    signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
   }
 }
 

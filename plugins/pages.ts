@@ -15,11 +15,12 @@ import { errorResponseFor, withErrors } from '../src/http/error-responses.ts'
 import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
 import { errorPage } from '../src/pages/access.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
-import type { SecuritySection } from '../src/pages/feature-pages.ts'
+import type { SecuritySection, SignInPart } from '../src/pages/feature-pages.ts'
 import { documentOf, type Page, type PageContext } from '../src/pages/layout.ts'
 import { errorTextsOf } from '../src/pages/messages.ts'
 import { STYLE } from '../src/pages/style.ts'
 import { LANGUAGES, type Language, languageOf } from '../src/pages/texts.ts'
+import type { Services } from '../src/services.ts'
 import { closeIfIncomplete } from './error-handler.ts'
 
 declare module 'fastify' {
@@ -30,6 +31,8 @@ declare module 'fastify' {
     callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
     /** What features add to the security page. */
     readonly securitySections: readonly SecuritySection[]
+    /** What features add to the sign-in page. */
+    readonly signInParts: readonly SignInPart[]
   }
   interface FastifyReply {
     /** The errors that were relayed; `null` without any. */
@@ -84,12 +87,20 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
     "frame-ancestors 'none'",
   ].join('; ')
 
-/** What features add to the pages, put together by language. @throws {Error} if the module of a feature has no default export. */
-const loadFeaturePages = async (features: readonly Feature[]) => {
-  const load = async ({ name, pages }: Feature) => {
+/**
+ * What features add to the pages, put together by language.
+ * @throws {Error} if the module of a feature has no default export, or offers a sign-in method that the feature does not have.
+ */
+const loadFeaturePages = async ({ features, signIns }: Services) => {
+  const load = async ({ name, pages, signInMethods = {} }: Feature) => {
     if (pages === undefined) return []
     const { default: loaded } = await pages()
     if (loaded === undefined) throw new Error(`The pages of the feature ${name} have no default export`)
+    const unknown = Object.keys(loaded.signIn ?? {}).find(method => !Object.hasOwn(signInMethods, method))
+    if (unknown !== undefined)
+      throw new Error(
+        `The pages of the feature ${name} offer the sign-in method ${unknown}, which it has not`,
+      )
     return [loaded]
   }
   const pages = (await Promise.all(features.map(load))).flat()
@@ -110,6 +121,9 @@ const loadFeaturePages = async (features: readonly Feature[]) => {
       (Object.keys(LANGUAGES) as Language[]).map(language => [language, textsIn(language)]),
     ) as Readonly<Record<Language, ReturnType<typeof textsIn>>>,
     sections: pages.flatMap(({ security }) => (security === undefined ? [] : [security])),
+    signInParts: pages.flatMap(({ signIn = {} }) =>
+      Object.entries(signIn).flatMap(([method, part]) => (signIns.has(method) ? [part] : [])),
+    ),
   }
 }
 
@@ -117,7 +131,7 @@ const readScript = (): Buffer => readFileSync(new URL('../src/pages/passkeys.js'
 
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
-  const featurePages = await loadFeaturePages(app.services.features)
+  const featurePages = await loadFeaturePages(app.services)
   const headersOf = (hasScript: boolean) => ({
     'content-security-policy': policyOf(config, hasScript),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
@@ -145,6 +159,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   app.decorate('callApi', (request, call) => callApi(app, request, call))
 
   app.decorate('securitySections', featurePages.sections)
+
+  app.decorate('signInParts', featurePages.signInParts)
 
   app.decorateReply('relayedErrors', null)
 
@@ -190,7 +206,6 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       root: rootOf(this.request),
       product: config.productName,
       hasPages: config.hasPages,
-      hasEmailCodes: config.hasEmailCodes,
       hasSession: config.hasPages && hasSession(this.request),
     }
     const page = create(context)

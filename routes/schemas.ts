@@ -22,7 +22,6 @@ export {
   OptionalCode,
   PasswordHash,
   PresentedCode,
-  PresentedEmailCode,
   PresentedPassword,
   Role,
   recordProperties,

@@ -25,7 +25,6 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   emailConfirmations: true,
   passwordChanges: true,
   passwordResets: true,
-  emailCodes: true,
   totp: true,
   passkeys: true,
   passkeySignIns: true,

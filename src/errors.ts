@@ -73,7 +73,6 @@ export const ERRORS = defineErrors({
   badCursor: define(400, 'cursor', 'is not a cursor of this list'),
   signInRequired: define(401, 'global', 'Sign in to use this route'),
   adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),
-  wrongEmailCode: define(401, 'emailCode', 'is wrong or has expired'),
   wrongCredentials: define(401, 'credentials', 'The e-mail or the password is wrong'),
   secondFactorRequired: define(401, 'code', 'is required'),
   wrongSecondFactor: define(401, 'code', 'is wrong'),

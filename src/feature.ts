@@ -7,9 +7,15 @@ import type { Static } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
 import type { AccountMethod } from './accounts/account-methods.ts'
-import { CORE_SIGN_IN_METHODS, type SignInMethods } from './accounts/sign-in-methods.ts'
+import { CORE_SIGN_IN_METHODS, type SignInMethod, type SignInMethods } from './accounts/sign-in-methods.ts'
 import type { NamedSignInMethod, SignIns } from './accounts/sign-ins.ts'
-import { type Actor, type AuditEvent, EVENTS, type EventSchemas } from './audit-log/event.ts'
+import {
+  type Actor,
+  type AuditEvent,
+  type DetailsArgument,
+  EVENTS,
+  type EventSchemas,
+} from './audit-log/event.ts'
 import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes.ts'
 import type { Sessions } from './auth/sessions.ts'
 import type { DeferredWork } from './concurrency/deferred-work.ts'
@@ -49,14 +55,24 @@ export const settingsOf = (features: readonly Feature[]): Readonly<Record<string
 export const metricsOf = (features: readonly Feature[]): Readonly<Record<string, FeatureMetric>> =>
   Object.assign({}, ...features.map(({ metrics }) => metrics))
 
-/** The sign-in methods of the core and of features. */
-export const signInMethodsOf = (features: readonly Feature[]): readonly NamedSignInMethod[] => [
+/**
+ * The sign-in methods of the core and of features, those that are switched off left out.
+ * @param settings the values of the settings of all features.
+ */
+export const signInMethodsOf = (
+  features: readonly Feature[],
+  settings: Readonly<Record<string, unknown>>,
+): readonly NamedSignInMethod[] => [
   ...namedMethods(CORE_SIGN_IN_METHODS, null),
-  ...features.flatMap(({ name, signInMethods = {} }) => namedMethods(signInMethods, name)),
+  ...features.flatMap(({ name, signInMethods = {} }) =>
+    namedMethods(signInMethods, name).filter(({ isEnabled }) => isEnabled?.(settings) ?? true),
+  ),
 ]
 
-const namedMethods = (methods: SignInMethods, feature: string | null): readonly NamedSignInMethod[] =>
-  Object.entries(methods).map(([name, method]) => ({ ...method, name, feature }))
+const namedMethods = <Method extends SignInMethod<AnySettings>>(
+  methods: Readonly<Record<string, Method>>,
+  feature: string | null,
+) => Object.entries(methods).map(([name, method]) => ({ ...method, name, feature }))
 
 /** The rate limits of features, per client address. */
 export const rateLimitsOf = (features: readonly Feature[]): Readonly<Record<string, WindowLimit>> =>
@@ -93,6 +109,10 @@ interface CoreDeps {
   readonly openRateLimit: OpenRateLimit
   /** Runs work after the response, whose time does not reveal it then. */
   readonly deferred: Pick<DeferredWork, 'run'>
+  /** Returns `undefined` if there is no such user; `users.get` throws then. */
+  readonly findUser: (id: string) => MaybePromise<User | undefined>
+  /** As `findUser`, by the e-mail in canonical form. */
+  readonly findUserByEmail: (email: string) => MaybePromise<User | undefined>
 }
 
 /** What the services of a feature are created with. */
@@ -114,7 +134,7 @@ export interface FeatureDeps<
     actor: Actor,
     /** `null` if it concerns no user. */
     userId: UserId,
-    details: Static<Events[Type]>,
+    ...details: DetailsArgument<Static<Events[Type]>>
   ) => AuditEvent<UserId>
   /** The values of the feature's settings. */
   readonly settings: SettingValues<Settings>
@@ -141,6 +161,9 @@ export type DepsOf<Parts> = FeatureDeps<
 /** The features of a list have different dependencies; {@link defineFeature} types those of one. */
 // biome-ignore lint/suspicious/noExplicitAny: `never` and `unknown` accept no declaration
 type AnyFeatureDeps = FeatureDeps<any, any, any, any, any, any>
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+type AnySettings = any
 
 /** Options of the command line that select the store. */
 export interface DatabaseOptions {
@@ -184,12 +207,24 @@ export interface FeatureSetting extends Setting {
   readonly description: string
 }
 
+/** What the core's settings make possible. */
+export interface ServiceAbilities {
+  readonly sendsMails: boolean
+  /** Whether there is a key that every instance has. */
+  readonly encrypts: boolean
+}
+
+/**
+ * Finds contradictions among settings, which stop the start.
+ * @param settings those that are not valid are `undefined`; the start names them anyway.
+ * @returns sentences.
+ */
+type CheckSettings<Settings> = (settings: Settings, service: ServiceAbilities) => readonly string[]
+
 /** The parts that do not depend on each other. */
 interface PlainParts extends StoredFeature {
   /** What `defineErrors` returns. */
   readonly errors?: Readonly<Record<string, DeclaredError>>
-  /** Ways to sign in, by their names, which sessions and events keep. */
-  readonly signInMethods?: SignInMethods
   /** Limits per client address: `config: { rateLimit: 'notes' }` of a route names one. */
   readonly rateLimits?: Readonly<Record<string, WindowLimit>>
   /** Scopes of API keys for private routes of the feature, with what each allows. */
@@ -214,6 +249,8 @@ export interface Feature<Services extends object = object> extends PlainParts {
   readonly commands?: AddCommands<any>
   /** Become part of `app.services`. */
   readonly services?: ServiceFactories<Services, AnyFeatureDeps>
+  readonly signInMethods?: SignInMethods<AnySettings>
+  readonly checkSettings?: CheckSettings<AnySettings>
   readonly listMethods?: ListMethods<AnyFeatureDeps>
 }
 
@@ -233,6 +270,9 @@ interface FeatureDeclaration<
   readonly mails?: Mails
   /** Environment variables. Their values are `deps.settings`. */
   readonly settings?: Settings
+  readonly checkSettings?: CheckSettings<SettingValues<Settings>>
+  /** Ways to sign in, by their names, which sessions and events keep. */
+  readonly signInMethods?: SignInMethods<SettingValues<Settings>>
   /** What `counter` and `gauge` return, by names such as `gatehouse_notes_added_total`. The numbers of workers become one. */
   readonly metrics?: Metrics
   readonly services?: ServiceFactories<
@@ -291,7 +331,7 @@ const depsOf = ({ name }: Feature, { stores, ...shared }: FeatureServicesDeps): 
     type: string,
     actor: Actor,
     userId: UserId,
-    details: AuditEvent['details'],
+    details: AuditEvent['details'] = null,
   ): AuditEvent<UserId> {
     const at = shared.clock()
     return { id: newId(at), at, type, actor, userId, details }

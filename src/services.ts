@@ -26,8 +26,6 @@ import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import { Sampler } from './concurrency/sampler.ts'
 import type { Config } from './config/config.ts'
-import { EmailCodes } from './email-codes/email-codes.ts'
-import { type EmailCodeStore, storedEmailCodes } from './email-codes/stored-email-codes.ts'
 import { EmailConfirmations } from './email-confirmation/email-confirmations.ts'
 import { PendingSignUps } from './email-confirmation/pending-sign-ups.ts'
 import {
@@ -130,7 +128,6 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
     stores: {
       totp: storage.features[storedTotp.name] as TotpStore,
       passkeys: storage.features[storedPasskeys.name] as PasskeyStore,
-      emailCodes: storage.features[storedEmailCodes.name] as EmailCodeStore,
       pendingSignUps: storage.features[storedPendingSignUps.name] as PendingSignUpStore,
       jobs: storage.features[storedJobs.name] as JobStore,
     },
@@ -326,10 +323,7 @@ const createAccounts = (
   }
   const deps = {
     ...shared,
-    signIns: new SignIns({
-      ...shared,
-      methods: signInMethodsOf(features).filter(({ name }) => name !== 'emailCode' || config.hasEmailCodes),
-    }),
+    signIns: new SignIns({ ...shared, methods: signInMethodsOf(features, config.featureSettings) }),
     reauthentication: new Reauthentication(shared),
   }
   const { signIns, reauthentication } = deps
@@ -344,11 +338,6 @@ const createAccounts = (
     passwordSignIns: new PasswordSignIns(deps),
     passkeys: new Passkeys({ ...deps, store: stores.passkeys }),
     passkeySignIns: new PasskeySignIns({ ...deps, store: stores.passkeys }),
-    /** `null` with `EMAIL_CODES=off`. */
-    emailCodes:
-      config.hasEmailCodes && keyring !== null
-        ? new EmailCodes({ ...deps, store: stores.emailCodes, keyring })
-        : null,
     reauthentication,
     accountRemoval: new AccountRemoval(deps),
     emailAddresses,
@@ -447,6 +436,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     loginThrottle,
     openRateLimit: storage.openRateLimit,
     deferred,
+    findUser: id => storage.users.find(id),
+    findUserByEmail: async email => (await storage.users.findByEmail(email))?.user,
     signIns,
     mails,
     settings: config.featureSettings,

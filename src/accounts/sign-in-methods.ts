@@ -1,7 +1,8 @@
 /** Ways to sign in, as features and the core declare them. `SignIns` follows the declarations. */
 import type { DeclaredError, ErrorName } from '../errors.ts'
 
-export interface SignInMethod {
+/** @template Settings the values of the settings of its feature. */
+export interface SignInMethod<Settings = never> {
   /** What it verifies, in values of RFC 8176, such as `otp`. With `mfa`, last, it counts as two factors. */
   readonly amr: readonly string[]
   /** The error of a proof that is wrong or not valid any more. It is counted as `wrong_credentials`. */
@@ -13,9 +14,11 @@ export interface SignInMethod {
    * sign-in empties the account, which somebody else may have opened.
    */
   readonly provesMailbox?: true
+  /** Whether the settings switch it on. By default it is on. */
+  readonly isEnabled?: (settings: Settings) => boolean
 }
 
-export type SignInMethods = Readonly<Record<string, SignInMethod>>
+export type SignInMethods<Settings = never> = Readonly<Record<string, SignInMethod<Settings>>>
 
 /** The value of RFC 8176 for an authentication with more than one factor. */
 const MULTI_FACTOR = 'mfa'

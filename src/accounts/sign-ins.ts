@@ -76,6 +76,11 @@ export class SignIns {
     return Object.fromEntries([...this.#methods].map(([name, { outcomes }]) => [name, outcomes]))
   }
 
+  /** Whether there is the method, and it is not switched off. */
+  has(method: string): boolean {
+    return this.#methods.has(method)
+  }
+
   /** Counts a sign-in that is rejected before its body is read. @returns the same; `null` if it is not rejected. */
   countRefusal(method: string, refusal: ServiceError | null): ServiceError | null {
     return this.#method(method).outcomes.countRefusal(refusal)

@@ -55,7 +55,6 @@ export const EVENTS = {
   'password.reset-requested': NoDetails,
   'password.reset': NoDetails,
   'password.removed': NoDetails,
-  'email-code.requested': NoDetails,
   'email.verification-requested': NoDetails,
   'email.verified': NoDetails,
   'email.change-requested': NoDetails,
@@ -100,10 +99,8 @@ export interface AuditEvent<UserId extends string | null = string> {
 }
 
 /** Optional where every property of the details is. */
-type DetailsArgument<Of extends EventType> =
-  Partial<EventDetails<Of>> extends EventDetails<Of>
-    ? [details?: EventDetails<Of> | null]
-    : [details: EventDetails<Of>]
+export type DetailsArgument<Details> =
+  Partial<Details> extends Details ? [details?: Details | null] : [details: Details]
 
 /** @param at milliseconds since the epoch. */
 export const newEvent = <Of extends EventType, UserId extends string | null>(
@@ -111,7 +108,7 @@ export const newEvent = <Of extends EventType, UserId extends string | null>(
   actor: Actor,
   userId: UserId,
   at: number,
-  ...[details = null]: DetailsArgument<Of>
+  ...[details = null]: DetailsArgument<EventDetails<Of>>
 ): AuditEvent<UserId> => ({ id: newId(at), at, type, actor, userId, details })
 
 export const serializeEvent = ({ id, at, type, actor, userId, details }: AuditEvent<string | null>) => ({

@@ -108,6 +108,8 @@ export const withStore = async (
     loginThrottle: noLoginThrottle,
     openRateLimit: storage.openRateLimit,
     deferred,
+    findUser: id => storage.users.find(id),
+    findUserByEmail: async email => (await storage.users.findByEmail(email))?.user,
     mails: NO_MAILS,
     settings: featureSettings,
     metrics: new FeatureMetrics(metricsOf(features)).recorders,

@@ -35,14 +35,14 @@ const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource |
   return { file: secretFileOf(DATABASE_URL?.file ?? '') }
 }
 
-/** As {@link secretOf}, for the key that encrypts second factors. */
+/** As {@link secretOf}, for the key that encrypts secrets. */
 const encryptionKeyOf = ({ ENCRYPTION_KEY, DATABASE_URL }: Partial<Values>): SecretSource | null => {
   if (ENCRYPTION_KEY) return { value: ENCRYPTION_KEY }
   if (DATABASE_URL?.engine === 'postgres') return null
   return { file: encryptionKeyFileOf(DATABASE_URL?.file ?? '') }
 }
 
-/** Of second factors and mailed codes. Commands need no other key. */
+/** The keys that encrypt secrets. Commands need no other key. */
 export const encryptionKeysOf = (v: Partial<Values>) => ({
   encryptionKey: encryptionKeyOf(v),
   encryptionKeyPrevious: v.ENCRYPTION_KEY_PREVIOUS ?? null,
@@ -147,18 +147,14 @@ const keyContradictionsOf = ({ values: v, variables }: Settings, publicUrl: stri
   ]
 }
 
-/** @returns sentences about settings that need mails. */
-const mailContradictionsOf = (v: Values): string[] => [
-  ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
-    ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
-    : []),
-  ...(v.EMAIL_CODES === 'on' && v.MAIL_URL === 'off'
-    ? ['MAIL_URL cannot be off with EMAIL_CODES: no code would be sent']
-    : []),
-  ...(v.EMAIL_CODES === 'on' && encryptionKeyOf(v) === null
-    ? ['ENCRYPTION_KEY is needed with PostgreSQL and EMAIL_CODES: every instance has to read the codes']
-    : []),
-]
+/** @returns sentences about settings of features. */
+const featureContradictionsOf = (
+  { values: v, featureSettings }: Settings,
+  features: readonly Feature[],
+): string[] => {
+  const service = { sendsMails: v.MAIL_URL !== 'off', encrypts: encryptionKeyOf(v) !== null }
+  return features.flatMap(({ checkSettings }) => checkSettings?.(featureSettings, service) ?? [])
+}
 
 const isHttps = ({ PUBLIC_URL }: Values): boolean => PUBLIC_URL?.startsWith('https:') === true
 
@@ -177,7 +173,9 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.ENCRYPTION_KEY_PREVIOUS && encryptionKeyOf(v) === null
     ? ['ENCRYPTION_KEY_PREVIOUS has no effect without ENCRYPTION_KEY']
     : []),
-  ...mailContradictionsOf(v),
+  ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
+    ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
+    : []),
   ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS !== null && v.WORKERS > 1 && !HAS_REUSE_PORT
     ? [`WORKERS can only be 1 with SQLite on ${process.platform}: its threads cannot share a port`]
     : []),
@@ -238,7 +236,11 @@ export const loadConfig = (
   const { values: v, errors } = settings
   const weak = weakKeys(settings, namesWith('isKey', { ...SETTINGS, ...ofFeatures }))
   if (v.NODE_ENV === 'production') errors.push(...weak)
-  errors.push(...contradictionsOf(settings), ...keyContradictionsOf(settings, publicUrlOf(v, basePath)))
+  errors.push(
+    ...contradictionsOf(settings),
+    ...featureContradictionsOf(settings, features),
+    ...keyContradictionsOf(settings, publicUrlOf(v, basePath)),
+  )
   const signingKeys = signingKeySources(v)
   if (errors.length > 0 || signingKeys === null) throw new ConfigError(errors)
   const site = siteOf(v, basePath)
@@ -263,7 +265,7 @@ export const loadConfig = (
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
     /** The keys of access tokens: settings, or the places of generated ones. */
     signingKeys,
-    /** Encrypts second factors and mailed codes: the key or its file, and a former key. `null`: users cannot add authenticator apps. */
+    /** Encrypts secrets that the service reads again: the key or its file, and a former key. `null`: what needs one is not available. */
     ...encryptionKeysOf(v),
     /** `aud` of new access tokens first. Those for the others are still accepted. */
     jwtAudiences: [
@@ -297,8 +299,6 @@ export const loadConfig = (
     breachedPasswordsUrl: v.BREACHED_PASSWORDS_URL,
     /** Then signing in requires a verified e-mail, and sign-up does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
-    /** Whether users can sign in with a code that is mailed. */
-    hasEmailCodes: v.EMAIL_CODES === 'on',
     /** What metadata must match when it is written. */
     metadataSchemas: { user: v.USER_METADATA_SCHEMA, app: v.APP_METADATA_SCHEMA },
     mail: {

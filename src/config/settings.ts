@@ -68,7 +68,6 @@ export const SETTINGS = {
   PASSWORD_MIN_LENGTH: { read: integer(8, 128), default: '8' },
   BREACHED_PASSWORDS_URL: { read: protectedUrl, default: null },
   REQUIRE_EMAIL_VERIFICATION: { read: oneOf('false', 'true'), default: 'false' },
-  EMAIL_CODES: { read: oneOf('off', 'on'), default: 'off' },
   USER_METADATA_SCHEMA: { read: metadataSchema, default: null },
   APP_METADATA_SCHEMA: { read: metadataSchema, default: null },
   MAIL_URL: { read: mailUrl, default: null, canBeFile: true },

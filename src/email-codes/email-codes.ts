@@ -1,18 +1,35 @@
 /** Signing in with a code that is mailed (DESIGN §21). */
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
-import type { BaseLogger } from 'pino'
+import { Type } from '@sinclair/typebox'
 import type { AuthResult } from '../accounts/auth-result.ts'
 import type { Mails } from '../accounts/mails.ts'
-import type { SignIns, VerifiedSignIn } from '../accounts/sign-ins.ts'
-import { anonymous, newEvent } from '../audit-log/event.ts'
+import type { VerifiedSignIn } from '../accounts/sign-ins.ts'
+import { anonymous } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
-import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
-import { ServiceError } from '../errors.ts'
-import { defineFeature } from '../feature.ts'
-import { newId } from '../ids.ts'
-import type { UserStore } from '../storage/stores.ts'
-import { type EmailCodeStore, type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
+import { defineErrors, ServiceError } from '../errors.ts'
+import { type DepsOf, defineFeature, newId, oneOf } from '../feature.ts'
+import { type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
+
+const ERRORS = defineErrors({
+  wrongEmailCode: { status: 401, field: 'emailCode', message: 'is wrong or has expired' },
+})
+
+const parts = {
+  ...storedEmailCodes,
+  events: { 'email-code.requested': Type.Object({}) },
+  errors: ERRORS,
+  settings: {
+    EMAIL_CODES: {
+      read: oneOf('off', 'on'),
+      default: 'off',
+      description:
+        'on: users can sign in with codes that are mailed; with PostgreSQL it needs ENCRYPTION_KEY',
+    },
+  },
+  routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
+} as const
 
 const DIGITS = 8
 
@@ -46,16 +63,9 @@ export interface EmailCodeCredentials {
   readonly code?: string
 }
 
-export interface EmailCodesDeps {
-  readonly store: EmailCodeStore
-  readonly users: UserStore
-  readonly signIns: SignIns
+type EmailCodesDeps = Omit<DepsOf<typeof parts>, 'keyring' | 'mails'> & {
   readonly keyring: Keyring
   readonly mails: Mails
-  readonly deferred: DeferredWork
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-  readonly logger: Pick<BaseLogger, 'error'>
 }
 
 export class EmailCodes {
@@ -84,14 +94,14 @@ export class EmailCodes {
    * e-mail code, which stays valid; `codesUnavailable`, `tooManyRequests`, `storeUnavailable`
    */
   async signIn(credentials: EmailCodeCredentials, client: SessionClient): Promise<AuthResult> {
-    const { signIns, users } = this.#deps
+    const { signIns, findUser } = this.#deps
     const { email, emailCode, code } = credentials
     let found: PendingEmailCode | undefined
     const verify = async (): Promise<VerifiedSignIn> => {
       found ??= await this.#compare(email, emailCode)
-      const user = await users.find(found.userId)
+      const user = await findUser(found.userId)
       // Another e-mail meanwhile has deleted the code.
-      if (user?.email !== email) throw new ServiceError('wrongEmailCode')
+      if (user?.email !== email) throw new ServiceError(ERRORS.wrongEmailCode)
       return { user, proof: ['useEmailCode', found.id] }
     }
     try {
@@ -108,7 +118,7 @@ export class EmailCodes {
     const { store, clock } = this.#deps
     const found = await store.countAttempt(email, attemptsRowOf(email), clock())
     const isRight = this.#isRight(found ?? this.#nobodysCode, presented)
-    if (found === undefined || !isRight) throw new ServiceError('wrongEmailCode')
+    if (found === undefined || !isRight) throw new ServiceError(ERRORS.wrongEmailCode)
     return found
   }
 
@@ -124,10 +134,10 @@ export class EmailCodes {
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {
-    const { store, users, keyring, mails, clock } = this.#deps
-    const found = await users.findByEmail(email)
-    if (found === undefined) return
-    const { id: userId, emailVerified } = found.user
+    const { store, findUserByEmail, newEvent, keyring, mails, clock } = this.#deps
+    const user = await findUserByEmail(email)
+    if (user === undefined) return
+    const { id: userId, emailVerified } = user
     const now = clock()
     const code = newCode()
     const stored = {
@@ -138,15 +148,39 @@ export class EmailCodes {
       expiresAt: now + LIFETIME,
       code: keyring.encrypt(code, contextOf(userId)),
     }
-    const event = newEvent('email-code.requested', anonymous(ip), userId, now)
+    const event = newEvent('email-code.requested', anonymous(ip), userId)
     if ((await store.addEmailCode(stored, event)) === 'added')
       mails.send('emailCode', email, { code, isConfirmed: emailVerified })
   }
 }
 
 export const emailCodes = defineFeature({
-  ...storedEmailCodes,
+  ...parts,
+  checkSettings: ({ EMAIL_CODES }, { sendsMails, encrypts }) =>
+    EMAIL_CODES !== 'on'
+      ? []
+      : [
+          ...(sendsMails ? [] : ['MAIL_URL cannot be off with EMAIL_CODES: no code would be sent']),
+          ...(encrypts
+            ? []
+            : [
+                'ENCRYPTION_KEY is needed with PostgreSQL and EMAIL_CODES: every instance has to read the codes',
+              ]),
+        ],
   signInMethods: {
-    emailCode: { amr: ['otp'], rejection: 'wrongEmailCode', needsSecondFactor: true, provesMailbox: true },
+    emailCode: {
+      amr: ['otp'],
+      rejection: ERRORS.wrongEmailCode,
+      needsSecondFactor: true,
+      provesMailbox: true,
+      isEnabled: ({ EMAIL_CODES }) => EMAIL_CODES === 'on',
+    },
+  },
+  services: {
+    /** `null` with `EMAIL_CODES=off`. */
+    emailCodes: ({ keyring: keyringOf, mails, ...deps }) => {
+      const keyring = deps.settings.EMAIL_CODES === 'on' ? keyringOf() : null
+      return keyring && new EmailCodes({ ...deps, keyring, mails })
+    },
   },
 })

@@ -1,6 +1,7 @@
 /** Pages of users who are not signed in: sign-in, forgotten passwords, links of mails, errors. */
 
 import type { FieldErrors } from '../errors.ts'
+import type { SignInPart } from './feature-pages.ts'
 import { type Html, html } from './html.ts'
 import {
   Form,
@@ -34,11 +35,13 @@ export interface SignInState {
   readonly errors?: FieldErrors
 }
 
+/** @param parts the sign-in methods of features. */
 export const signInPage = (
   context: PageContext,
+  parts: readonly SignInPart[],
   { email, wantsCode = false, errors = NO_ERRORS }: SignInState = {},
 ): Page => {
-  const { texts, root, hasEmailCodes } = context
+  const { texts, root } = context
   const form = new Form(context, errors)
   const fields = [
     form.field(emailField(context, email)),
@@ -70,15 +73,15 @@ ${fields}
 </div>
 ${links([
   [`${root}forgot-password`, texts.forgotLink],
-  ...(hasEmailCodes ? [[`${root}sign-in/email-code`, texts.emailCodeSignIn] as const] : []),
+  ...parts.flatMap(({ link }) => (link === undefined ? [] : [link(context)])),
 ])}`,
   }
 }
 
-type EmailState = Pick<SignInState, 'email' | 'errors'>
+export type EmailState = Pick<SignInState, 'email' | 'errors'>
 
 /** A page that asks for the e-mail alone. */
-const emailPage = (
+export const emailPage = (
   context: PageContext,
   { email, errors = NO_ERRORS }: EmailState,
   { path, title, text, button }: Readonly<Record<'path' | 'title' | 'text' | 'button', string>>,
@@ -99,51 +102,6 @@ ${field}
 </form>
 </div>
 ${links([[`${root}sign-in`, texts.backToSignIn]])}`,
-  }
-}
-
-export const requestEmailCodePage = (context: PageContext, state: EmailState = {}): Page => {
-  const { emailCodeSignIn: title, emailCodeText: text, emailCodeSend: button } = context.texts
-  return emailPage(context, state, { path: 'sign-in/email-code', title, text, button })
-}
-
-export interface EmailCodeState {
-  readonly email: string
-  readonly wantsCode?: boolean
-  readonly errors?: FieldErrors
-}
-
-/** The second step: the code from the mail. */
-export const emailCodePage = (
-  context: PageContext,
-  { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
-): Page => {
-  const { texts, root } = context
-  const form = new Form(context, errors)
-  const fields = [
-    form.field({
-      name: 'emailCode',
-      label: texts.emailCode,
-      hint: texts.emailCodeHint,
-      autocomplete: wantsCode ? 'off' : 'one-time-code',
-      isCode: true,
-    }),
-    wantsCode && form.field(codeField(context)),
-  ]
-  return {
-    title: texts.emailCodeSignIn,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.emailCodeSignIn}</h1>
-${form.summary()}
-<p>${wantsCode ? texts.emailCodeSecondStep : texts.emailCodeSent}</p>
-<form method="post" action="${root}sign-in/email-code/confirm">
-${hiddenField('email', email)}
-${fields}
-<button class="main">${texts.signIn}</button>
-</form>
-</div>
-${links([[`${root}sign-in/email-code`, texts.emailCodeAgain]])}`,
   }
 }
 

@@ -1,6 +1,6 @@
 /** What a feature adds to the hosted pages besides pages of its own, which are routes. */
 import type { Html } from './html.ts'
-import type { PageContext } from './layout.ts'
+import type { Link, PageContext } from './layout.ts'
 import type { Language } from './texts.ts'
 
 /** Texts by name, in every language of the pages. */
@@ -15,6 +15,12 @@ export interface SecuritySection {
   readonly section: (context: PageContext, body: any) => Html
 }
 
+/** How the sign-in page offers a sign-in method. */
+export interface SignInPart {
+  /** Below the form: to a page of the feature. */
+  readonly link?: (context: PageContext) => Link
+}
+
 /** The default export of the module that `pages` of a feature imports. */
 export interface FeaturePages {
   /** The errors of the feature for people, by their names. Others are shown as the API has them. */
@@ -22,4 +28,6 @@ export interface FeaturePages {
   /** What the security page says once, after `reply.redirectToPage('security', name)`. */
   readonly notices?: TextsByName
   readonly security?: SecuritySection
+  /** By the names of the feature's sign-in methods. A method that is switched off is left out. */
+  readonly signIn?: Readonly<Record<string, SignInPart>>
 }

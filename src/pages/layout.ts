@@ -18,8 +18,6 @@ export interface PageContext {
   readonly product: string
   /** Whether there are all pages, and not only the one that confirms an e-mail. */
   readonly hasPages: boolean
-  /** Whether users can sign in with mailed codes. */
-  readonly hasEmailCodes: boolean
   /** Whether the browser has a session. */
   readonly hasSession: boolean
 }
@@ -202,7 +200,7 @@ export const button = ({ root }: PageContext, { action, text, label, className, 
     className !== undefined && html` class="${className}"`
   }${label !== undefined && html` aria-label="${label}"`}>${text}</button></form>`
 
-type Link = readonly [href: string, text: string]
+export type Link = readonly [href: string, text: string]
 
 export const links = (items: readonly Link[]): Html =>
   html`<ul class="links">${items.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>`)}</ul>`

@@ -24,16 +24,6 @@ const en = {
   passkeySignIn: 'Sign in with a passkey',
   passkeyFailed: 'The passkey did not work. Try again, or sign in in another way.',
 
-  emailCodeSignIn: 'Sign in with a code by e-mail',
-  emailCodeText: 'We send a code to the e-mail of your account.',
-  emailCodeSend: 'Send the code',
-  emailCodeSent: 'If there is an account with this e-mail, a code is on its way. It works for ten minutes.',
-  emailCode: 'Code from the mail',
-  emailCodeHint: 'Eight digits.',
-  emailCodeSecondStep:
-    'Your account needs a code from your authenticator app too. Please enter the code from the mail again, and that one.',
-  emailCodeAgain: 'Send another code',
-
   forgot: 'Forgot your password?',
   forgotText: 'Enter the e-mail of your account. We send you a link to choose a new password.',
   forgotButton: 'Send the link',
@@ -151,7 +141,6 @@ const en = {
     wrongCredentials: 'The e-mail or the password is wrong.',
     secondFactorRequired: 'Enter a code.',
     wrongSecondFactor: 'The code is wrong or was used already.',
-    wrongEmailCode: 'The code is wrong, has expired or was used already.',
     wrongPassword: 'The password is wrong.',
     wrongCurrentPassword: 'The password is wrong.',
     passwordIsEmail: 'The password must not be your e-mail. Choose another one.',
@@ -223,17 +212,6 @@ const de: Texts = {
   passkeySignIn: 'Mit Passkey anmelden',
   passkeyFailed:
     'Der Passkey hat nicht funktioniert. Versuchen Sie es noch einmal, oder melden Sie sich anders an.',
-
-  emailCodeSignIn: 'Mit Code per E-Mail anmelden',
-  emailCodeText: 'Wir senden einen Code an die E-Mail-Adresse Ihres Kontos.',
-  emailCodeSend: 'Code senden',
-  emailCodeSent:
-    'Wenn es ein Konto mit dieser E-Mail-Adresse gibt, ist ein Code unterwegs. Er gilt zehn Minuten.',
-  emailCode: 'Code aus der Mail',
-  emailCodeHint: 'Acht Ziffern.',
-  emailCodeSecondStep:
-    'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Bitte geben Sie den Code aus der Mail noch einmal ein, und diesen.',
-  emailCodeAgain: 'Neuen Code senden',
 
   forgot: 'Passwort vergessen?',
   forgotText:
@@ -357,7 +335,6 @@ const de: Texts = {
     wrongCredentials: 'Die E-Mail-Adresse oder das Passwort ist falsch.',
     secondFactorRequired: 'Geben Sie einen Code ein.',
     wrongSecondFactor: 'Der Code ist falsch oder wurde schon benutzt.',
-    wrongEmailCode: 'Der Code ist falsch, abgelaufen oder schon benutzt.',
     wrongPassword: 'Das Passwort ist falsch.',
     wrongCurrentPassword: 'Das Passwort ist falsch.',
     passwordIsEmail: 'Das Passwort darf nicht Ihre E-Mail-Adresse sein. Wählen Sie ein anderes.',

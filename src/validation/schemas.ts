@@ -85,14 +85,6 @@ export const OptionalCode = Type.Optional(
   }),
 )
 
-/** A mailed code. It matches or not. */
-export const PresentedEmailCode = Type.String({
-  minLength: 1,
-  maxLength: 64,
-  description: 'The eight digits of the newest mail',
-  examples: ['12345678'],
-})
-
 /** What proves the identity of a user, as properties of a body. */
 export const ProofProperties = {
   password: Type.Optional(

@@ -269,15 +269,15 @@ t.test('PostgreSQL requires a shared secret (DESIGN §5)', async t => {
 })
 
 t.test('mailed codes require mails, and with PostgreSQL a shared encryption key (DESIGN §21)', async t => {
-  t.equal(loadConfig({}).hasEmailCodes, false)
-  t.equal(loadConfig({ EMAIL_CODES: 'on' }).hasEmailCodes, true)
+  t.equal(loadConfig({}).featureSettings.EMAIL_CODES, 'off')
+  t.equal(loadConfig({ EMAIL_CODES: 'on' }).featureSettings.EMAIL_CODES, 'on')
   t.match(
     configErrors({ EMAIL_CODES: 'on', MAIL_URL: 'off' }),
     /^ {2}MAIL_URL cannot be off with EMAIL_CODES: no code would be sent$/m,
   )
   const postgres = { DATABASE_URL: 'postgres://db.example/gatehouse', JWT_SECRET: SECRET, EMAIL_CODES: 'on' }
   t.match(configErrors(postgres), /^ {2}ENCRYPTION_KEY is needed with PostgreSQL and EMAIL_CODES: /m)
-  t.equal(loadConfig({ ...postgres, ENCRYPTION_KEY: SECRET }).hasEmailCodes, true)
+  t.equal(loadConfig({ ...postgres, ENCRYPTION_KEY: SECRET }).featureSettings.EMAIL_CODES, 'on')
 })
 
 t.test('several workers are the default of SQLite in production only (DESIGN §15)', async t => {

@@ -17,7 +17,7 @@ import { usersCommands } from '../../src/cli/users.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
 import { type DeclaredError, ERRORS } from '../../src/errors.ts'
-import { adminScopesOf, eventSchemasOf, type Feature, userScopesOf } from '../../src/feature.ts'
+import { adminScopesOf, eventSchemasOf, type Feature, settingsOf, userScopesOf } from '../../src/feature.ts'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build } from '../support/build.ts'
@@ -53,7 +53,7 @@ const tableBelow = (document: string, heading: string): string[][] =>
 
 t.test('settings: code, .env.example and docs/configuration.md have one list (DESIGN §8)', async t => {
   const table = tableBelow(read('docs/configuration.md'), '## Settings')
-  const names = Object.keys(SETTINGS)
+  const names = Object.keys({ ...SETTINGS, ...settingsOf(BUILT_IN) })
   t.same(
     table.map(([name]) => name),
     names,

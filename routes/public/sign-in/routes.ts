@@ -7,8 +7,11 @@ import { FormText, Strict } from '../../schemas.ts'
 const signIn: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
   app.servePages()
+  const { signInParts } = app
 
-  app.get('', { schema: { hide: true } }, (_request, reply) => reply.sendPage(context => signInPage(context)))
+  app.get('', { schema: { hide: true } }, (_request, reply) =>
+    reply.sendPage(context => signInPage(context, signInParts)),
+  )
 
   const SignIn = Strict({ email: FormText, password: FormText, code: Type.Optional(FormText) })
 
@@ -21,7 +24,7 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
     const { errors } = response
     // The password is asked for again, so that it is never in a page, which browsers store.
     const wantsCode = code !== undefined || 'code' in errors
-    return reply.sendPage(context => signInPage(context, { email, wantsCode, errors }))
+    return reply.sendPage(context => signInPage(context, signInParts, { email, wantsCode, errors }))
   })
 }
 

@@ -1,15 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { clientOf } from '../../../../request-context.ts'
-import { withHeaders } from '../../../../response-headers.ts'
-import {
-  ErrorBody,
-  KnownEmail,
-  OptionalCode,
-  PresentedEmailCode,
-  SignedIn,
-  Strict,
-} from '../../../../schemas.ts'
-import { sendSignedIn } from '../../../../serializers.ts'
+import { Type } from '@sinclair/typebox'
+import { clientOf } from '../../../../../../../routes/request-context.ts'
+import { withHeaders } from '../../../../../../../routes/response-headers.ts'
+import { ErrorBody, KnownEmail, OptionalCode, SignedIn, Strict } from '../../../../../../../routes/schemas.ts'
+import { sendSignedIn } from '../../../../../../../routes/serializers.ts'
+
+/** It matches or not. */
+const PresentedEmailCode = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: 'The eight digits of the newest mail',
+  examples: ['12345678'],
+})
 
 const signInByEmailCode: FastifyPluginAsyncTypebox = async app => {
   const { emailCodes } = app.services

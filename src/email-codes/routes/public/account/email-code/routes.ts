@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { ACCEPTED, Accepted, KnownEmail, Strict } from '../../../schemas.ts'
+import { ACCEPTED, Accepted, KnownEmail, Strict } from '../../../../../../routes/schemas.ts'
 
 const emailCode: FastifyPluginAsyncTypebox = async app => {
   const { emailCodes } = app.services

@@ -1,12 +1,11 @@
 /** The pages to sign in with a mailed code. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { emailCodePage, requestEmailCodePage } from '../../../../src/pages/access.ts'
-import { FormText, Strict } from '../../../schemas.ts'
+import { FormText, Strict } from '../../../../../../routes/schemas.ts'
+import { emailCodePage, requestEmailCodePage } from '../../../../pages.ts'
 
 const emailCode: FastifyPluginAsyncTypebox = async app => {
-  const { hasPages, hasEmailCodes } = app.config
-  if (!hasPages || !hasEmailCodes) return
+  if (!app.config.hasPages || app.services.emailCodes === null) return
   app.servePages()
 
   app.get('', { schema: { hide: true } }, (_request, reply) =>
