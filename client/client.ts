@@ -95,39 +95,6 @@ export interface ResetPasswordRequest {
   code?: string
 }
 
-export interface PasskeyRequestOptions {
-  /** Works once, for five minutes */
-  challenge: string
-  rpId: string
-  /** Milliseconds */
-  timeout: number
-  userVerification: 'required'
-}
-
-export interface PasskeyCredential {
-  /** The id of the credential, in base64url */
-  id: string
-  /** The id of the credential, in base64url */
-  rawId: string
-  type: 'public-key'
-  response: {
-    /** What the browser has signed: the challenge and the origin, in base64url */
-    clientDataJSON: string
-    /** What the authenticator has signed, in base64url */
-    authenticatorData: string
-    /** The signature, in base64url */
-    signature: string
-    /** The id of the user, in base64url */
-    userHandle?: string | null
-    [name: string]: unknown
-  }
-  [name: string]: unknown
-}
-
-export interface SignInWithPasskeyRequest {
-  credential: PasskeyCredential
-}
-
 export interface VerifyEmailRequest {
   token: string
   password?: string
@@ -199,91 +166,6 @@ export interface Method {
 
 export interface MethodList {
   results: Method[]
-}
-
-export interface CreatePasskeyOptionsRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-
-export interface PasskeyCreationOptions {
-  /** Works once, for five minutes */
-  challenge: string
-  rp: {
-    id: string
-    name: string
-  }
-  user: {
-    id: string
-    name: string
-    displayName: string
-  }
-  pubKeyCredParams: Array<{
-    type: 'public-key'
-    alg: number
-  }>
-  /** Milliseconds */
-  timeout: number
-  excludeCredentials: Array<{
-    id: string
-    type: 'public-key'
-    transports?: string[]
-  }>
-  authenticatorSelection: {
-    residentKey: 'required'
-    requireResidentKey: boolean
-    userVerification: 'required'
-  }
-  attestation: 'none'
-  extensions: {
-    credProps: boolean
-  }
-}
-
-export interface NewPasskeyCredential {
-  /** The id of the credential, in base64url */
-  id: string
-  /** The id of the credential, in base64url */
-  rawId: string
-  type: 'public-key'
-  response: {
-    /** What the browser has signed: the challenge and the origin, in base64url */
-    clientDataJSON: string
-    /** The public key, in base64url */
-    attestationObject: string
-    transports?: string[]
-    [name: string]: unknown
-  }
-  [name: string]: unknown
-}
-
-export interface CreatePasskeyRequest {
-  credential: NewPasskeyCredential
-  name?: string
-}
-
-export interface Passkey {
-  id: string
-  name: string | null
-  transports: string[]
-  /** Whether it is synchronised among devices, as of its last use */
-  backedUp: boolean
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
-  lastUsedAt: string | null
-}
-
-export interface PasskeyList {
-  results: Passkey[]
-}
-
-export interface DeletePasskeyRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
 }
 
 export interface ChangePasswordRequest {
@@ -422,14 +304,14 @@ export interface AuditEvent {
     | 'totp.removed'
     | 'recovery-codes.replaced'
     | 'recovery-code.used'
-    | 'passkey.added'
-    | 'passkey.removed'
-    | 'passkey.counter-regressed'
     | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
     | 'admin-key.created'
     | 'admin-key.revoked'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
     | 'email-code.requested'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
@@ -771,6 +653,124 @@ export interface AdminKeyList {
   results: AdminKey[]
 }
 
+export interface CreatePasskeyOptionsRequest {
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface PasskeyCreationOptions {
+  /** Works once, for five minutes */
+  challenge: string
+  rp: {
+    id: string
+    name: string
+  }
+  user: {
+    id: string
+    name: string
+    displayName: string
+  }
+  pubKeyCredParams: Array<{
+    type: 'public-key'
+    alg: number
+  }>
+  /** Milliseconds */
+  timeout: number
+  excludeCredentials: Array<{
+    id: string
+    type: 'public-key'
+    transports?: string[]
+  }>
+  authenticatorSelection: {
+    residentKey: 'required'
+    requireResidentKey: boolean
+    userVerification: 'required'
+  }
+  attestation: 'none'
+  extensions: {
+    credProps: boolean
+  }
+}
+
+export interface NewPasskeyCredential {
+  /** The id of the credential, in base64url */
+  id: string
+  /** The id of the credential, in base64url */
+  rawId: string
+  type: 'public-key'
+  response: {
+    /** What the browser has signed: the challenge and the origin, in base64url */
+    clientDataJSON: string
+    /** The public key, in base64url */
+    attestationObject: string
+    transports?: string[]
+    [name: string]: unknown
+  }
+  [name: string]: unknown
+}
+
+export interface CreatePasskeyRequest {
+  credential: NewPasskeyCredential
+  name?: string
+}
+
+export interface Passkey {
+  id: string
+  name: string | null
+  transports: string[]
+  /** Whether it is synchronised among devices, as of its last use */
+  backedUp: boolean
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  lastUsedAt: string | null
+}
+
+export interface PasskeyList {
+  results: Passkey[]
+}
+
+export interface DeletePasskeyRequest {
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface PasskeyRequestOptions {
+  /** Works once, for five minutes */
+  challenge: string
+  rpId: string
+  /** Milliseconds */
+  timeout: number
+  userVerification: 'required'
+}
+
+export interface PasskeyCredential {
+  /** The id of the credential, in base64url */
+  id: string
+  /** The id of the credential, in base64url */
+  rawId: string
+  type: 'public-key'
+  response: {
+    /** What the browser has signed: the challenge and the origin, in base64url */
+    clientDataJSON: string
+    /** What the authenticator has signed, in base64url */
+    authenticatorData: string
+    /** The signature, in base64url */
+    signature: string
+    /** The id of the user, in base64url */
+    userHandle?: string | null
+    [name: string]: unknown
+  }
+  [name: string]: unknown
+}
+
+export interface SignInWithPasskeyRequest {
+  credential: PasskeyCredential
+}
+
 export interface RequestEmailCodeRequest {
   email: string
 }
@@ -781,16 +781,6 @@ export interface SignInByEmailCodeRequest {
   emailCode: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
-}
-
-export interface CreatePasskeyQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
-
-export interface DeletePasskeyQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
 }
 
 export interface CreateRecoveryCodesQuery {
@@ -856,14 +846,14 @@ export interface ListEventsQuery {
     | 'totp.removed'
     | 'recovery-codes.replaced'
     | 'recovery-code.used'
-    | 'passkey.added'
-    | 'passkey.removed'
-    | 'passkey.counter-regressed'
     | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
     | 'admin-key.created'
     | 'admin-key.revoked'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
     | 'email-code.requested'
   /** Strictly later */
   after?: string
@@ -899,6 +889,16 @@ export interface ListUsersQuery {
 export interface ExportUsersQuery {
   /** Includes `passwordHash` and the `credentials` of factors, to import the users elsewhere */
   passwordHashes?: boolean
+}
+
+export interface CreatePasskeyQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export interface DeletePasskeyQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
 }
 
 /** What users and everybody may do. */
@@ -947,24 +947,6 @@ export interface Client {
    * `POST /account/reset-password`
    */
   resetPassword(body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * Begin to sign in with a passkey: get options for navigator.credentials.get
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/passkey/options`
-   */
-  createPasskeySignInOptions(options?: CallOptions): Call<PasskeyRequestOptions>
-
-  /**
-   * Sign in with a passkey
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/passkey`
-   */
-  signInWithPasskey(body: SignInWithPasskeyRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * Confirm an e-mail with a mailed token, in a session of the account or with its password
@@ -1055,42 +1037,6 @@ export interface Client {
    * `GET /account/methods`
    */
   listMethods(options?: CallOptions): Call<MethodList>
-
-  /**
-   * Begin to add a passkey: get options for navigator.credentials.create
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/passkeys/options`
-   */
-  createPasskeyOptions(body?: CreatePasskeyOptionsRequest, options?: CallOptions): Call<PasskeyCreationOptions>
-
-  /**
-   * List your passkeys, newest first
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/passkeys`
-   */
-  listPasskeys(options?: CallOptions): Call<PasskeyList>
-
-  /**
-   * Add the passkey that the browser has made: it signs in without e-mail and password
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/passkeys`
-   */
-  createPasskey(body: CreatePasskeyRequest, query?: CreatePasskeyQuery, options?: CallOptions): Call<Passkey>
-
-  /**
-   * Remove a passkey
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/passkeys/{id}`
-   */
-  deletePasskey(id: string, body?: DeletePasskeyRequest, query?: DeletePasskeyQuery, options?: CallOptions): Call<void>
 
   /**
    * Change your password, or set the first one; ends all earlier sessions
@@ -1246,6 +1192,60 @@ export interface Client {
   deleteApiKey(id: string, options?: CallOptions): Call<void>
 
   /**
+   * Begin to add a passkey: get options for navigator.credentials.create
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/passkeys/options`
+   */
+  createPasskeyOptions(body?: CreatePasskeyOptionsRequest, options?: CallOptions): Call<PasskeyCreationOptions>
+
+  /**
+   * List your passkeys, newest first
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/passkeys`
+   */
+  listPasskeys(options?: CallOptions): Call<PasskeyList>
+
+  /**
+   * Add the passkey that the browser has made: it signs in without e-mail and password
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/passkeys`
+   */
+  createPasskey(body: CreatePasskeyRequest, query?: CreatePasskeyQuery, options?: CallOptions): Call<Passkey>
+
+  /**
+   * Remove a passkey
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/passkeys/{id}`
+   */
+  deletePasskey(id: string, body?: DeletePasskeyRequest, query?: DeletePasskeyQuery, options?: CallOptions): Call<void>
+
+  /**
+   * Begin to sign in with a passkey: get options for navigator.credentials.get
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/passkey/options`
+   */
+  createPasskeySignInOptions(options?: CallOptions): Call<PasskeyRequestOptions>
+
+  /**
+   * Sign in with a passkey
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/passkey`
+   */
+  signInWithPasskey(body: SignInWithPasskeyRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
    * Mail a code to sign in with, if the account exists
    *
    * Needs no credentials.
@@ -1272,8 +1272,6 @@ export const createClient = (options: ClientOptions): Client => {
     signIn: (body, options) => transport.signIn('POST', '/account/sign-in', { body, options }),
     forgotPassword: (body, options) => transport.json('POST', '/account/forgot-password', { body, options }),
     resetPassword: (body, options) => transport.signIn('POST', '/account/reset-password', { body, options }),
-    createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
-    signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     verifyEmail: (body, options) => transport.signIn('POST', '/account/verify-email', { body, options }),
     rejectEmail: (body, options) => transport.json('POST', '/account/verify-email/reject', { body, options }),
     getHealth: (options) => transport.json('GET', '/health', { options }),
@@ -1284,10 +1282,6 @@ export const createClient = (options: ClientOptions): Client => {
     deleteAccount: (body, options) => transport.signOut('DELETE', '/account', { body, options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
     listMethods: (options) => transport.json('GET', '/account/methods', { options }),
-    createPasskeyOptions: (body, options) => transport.json('POST', '/account/passkeys/options', { body, options }),
-    listPasskeys: (options) => transport.json('GET', '/account/passkeys', { options }),
-    createPasskey: (body, query, options) => transport.json('POST', '/account/passkeys', { query, body, options }),
-    deletePasskey: (id, body, query, options) => transport.json('DELETE', `/account/passkeys/${segment(id)}`, { query, body, options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
     removePassword: (body, options) => transport.json('DELETE', '/account/password', { body, options }),
     reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
@@ -1305,6 +1299,12 @@ export const createClient = (options: ClientOptions): Client => {
     listApiKeys: (options) => transport.json('GET', '/account/api-keys', { options }),
     createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
     deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
+    createPasskeyOptions: (body, options) => transport.json('POST', '/account/passkeys/options', { body, options }),
+    listPasskeys: (options) => transport.json('GET', '/account/passkeys', { options }),
+    createPasskey: (body, query, options) => transport.json('POST', '/account/passkeys', { query, body, options }),
+    deletePasskey: (id, body, query, options) => transport.json('DELETE', `/account/passkeys/${segment(id)}`, { query, body, options }),
+    createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
+    signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
     signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
   }

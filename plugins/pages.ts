@@ -74,7 +74,7 @@ const RELAYED = ['set-cookie', 'retry-after', 'www-authenticate', 'ratelimit', '
 
 /**
  * Without inline script or style. A form may redirect to the web application: browsers check redirects too.
- * @param hasScript for pages with passkeys, whose script calls the API.
+ * @param hasScript for pages with scripts of features, which call the API.
  */
 const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: boolean): string =>
   [
@@ -101,7 +101,7 @@ const loadFeaturePages = async ({ features, signIns }: Services) => {
       throw new Error(
         `The pages of the feature ${name} offer the sign-in method ${unknown}, which it has not`,
       )
-    return [loaded]
+    return [{ ...loaded, feature: name }]
   }
   const pages = (await Promise.all(features.map(load))).flat()
   const errors = Object.assign({}, ERRORS, ...features.map(feature => feature.errors))
@@ -121,13 +121,14 @@ const loadFeaturePages = async ({ features, signIns }: Services) => {
       (Object.keys(LANGUAGES) as Language[]).map(language => [language, textsIn(language)]),
     ) as Readonly<Record<Language, ReturnType<typeof textsIn>>>,
     sections: pages.flatMap(({ security }) => (security === undefined ? [] : [security])),
+    scripts: pages.flatMap(({ feature, script }) =>
+      script === undefined ? [] : [{ url: `pages/${feature}.js`, script }],
+    ),
     signInParts: pages.flatMap(({ signIn = {} }) =>
       Object.entries(signIn).flatMap(([method, part]) => (signIns.has(method) ? [part] : [])),
     ),
   }
 }
-
-const readScript = (): Buffer => readFileSync(new URL('../src/pages/passkeys.js', import.meta.url))
 
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
@@ -140,6 +141,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     // For scanners, and browsers that do not know frame-ancestors.
     'x-frame-options': 'DENY',
   })
+  const scripts = config.hasPages ? featurePages.scripts : []
+  const scriptUrls = scripts.map(({ url }) => url)
   const [headers, headersWithScript] = [headersOf(false), headersOf(true)]
   const noticeAttributes = {
     httpOnly: true,
@@ -206,11 +209,12 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       root: rootOf(this.request),
       product: config.productName,
       hasPages: config.hasPages,
+      scripts: scriptUrls,
       hasSession: config.hasPages && hasSession(this.request),
     }
     const page = create(context)
     this.vary('accept-language')
-    return this.headers(page.hasPasskeys ? headersWithScript : headers)
+    return this.headers(page.hasScripts && scripts.length > 0 ? headersWithScript : headers)
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
       .send(documentOf(context, page).text)
@@ -250,8 +254,11 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     '/pages/style.css',
     staticResponse('text/css; charset=utf-8', () => STYLE),
   )
-  if (config.hasPages)
-    serve('/pages/passkeys.js', staticResponse('text/javascript; charset=utf-8', readScript))
+  for (const { url, script } of scripts)
+    serve(
+      `/${url}`,
+      staticResponse('text/javascript; charset=utf-8', () => readFileSync(script)),
+    )
 }
 
 export default fp(pages, { name: 'pages', dependencies: ['json-body', 'error-handler', 'csrf', 'openapi'] })

@@ -1,13 +1,11 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
 import { type TProperties, Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
-import type { CreationOptions, RequestOptions } from '../src/passkeys/web-authn.ts'
 import { FACTORS, type Factor } from '../src/users/factors.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
 import type { JsonObject } from '../src/users/metadata.ts'
 import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
-export { NewCredential, PresentedCredential } from '../src/validation/passkeys.ts'
 export {
   Email,
   ExpiresAt,
@@ -35,7 +33,7 @@ export const Timestamp = Type.String({
   format: 'date-time',
   description: 'ISO 8601 in UTC, with milliseconds',
 })
-const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
+export const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
 export const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 /** An id in a response. */
 export const Id = Type.String({ format: 'uuid' })
@@ -46,7 +44,7 @@ const FirstName = withExample(NullableText, 'Ann')
 const LastNameOrNull = withExample(NullableText, 'Lee')
 const ClientAddress = withExample(NullableText, '192.0.2.7')
 const Later = withExample(Timestamp, '2027-02-01T09:30:00.000Z')
-const Texts = (example: string) =>
+export const Texts = (example: string) =>
   Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { examples: [[example]] }))
 
 /** A token from a mail. */
@@ -227,73 +225,6 @@ export const RecoveryCodes = Type.Object(
     }),
   },
   { title: 'RecoveryCodes' },
-)
-
-export const Passkey = Type.Object(
-  {
-    id: Id,
-    name: withExample(NullableText, 'Work laptop'),
-    transports: Texts('internal'),
-    backedUp: Type.Boolean({ description: 'Whether it is synchronised among devices, as of its last use' }),
-    createdAt: Timestamp,
-    lastUsedAt: NullableTimestamp,
-  },
-  { title: 'Passkey' },
-)
-
-const passkeyChallenge = Type.String({
-  description: 'Works once, for five minutes',
-  examples: ['Zr3kV0dYx1mJq8c5W2oTnB7uHs4eLg9iPfA6yXwKtDE'],
-})
-const passkeyTimeout = Type.Integer({ description: 'Milliseconds', examples: [300_000] })
-const UserVerification = Type.Literal('required')
-
-const CredentialDescriptor = Type.Object({
-  id: Type.String({ examples: ['rH4y1vZx3ZkQb0nTq2m8WQ'] }),
-  type: Type.Literal('public-key'),
-  transports: Type.Optional(Type.Array(Type.String(), { examples: [['internal', 'hybrid']] })),
-})
-
-/** For `PublicKeyCredential.parseCreationOptionsFromJSON` (WebAuthn §5.1.9). */
-export const PasskeyCreationOptions = Type.Unsafe<CreationOptions>(
-  Type.Object(
-    {
-      challenge: passkeyChallenge,
-      rp: Type.Object({
-        id: Type.String({ examples: ['example.com'] }),
-        name: Type.String({ examples: ['Example'] }),
-      }),
-      user: Type.Object({
-        id: Type.String({ examples: ['AZNrfkpcfT6fECs8TV5vcA'] }),
-        name: Type.String({ examples: ['ann@example.com'] }),
-        displayName: Type.String({ examples: ['Ann Lee'] }),
-      }),
-      pubKeyCredParams: Type.Array(Type.Object({ type: Type.Literal('public-key'), alg: Type.Integer() })),
-      timeout: passkeyTimeout,
-      excludeCredentials: Type.Array(CredentialDescriptor),
-      authenticatorSelection: Type.Object({
-        residentKey: Type.Literal('required'),
-        requireResidentKey: Type.Boolean({ examples: [true] }),
-        userVerification: UserVerification,
-      }),
-      attestation: Type.Literal('none'),
-      extensions: Type.Object({ credProps: Type.Boolean({ examples: [true] }) }),
-    },
-    { title: 'PasskeyCreationOptions' },
-  ),
-)
-
-/** For `PublicKeyCredential.parseRequestOptionsFromJSON` (WebAuthn §5.1.10). */
-export const PasskeyRequestOptions = Type.Unsafe<RequestOptions>(
-  Type.Object(
-    {
-      challenge: passkeyChallenge,
-      rpId: Type.String({ examples: ['example.com'] }),
-      timeout: passkeyTimeout,
-      userVerification: UserVerification,
-    },
-    { title: 'PasskeyRequestOptions' },
-  ),
 )
 
 /** For changes of credentials: whether the user's other sessions end. */
@@ -493,7 +424,6 @@ export const AdminUserPage = Type.Object(
 
 export const SessionList = Type.Object({ results: Type.Array(Session) }, { title: 'SessionList' })
 export const MethodList = Type.Object({ results: Type.Array(Method) }, { title: 'MethodList' })
-export const PasskeyList = Type.Object({ results: Type.Array(Passkey) }, { title: 'PasskeyList' })
 export const ApiKeyList = Type.Object({ results: Type.Array(ApiKey) }, { title: 'ApiKeyList' })
 export const AdminKeyList = Type.Object({ results: Type.Array(AdminKey) }, { title: 'AdminKeyList' })
 

@@ -26,8 +26,6 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   passwordChanges: true,
   passwordResets: true,
   totp: true,
-  passkeys: true,
-  passkeySignIns: true,
   factorRemoval: true,
   impersonation: true,
   sessions: true,

@@ -3,10 +3,11 @@
  * event types, mails, errors, settings, rate limits, metrics, routes, jobs, commands and `app.services` follow from the declaration.
  * docs/extending.md builds one.
  */
-import type { Static } from '@sinclair/typebox'
+import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
 import type { AccountMethod } from './accounts/account-methods.ts'
+import type { BulkFactor } from './accounts/bulk-factors.ts'
 import { CORE_SIGN_IN_METHODS, type SignInMethod, type SignInMethods } from './accounts/sign-in-methods.ts'
 import type { NamedSignInMethod, SignIns } from './accounts/sign-ins.ts'
 import {
@@ -37,7 +38,15 @@ import type { Users } from './users/users.ts'
 
 /** The types of events of the core and of the features. */
 export const eventSchemasOf = (features: readonly Feature[]): EventSchemas =>
-  Object.assign({}, EVENTS, ...features.map(({ events }) => events))
+  Object.assign({}, EVENTS, signInEvent(features), ...features.map(({ events }) => events))
+
+/** `user.signed-in`, with the details of every method. */
+const signInEvent = (features: readonly Feature[]) => {
+  const methods = features.flatMap(({ signInMethods = {} }) => Object.values(signInMethods))
+  const details: TProperties = Object.assign({}, ...methods.map(method => method.details))
+  const properties = { ...EVENTS['user.signed-in'].properties, ...details }
+  return { 'user.signed-in': Type.Object(properties) }
+}
 
 /** The scopes of API keys: those of the core and of the features. */
 export const userScopesOf = (features: readonly Feature[]): ScopeDescriptions =>
@@ -74,6 +83,24 @@ const namedMethods = <Method extends SignInMethod<AnySettings>>(
   feature: string | null,
 ) => Object.entries(methods).map(([name, method]) => ({ ...method, name, feature }))
 
+/** What the factors of features have in imports and exports of users, by the name of the property of `credentials`. */
+export const credentialSchemasOf = async (features: readonly Feature[]): Promise<TProperties> => {
+  const modules = await Promise.all(features.map(({ bulkFactor }) => bulkFactor?.credentials()))
+  return Object.assign({}, ...modules.map(module => module?.default))
+}
+
+/** The factors of features in imports and exports. */
+export const bulkFactorsOf = (
+  features: readonly Feature[],
+  stores: FeatureServicesDeps['stores'],
+  keyring: CoreDeps['keyring'],
+): readonly BulkFactor[] =>
+  features.flatMap(({ name, bulkFactor }) =>
+    bulkFactor === undefined
+      ? []
+      : [bulkFactor.create({ store: stores[name] as AnyFeatureDeps['store'], keyring })],
+  )
+
 /** The rate limits of features, per client address. */
 export const rateLimitsOf = (features: readonly Feature[]): Readonly<Record<string, WindowLimit>> =>
   Object.assign({}, ...features.map(({ rateLimits }) => rateLimits))
@@ -89,6 +116,8 @@ export interface FeatureConfig {
   /** The name of the product in mails. */
   readonly productName: string
   readonly isProduction: boolean
+  /** Further origins whose pages may use the cookie. */
+  readonly allowedOrigins: readonly string[]
 }
 
 /** What the services of every feature get from the core. */
@@ -207,6 +236,16 @@ export interface FeatureSetting extends Setting {
   readonly description: string
 }
 
+/** Imports and exports a factor with its users. */
+interface BulkFactorDeclaration<Deps extends Pick<AnyFeatureDeps, 'store' | 'keyring'>> {
+  /**
+   * `() => import('./credentials.ts')`, because only imports and exports need them.
+   * @returns the schemas of properties of `credentials`.
+   */
+  readonly credentials: () => Promise<{ readonly default: TProperties }>
+  readonly create: (deps: Pick<Deps, 'store' | 'keyring'>) => BulkFactor
+}
+
 /** What the core's settings make possible. */
 export interface ServiceAbilities {
   readonly sendsMails: boolean
@@ -252,6 +291,7 @@ export interface Feature<Services extends object = object> extends PlainParts {
   readonly signInMethods?: SignInMethods<AnySettings>
   readonly checkSettings?: CheckSettings<AnySettings>
   readonly listMethods?: ListMethods<AnyFeatureDeps>
+  readonly bulkFactor?: BulkFactorDeclaration<AnyFeatureDeps>
 }
 
 interface FeatureDeclaration<
@@ -280,6 +320,10 @@ interface FeatureDeclaration<
     FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
   >
   readonly listMethods?: ListMethods<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>
+  /** For a feature with a `factor`. */
+  readonly bulkFactor?: BulkFactorDeclaration<
+    FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
+  >
   /** Periodic work that one process of all runs. */
   readonly jobs?: Readonly<
     Record<string, Job<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>

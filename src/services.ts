@@ -54,11 +54,6 @@ import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { METRICS } from './metrics/declarations.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
-import { Challenges } from './passkeys/challenges.ts'
-import { PasskeySignIns } from './passkeys/passkey-sign-ins.ts'
-import { Passkeys } from './passkeys/passkeys.ts'
-import { relyingPartyOf } from './passkeys/relying-party.ts'
-import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts'
 import { BreachedPasswords } from './passwords/breached-passwords.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { KnownNetworks } from './rate-limits/known-networks.ts'
@@ -127,7 +122,6 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
     /** Of the built-in features. */
     stores: {
       totp: storage.features[storedTotp.name] as TotpStore,
-      passkeys: storage.features[storedPasskeys.name] as PasskeyStore,
       pendingSignUps: storage.features[storedPendingSignUps.name] as PendingSignUpStore,
       jobs: storage.features[storedJobs.name] as JobStore,
     },
@@ -265,18 +259,16 @@ const createMails = (
 
 type Mailing = ReturnType<typeof createMails>
 
-/** Second factors and passkeys. */
+/** Second factors. */
 const createFactors = (
   { config, clock, logger, storage, stores, keyring }: Foundation,
   { loginThrottle }: RateLimiting,
   { mails }: Mailing,
 ) => {
   const totpDeps = { store: stores.totp, keyring, loginThrottle, mails, clock }
-  const challenges = new Challenges({ store: stores.passkeys, party: relyingPartyOf(config), clock })
   return {
     secondFactor: new CodeVerifier({ ...totpDeps, openRateLimit: storage.openRateLimit, logger }),
     totp: new Totp({ ...totpDeps, productName: config.productName }),
-    challenges,
   }
 }
 
@@ -299,7 +291,7 @@ const createAccounts = (
   }: Foundation,
   { loginThrottle }: RateLimiting,
   { mails, deferred }: Mailing,
-  { secondFactor, challenges }: Factors,
+  { secondFactor }: Factors,
 ) => {
   const { users, sessions, emailTokens, events, accounts: accountStore } = storage
   const shared = {
@@ -318,7 +310,6 @@ const createAccounts = (
     mails,
     deferred,
     secondFactor,
-    challenges,
     requireEmailVerification: config.requireEmailVerification,
   }
   const deps = {
@@ -336,8 +327,6 @@ const createAccounts = (
     }),
     signIns,
     passwordSignIns: new PasswordSignIns(deps),
-    passkeys: new Passkeys({ ...deps, store: stores.passkeys }),
-    passkeySignIns: new PasskeySignIns({ ...deps, store: stores.passkeys }),
     reauthentication,
     accountRemoval: new AccountRemoval(deps),
     emailAddresses,
@@ -349,6 +338,7 @@ const createAccounts = (
     ...createStoreServices({
       ...deps,
       storage,
+      features,
       keyring: () => keyring,
       onEmailChange: (from, to) => emailAddresses.announceChange(from, to),
     }),
@@ -418,7 +408,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const { signUps, signIns } = accounts
   const { throttleEvents, rateLimits, rateLimitNames, loginThrottle } = rateLimiting
   const { mails, mailer, deferred } = mailing
-  const { publicUrl, webUrl, productName, isProduction } = config
+  const { publicUrl, webUrl, productName, isProduction, allowedOrigins } = config
   const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
     logger.warn(
       { metric },
@@ -426,7 +416,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     ),
   )
   const featureDeps: FeatureServicesDeps = {
-    config: { publicUrl, webUrl, productName, isProduction },
+    config: { publicUrl, webUrl, productName, isProduction, allowedOrigins },
     stores: storage.features,
     users: accounts.users,
     sessions: accounts.sessions,

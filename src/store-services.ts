@@ -5,8 +5,7 @@ import { AuditLog } from './audit-log/audit-log.ts'
 import type { SessionLimits } from './auth/session.ts'
 import { Sessions } from './auth/sessions.ts'
 import type { Keyring } from './encryption/keyring.ts'
-import { BulkPasskeys } from './passkeys/bulk-passkeys.ts'
-import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts'
+import { bulkFactorsOf, type Feature } from './feature.ts'
 import type { BreachedPasswords } from './passwords/breached-passwords.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { Storage } from './storage/storage.ts'
@@ -16,6 +15,7 @@ import { Users } from './users/users.ts'
 
 export interface StoreServicesDeps {
   readonly storage: Storage
+  readonly features: readonly Feature[]
   readonly hasher: Pick<PasswordHasher, 'hash'>
   readonly breachedPasswords: BreachedPasswords
   /** Called when it is needed: on SQLite, the first call creates the file of the key. */
@@ -27,11 +27,11 @@ export interface StoreServicesDeps {
   readonly onEmailChange: (from: string, to: string) => void
 }
 
-export const createStoreServices = ({ storage, limits, clock, ...deps }: StoreServicesDeps) => {
-  const { users, accounts: accountStore, sessions, events, bulkUsers: store, features } = storage
+export const createStoreServices = ({ storage, features, limits, clock, ...deps }: StoreServicesDeps) => {
+  const { users, accounts: accountStore, sessions, events, bulkUsers: store } = storage
   const factors = [
-    new BulkTotp({ store: features[storedTotp.name] as TotpStore, keyring: deps.keyring }),
-    new BulkPasskeys({ store: features[storedPasskeys.name] as PasskeyStore }),
+    new BulkTotp({ store: storage.features[storedTotp.name] as TotpStore, keyring: deps.keyring }),
+    ...bulkFactorsOf(features, storage.features, deps.keyring),
   ]
   return {
     users: new Users({ store: users, onEmailChange: deps.onEmailChange, clock }),

@@ -5,32 +5,11 @@ import type { OwnedRow } from '../storage/stores.ts'
 import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 
-/** A passkey, as a line has it. Timestamps are ISO 8601. */
-export interface PasskeyCredentials {
-  /** The id of the credential: base64url. */
-  readonly id: string
-  /** COSE, base64url. */
-  readonly publicKey: string
-  /** Of signatures; 0 for passkeys that do not count. */
-  readonly counter: number
-  readonly name?: string | null
-  readonly transports?: readonly string[]
-  readonly backedUp?: boolean
-  readonly createdAt?: string
-  readonly lastUsedAt?: string | null
-}
-
 /**
  * The credentials of a user besides the password, as a line of an import or export has them. They do not depend on the keys of a
  * service. Each kind of factor has its own properties.
  */
-export interface FactorCredentials {
-  /** The secret of the authenticator app: base32 (RFC 4648). */
-  readonly totpSecret?: string
-  /** Digests of the recovery codes: SHA-256, base64url. */
-  readonly recoveryCodes?: readonly string[]
-  readonly passkeys?: readonly PasskeyCredentials[]
-}
+export type FactorCredentials = Readonly<Record<string, unknown>>
 
 /** The user of a line. */
 export interface LineUser {
@@ -51,14 +30,15 @@ export interface FactorRows {
   readonly errors: FieldErrors
 }
 
-export interface BulkFactor {
+/** @template Credentials its properties of {@link FactorCredentials}. */
+export interface BulkFactor<Credentials = FactorCredentials> {
   readonly factor: Factor
   /** @param now milliseconds since the epoch. */
-  toRows(user: LineUser, credentials: FactorCredentials, now: number): MaybePromise<FactorRows>
+  toRows(user: LineUser, credentials: Credentials, now: number): MaybePromise<FactorRows>
   /**
    * @param users who had this factor when they were read.
    * @returns by the id of the user. Users who have lost the factor since are missing.
    * @throws {ServiceError} `secretsUnavailable`, `storeUnavailable`, `overloaded`
    */
-  credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, FactorCredentials>>
+  credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, Credentials>>
 }

@@ -1,6 +1,6 @@
 /** Changes that users make to their own factors: what every kind of factor has in common. */
 import type { Actor } from '../audit-log/event.ts'
-import { type ErrorName, ServiceError } from '../errors.ts'
+import { type DeclaredError, ServiceError } from '../errors.ts'
 import type { SessionRefusal } from '../storage/stores.ts'
 
 export interface FactorChange {
@@ -9,8 +9,14 @@ export interface FactorChange {
   readonly actor: Actor
 }
 
-/** @throws {ServiceError} if the store has refused a change: `signInRequired` for its session or user, else the refusal. */
-export const assertDone = (outcome: 'done' | SessionRefusal | ErrorName): void => {
+/**
+ * @param errors of the feature, by the refusals of its store.
+ * @throws {ServiceError} if the store has refused a change: `signInRequired` for its session or user, else the error of the refusal.
+ */
+export const assertDone = <Refusal extends string = never>(
+  outcome: 'done' | SessionRefusal | Refusal,
+  errors: Readonly<Record<NoInfer<Refusal>, DeclaredError>>,
+): void => {
   switch (outcome) {
     case 'done':
       return
@@ -20,6 +26,6 @@ export const assertDone = (outcome: 'done' | SessionRefusal | ErrorName): void =
     case 'passwordChanged':
       throw new ServiceError('signInRequired')
     default:
-      throw new ServiceError(outcome)
+      throw new ServiceError(errors[outcome])
   }
 }

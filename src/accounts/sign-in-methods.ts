@@ -1,4 +1,5 @@
 /** Ways to sign in, as features and the core declare them. `SignIns` follows the declarations. */
+import type { TProperties } from '@sinclair/typebox'
 import type { DeclaredError, ErrorName } from '../errors.ts'
 
 /** @template Settings the values of the settings of its feature. */
@@ -14,6 +15,8 @@ export interface SignInMethod<Settings = never> {
    * sign-in empties the account, which somebody else may have opened.
    */
   readonly provesMailbox?: true
+  /** What the details of its `user.signed-in` events have besides. */
+  readonly details?: TProperties
   /** Whether the settings switch it on. By default it is on. */
   readonly isEnabled?: (settings: Settings) => boolean
 }

@@ -1,5 +1,5 @@
 /** Finishes sign-ins: the only code that opens a session for a user whom a sign-in method has verified. */
-import { type AuditEvent, actingUser, type EventDetails, newEvent } from '../audit-log/event.ts'
+import { type AuditEvent, actingUser, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
@@ -22,9 +22,10 @@ export interface VerifiedSignIn {
   readonly proof?: readonly [name: string, ...args: readonly unknown[]]
   /** The hash of a new password, which ends all other sessions. Called after the code of the second factor was verified. */
   readonly newHash?: () => Promise<string>
-  /** The type and details of the event, if it is not `user.signed-in`. */
+  /** The type of the event, if it is not `user.signed-in`. */
   readonly event?: 'password.reset'
-  readonly details?: Omit<EventDetails<'user.signed-in'>, 'session' | 'method'>
+  /** As the method declares them. */
+  readonly details?: Readonly<Record<string, string>>
 }
 
 export interface SignInAttempt {

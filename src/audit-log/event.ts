@@ -28,9 +28,7 @@ const Session = Type.Object({ session: Type.String({ description: 'The id of the
 const SignIn = Type.Object({
   ...Session.properties,
   method: Type.Optional(Type.String({ description: 'The sign-in method' })),
-  passkey: Type.Optional(Type.String({ description: 'The id of the passkey, if one signed in' })),
 })
-const Passkey = Type.Object({ passkey: Type.String({ description: 'The id of the passkey' }) })
 const AllSessions = Type.Object({
   except: Type.Optional(Type.String({ description: 'The id of the session that was kept' })),
 })
@@ -64,9 +62,6 @@ export const EVENTS = {
   'totp.removed': NoDetails,
   'recovery-codes.replaced': NoDetails,
   'recovery-code.used': NoDetails,
-  'passkey.added': Passkey,
-  'passkey.removed': Passkey,
-  'passkey.counter-regressed': Passkey,
   'factors.removed': NoDetails,
 } satisfies Record<string, TObject>
 

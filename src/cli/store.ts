@@ -87,6 +87,7 @@ export const withStore = async (
   }
   const services = createStoreServices({
     storage,
+    features,
     hasher,
     breachedPasswords,
     keyring,
@@ -97,7 +98,7 @@ export const withStore = async (
   })
   const { publicUrl, webUrl, productName, isProduction } = siteOf(values)
   const featureDeps: FeatureServicesDeps = {
-    config: { publicUrl, webUrl, productName, isProduction },
+    config: { publicUrl, webUrl, productName, isProduction, allowedOrigins: values.ALLOWED_ORIGINS },
     stores: storage.features,
     users: services.users,
     sessions: services.sessions,

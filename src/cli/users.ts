@@ -7,10 +7,11 @@ import type { AccountInput } from '../accounts/account-creation.ts'
 import type { ExportContents, Exports, ImportResult, UserLine } from '../accounts/bulk-users.ts'
 import { serializeExportedUser, serializeImportResult } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
+import { allFeatures } from '../built-in-features.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import type { Values } from '../config/settings.ts'
 import { ServiceError } from '../errors.ts'
-import type { DatabaseOptions } from '../feature.ts'
+import { credentialSchemasOf, type DatabaseOptions } from '../feature.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { SORTS, type Sort } from '../users/listing.ts'
 import type { JsonObject } from '../users/metadata.ts'
@@ -227,7 +228,9 @@ const userLines = async (
 ): Promise<AsyncIterable<readonly UserLine[]>> => {
   const { ImportedUser } = await import('../validation/schemas.ts')
   const { jsonValidator } = await import('../validation/compile.ts')
-  const validate = jsonValidator(ImportedUser(metadataSchemas(values))) as Validate
+  const validate = jsonValidator(
+    ImportedUser(metadataSchemas(values), await credentialSchemasOf(allFeatures())),
+  ) as Validate
   return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 

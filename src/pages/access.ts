@@ -55,7 +55,7 @@ export const signInPage = (
   ]
   return {
     title: texts.signIn,
-    hasPasskeys: true,
+    hasScripts: true,
     hasErrors: form.hasErrors,
     body: html`<div class="card">
 <h1>${texts.signIn}</h1>
@@ -65,11 +65,7 @@ ${wantsCode && html`<p>${texts.secondStep}</p>`}
 ${fields}
 <button class="main">${texts.signIn}</button>
 </form>
-<div id="passkey-sign-in" hidden>
-<p class="or">${texts.or}</p>
-<button type="button" class="main plain">${texts.passkeySignIn}</button>
-<p class="error" role="alert" hidden>${texts.passkeyFailed}</p>
-</div>
+${parts.map(({ button }) => button?.(context))}
 </div>
 ${links([
   [`${root}forgot-password`, texts.forgotLink],

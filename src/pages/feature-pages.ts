@@ -13,12 +13,16 @@ export interface SecuritySection {
   /** @param body of the response. */
   // biome-ignore lint/suspicious/noExplicitAny: as in `ApiResponse`
   readonly section: (context: PageContext, body: any) => Html
+  /** Whether it is about a factor or a way to sign in: these come before the sessions. */
+  readonly isOfFactor?: true
 }
 
 /** How the sign-in page offers a sign-in method. */
 export interface SignInPart {
   /** Below the form: to a page of the feature. */
   readonly link?: (context: PageContext) => Link
+  /** Below the button of the form. */
+  readonly button?: (context: PageContext) => Html
 }
 
 /** The default export of the module that `pages` of a feature imports. */
@@ -28,6 +32,8 @@ export interface FeaturePages {
   /** What the security page says once, after `reply.redirectToPage('security', name)`. */
   readonly notices?: TextsByName
   readonly security?: SecuritySection
+  /** A module of JavaScript for the sign-in page and the security page: `new URL('page-script.js', import.meta.url)`. */
+  readonly script?: URL
   /** By the names of the feature's sign-in methods. A method that is switched off is left out. */
   readonly signIn?: Readonly<Record<string, SignInPart>>
 }

@@ -18,6 +18,8 @@ export interface PageContext {
   readonly product: string
   /** Whether there are all pages, and not only the one that confirms an e-mail. */
   readonly hasPages: boolean
+  /** The URLs of the scripts of features, relative to the service. */
+  readonly scripts: readonly string[]
   /** Whether the browser has a session. */
   readonly hasSession: boolean
 }
@@ -31,15 +33,15 @@ export interface Page {
   readonly isWide?: boolean
   /** Whether there is a button to sign out. */
   readonly isSignedIn?: boolean
-  /** Whether the page has the script for passkeys. */
-  readonly hasPasskeys?: boolean
+  /** Whether the page has the scripts of features. */
+  readonly hasScripts?: boolean
 }
 
 const signOutForm = ({ texts, root }: PageContext): Html =>
   html`<form method="post" action="${root}sign-out"><button class="plain">${texts.signOut}</button></form>`
 
 export const documentOf = (context: PageContext, page: Page): Html => {
-  const { texts, language, root, product } = context
+  const { texts, language, root, product, scripts } = context
   return html`<!DOCTYPE html>
 <html lang="${language}">
 <head>
@@ -49,7 +51,7 @@ export const documentOf = (context: PageContext, page: Page): Html => {
 <title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${root}pages/style.css">
-${page.hasPasskeys && html`<script type="module" src="${root}pages/passkeys.js"></script>\n`}</head>
+${page.hasScripts && scripts.map(url => html`<script type="module" src="${root}${url}"></script>\n`)}</head>
 <body${page.isWide && html` class="wide"`}>
 <header><p class="product">${product}</p>${page.isSignedIn && signOutForm(context)}</header>
 <main>

@@ -1,4 +1,4 @@
-/** Pages of signed-in users: sessions, password, authenticator app, recovery codes, passkeys. Features add sections. */
+/** Pages of signed-in users: sessions, password, authenticator app, recovery codes. Features add sections. */
 
 import type { FieldErrors } from '../errors.ts'
 import { codeField } from './access.ts'
@@ -28,20 +28,13 @@ interface Session {
   readonly current: boolean
 }
 
-interface Passkey {
-  readonly id: string
-  readonly name: string | null
-  readonly createdAt: string
-  readonly lastUsedAt: string | null
-}
-
 /** Responses of the API. */
 export interface SecurityState {
   readonly account: { readonly email: string; readonly emailVerified: boolean }
   readonly sessions: readonly Session[]
   readonly totp: { readonly confirmedAt: string | null; readonly recoveryCodes: number }
-  readonly passkeys: readonly Passkey[]
-  /** What features add. */
+  /** What features add: about factors, and other sections. */
+  readonly factors: readonly Html[]
   readonly sections: readonly Html[]
   /** Text that is shown once, after a redirect. */
   readonly notice: string | undefined
@@ -92,39 +85,6 @@ ${button(context, { action: 'security/totp/remove', text: texts.totpRemove, clas
 </section>`
 }
 
-const passkeyItem = (context: PageContext, passkey: Passkey): Html => {
-  const { texts } = context
-  const name = passkey.name ?? texts.passkeyUnnamed
-  return html`<li><div>
-<p>${name}</p>
-<p class="muted">${texts.sessionSince} ${time(context, passkey.createdAt)} · ${
-    passkey.lastUsedAt === null ? texts.unused : html`${texts.lastUsed} ${time(context, passkey.lastUsedAt)}`
-  }</p>
-</div>${button(context, {
-    action: 'security/passkeys/remove',
-    text: texts.passkeyRemove,
-    label: texts.passkeyRemoveOf(name),
-    className: 'danger',
-    id: passkey.id,
-  })}</li>`
-}
-
-const passkeysSection = (context: PageContext, passkeys: readonly Passkey[]): Html => {
-  const { texts } = context
-  const form = new Form(context, NO_ERRORS, 'passkey-')
-  return html`<section>
-<h2>${texts.passkeys}</h2>
-<p>${texts.passkeysText}</p>
-${passkeys.length > 0 && html`<ul class="list">${passkeys.map(passkey => passkeyItem(context, passkey))}</ul>`}
-<p class="muted" id="passkey-add-needs">${texts.passkeyNeeds}</p>
-<div id="passkey-add" hidden>
-${form.field({ name: 'name', label: texts.passkeyName, autocomplete: 'off', isOptional: true })}
-<button type="button">${texts.passkeyAdd}</button>
-<p class="error" role="alert" hidden>${texts.passkeyFailed}</p>
-</div>
-</section>`
-}
-
 export const securityPage = (context: PageContext, state: SecurityState): Page => {
   const { texts, root } = context
   const { account, notice } = state
@@ -132,7 +92,7 @@ export const securityPage = (context: PageContext, state: SecurityState): Page =
     title: texts.security,
     isWide: true,
     isSignedIn: true,
-    hasPasskeys: true,
+    hasScripts: true,
     body: html`<h1>${texts.security}</h1>
 ${notice !== undefined && html`<div class="done" role="status" tabindex="-1" autofocus><p>${notice}</p></div>`}
 <p>${texts.signedInAs(account.email)}</p>
@@ -146,7 +106,7 @@ ${button(context, { action: 'security/verify-email', text: texts.resendButton, c
 <p><a href="${root}security/password">${texts.changePasswordButton}</a></p>
 </section>
 ${totpSection(context, state.totp)}
-${passkeysSection(context, state.passkeys)}
+${state.factors}
 ${sessionsSection(context, state.sessions)}
 ${state.sections}`,
   }

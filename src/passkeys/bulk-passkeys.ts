@@ -1,17 +1,29 @@
 /** Passkeys in imports and exports of users (DESIGN §9). They work at a service with the same RP id. */
 import { setImmediate } from 'node:timers/promises'
-import type {
-  BulkFactor,
-  FactorCredentials,
-  FactorRows,
-  LineUser,
-  PasskeyCredentials,
-} from '../accounts/bulk-factors.ts'
-import { ERRORS, type FieldErrors } from '../errors.ts'
+import type { BulkFactor, FactorRows, LineUser } from '../accounts/bulk-factors.ts'
+import type { FieldErrors } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
+import { ERRORS } from './parts.ts'
 import { type PasskeyStore, type PasskeyWithKey, passkeyRow } from './stored-passkeys.ts'
+
+/** A passkey, as a line has it. Timestamps are ISO 8601. */
+interface PasskeyCredentials {
+  /** The id of the credential: base64url. */
+  readonly id: string
+  /** COSE, base64url. */
+  readonly publicKey: string
+  /** Of signatures; 0 for passkeys that do not count. */
+  readonly counter: number
+  readonly name?: string | null
+  readonly transports?: readonly string[]
+  readonly backedUp?: boolean
+  readonly createdAt?: string
+  readonly lastUsedAt?: string | null
+}
+
+type Credentials = { readonly passkeys?: readonly PasskeyCredentials[] }
 
 const NOTHING: FactorRows = { rows: [], errors: {} }
 
@@ -66,7 +78,7 @@ export interface BulkPasskeysDeps {
   readonly store: Pick<PasskeyStore, 'listPasskeysOf'>
 }
 
-export class BulkPasskeys implements BulkFactor {
+export class BulkPasskeys implements BulkFactor<Credentials> {
   readonly factor = 'passkey'
   readonly #deps: BulkPasskeysDeps
 
@@ -74,11 +86,7 @@ export class BulkPasskeys implements BulkFactor {
     this.#deps = deps
   }
 
-  async toRows(
-    { keepsId }: LineUser,
-    { passkeys = [] }: FactorCredentials,
-    now: number,
-  ): Promise<FactorRows> {
+  async toRows({ keepsId }: LineUser, { passkeys = [] }: Credentials, now: number): Promise<FactorRows> {
     if (passkeys.length === 0) return NOTHING
     const errors: Record<string, readonly string[]> = {}
     // The authenticator sends the id of its user, which must be that of the account (WebAuthn §7.2, step 6).
@@ -100,7 +108,7 @@ export class BulkPasskeys implements BulkFactor {
     return { rows, errors }
   }
 
-  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, FactorCredentials>> {
+  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, Credentials>> {
     const credentials = new Map<string, { passkeys: PasskeyCredentials[] }>()
     for (let from = 0; from < users.length; from += SLICE) {
       // Other requests have their turn.

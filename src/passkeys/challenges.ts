@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
 import { challengeIn, type NewCredential, type PresentedCredential } from './credentials.ts'
+import { ERRORS } from './parts.ts'
 import type { RelyingParty } from './relying-party.ts'
 import type { PasskeyStore } from './stored-passkeys.ts'
 import type { Ceremony } from './web-authn.ts'
@@ -54,7 +55,7 @@ export class Challenges {
 
   #ceremony(challenge: string): Ceremony {
     const { party } = this.#deps
-    if (party === null) throw new ServiceError('passkeysUnavailable')
+    if (party === null) throw new ServiceError(ERRORS.passkeysUnavailable)
     return { party, challenge, timeout: LIFETIME }
   }
 }

@@ -1,24 +1,15 @@
 /** Sign-in with a passkey, without e-mail and password. */
 import type { AuthResult } from '../accounts/auth-result.ts'
-import type { SignIns, VerifiedSignIn } from '../accounts/sign-ins.ts'
-import { anonymous, newEvent } from '../audit-log/event.ts'
+import type { VerifiedSignIn } from '../accounts/sign-ins.ts'
+import { anonymous } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
-import type { UserStore } from '../storage/stores.ts'
 import type { User } from '../users/user.ts'
 import type { Challenges } from './challenges.ts'
 import { type PresentedCredential, userHandleOf } from './credentials.ts'
-import type { PasskeyStore, PasskeyUse } from './stored-passkeys.ts'
+import { ERRORS, type PasskeysDeps } from './parts.ts'
+import type { PasskeyUse } from './stored-passkeys.ts'
 import type { RequestOptions } from './web-authn.ts'
-
-export interface PasskeySignInsDeps {
-  readonly store: Pick<PasskeyStore, 'findPasskey'>
-  readonly challenges: Challenges
-  readonly users: Pick<UserStore, 'find'>
-  readonly signIns: SignIns
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-}
 
 interface Verified {
   readonly user: User
@@ -31,15 +22,17 @@ const namesUser = ({ response }: PresentedCredential, userId: string): boolean =
   Buffer.from(response.userHandle, 'base64url').equals(userHandleOf(userId))
 
 export class PasskeySignIns {
-  readonly #deps: PasskeySignInsDeps
+  readonly #deps: PasskeysDeps
+  readonly #challenges: Challenges
 
-  constructor(deps: PasskeySignInsDeps) {
+  constructor(deps: PasskeysDeps, challenges: Challenges) {
     this.#deps = deps
+    this.#challenges = challenges
   }
 
   /** Begins a sign-in. @returns options for the browser, for five minutes. @throws {ServiceError} `passkeysUnavailable` */
   async requestOptions(): Promise<RequestOptions> {
-    const ceremony = await this.#deps.challenges.begin(null)
+    const ceremony = await this.#challenges.begin(null)
     const { requestOptions } = await import('./web-authn.ts')
     return requestOptions(ceremony)
   }
@@ -50,11 +43,11 @@ export class PasskeySignIns {
    * `passkeysUnavailable`, `storeUnavailable`
    */
   signIn(credential: PresentedCredential, client: SessionClient): Promise<AuthResult> {
-    const { signIns, clock } = this.#deps
+    const { signIns, newEvent } = this.#deps
     const verify = async (): Promise<VerifiedSignIn> => {
       const { user, use } = await this.#verify(credential)
       const details = { passkey: use.id }
-      const regressed = newEvent('passkey.counter-regressed', anonymous(client.ip), user.id, clock(), details)
+      const regressed = newEvent('passkey.counter-regressed', anonymous(client.ip), user.id, details)
       return { user, proof: ['usePasskey', use, regressed], details }
     }
     return signIns.complete('passkey', { client, verify })
@@ -62,18 +55,18 @@ export class PasskeySignIns {
 
   /** @throws {ServiceError} `wrongPasskey` */
   async #verify(credential: PresentedCredential): Promise<Verified> {
-    const { store, challenges, users } = this.#deps
-    const ceremony = await challenges.take(credential, null)
+    const { store, findUser } = this.#deps
+    const ceremony = await this.#challenges.take(credential, null)
     const passkey = ceremony && (await store.findPasskey(credential.id))
-    const user = passkey && namesUser(credential, passkey.userId) && (await users.find(passkey.userId))
-    if (!(ceremony && passkey && user)) throw new ServiceError('wrongPasskey')
+    const user = passkey && namesUser(credential, passkey.userId) && (await findUser(passkey.userId))
+    if (!(ceremony && passkey && user)) throw new ServiceError(ERRORS.wrongPasskey)
     const { verifyCredential } = await import('./web-authn.ts')
     try {
       const use = await verifyCredential(ceremony, credential, passkey.publicKey)
       return { user, use: { id: passkey.id, ...use } }
     } catch {
       // Of many kinds, and caused by the client: not logged as failures.
-      throw new ServiceError('wrongPasskey')
+      throw new ServiceError(ERRORS.wrongPasskey)
     }
   }
 }

@@ -1,31 +1,23 @@
 /** Passkeys of users (DESIGN §22). `passkey-sign-ins.ts` signs in with them. */
+import { Type } from '@sinclair/typebox'
 import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
-import type { Mails } from '../accounts/mails.ts'
-import type { SignIns } from '../accounts/sign-ins.ts'
-import { newEvent } from '../audit-log/event.ts'
 import type { Principal, SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
-import { type DepsOf, defineFeature } from '../feature.ts'
-import { newId } from '../ids.ts'
+import { defineFeature, newId } from '../feature.ts'
 import { needsCode } from '../users/factors.ts'
 import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
-import type { Challenges } from './challenges.ts'
+import { BulkPasskeys } from './bulk-passkeys.ts'
+import { Challenges } from './challenges.ts'
 import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
-import { type Passkey, type PasskeyStore, storedPasskeys } from './stored-passkeys.ts'
+import { ERRORS, type PasskeysDeps, parts } from './parts.ts'
+import { PasskeySignIns } from './passkey-sign-ins.ts'
+import { relyingPartyOf } from './relying-party.ts'
+import type { Passkey } from './stored-passkeys.ts'
 import type { Ceremony, CreationOptions, VerifiedPasskey } from './web-authn.ts'
 
 /** The user who adds a passkey, in a session. */
 type PasskeyOwner = SessionOwner & Pick<Principal, 'authenticatedAt'>
-
-export interface PasskeysDeps {
-  readonly store: PasskeyStore
-  readonly challenges: Challenges
-  readonly signIns: Pick<SignIns, 'remove'>
-  readonly mails: Mails
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-}
 
 const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<VerifiedPasskey> => {
   const { verifyNewCredential } = await import('./web-authn.ts')
@@ -33,7 +25,7 @@ const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<
     return await verifyNewCredential(ceremony, credential)
   } catch {
     // Of many kinds, and caused by the client: not logged as failures.
-    throw new ServiceError('wrongNewPasskey')
+    throw new ServiceError(ERRORS.wrongNewPasskey)
   }
 }
 
@@ -51,9 +43,11 @@ const holderOf = ({ cachedUser, credentialId, authenticatedAt }: PasskeyOwner): 
 
 export class Passkeys {
   readonly #deps: PasskeysDeps
+  readonly #challenges: Challenges
 
-  constructor(deps: PasskeysDeps) {
+  constructor(deps: PasskeysDeps, challenges: Challenges) {
     this.#deps = deps
+    this.#challenges = challenges
   }
 
   /** The passkeys of a user, newest first. */
@@ -68,11 +62,10 @@ export class Passkeys {
    * @throws {ServiceError} `passkeysUnavailable`, `tooManyPasskeys`
    */
   async creationOptions(owner: PasskeyOwner): Promise<CreationOptions> {
-    const { store, challenges } = this.#deps
     const { cachedUser } = owner
-    const passkeys = await store.listPasskeys(cachedUser.user.id)
-    if (passkeys.length >= MAX_PASSKEYS) throw new ServiceError('tooManyPasskeys')
-    const ceremony = await challenges.begin(holderOf(owner))
+    const passkeys = await this.#deps.store.listPasskeys(cachedUser.user.id)
+    if (passkeys.length >= MAX_PASSKEYS) throw new ServiceError(ERRORS.tooManyPasskeys)
+    const ceremony = await this.#challenges.begin(holderOf(owner))
     const { creationOptions } = await import('./web-authn.ts')
     return creationOptions(ceremony, cachedUser.user, passkeys)
   }
@@ -86,16 +79,21 @@ export class Passkeys {
     { credential, name }: { readonly credential: NewCredential; readonly name: string | null },
     { endsOthers, actor }: FactorChange,
   ): Promise<Passkey> {
-    const { store, challenges, mails, clock } = this.#deps
+    const { store, newEvent, mails, clock } = this.#deps
     const { cachedUser, credentialId: sessionId } = owner
-    const ceremony = await challenges.take(credential, holderOf(owner))
-    if (ceremony === null) throw new ServiceError('wrongNewPasskey')
+    const ceremony = await this.#challenges.take(credential, holderOf(owner))
+    if (ceremony === null) throw new ServiceError(ERRORS.wrongNewPasskey)
     const { credentialId, publicKey, counter, ...made } = await verified(ceremony, credential)
     const { id: userId, email } = cachedUser.user
     const now = clock()
     const passkey = { id: newId(now), credentialId, name, ...made, createdAt: now, lastUsedAt: null }
-    const event = newEvent('passkey.added', actor, userId, now, { passkey: passkey.id })
-    assertDone(await store.addPasskey({ ...passkey, publicKey, counter }, { sessionId, endsOthers }, event))
+    const event = newEvent('passkey.added', actor, userId, { passkey: passkey.id })
+    const outcome = await store.addPasskey(
+      { ...passkey, publicKey, counter },
+      { sessionId, endsOthers },
+      event,
+    )
+    assertDone(outcome, ERRORS)
     mails.send('passkeyAdded', email)
     return passkey
   }
@@ -110,12 +108,12 @@ export class Passkeys {
     id: string,
     { endsOthers, actor }: FactorChange,
   ): Promise<void> {
-    const { signIns, mails, clock } = this.#deps
+    const { signIns, newEvent, mails } = this.#deps
     const { id: userId, email } = cachedUser.user
-    const event = newEvent('passkey.removed', actor, userId, clock(), { passkey: id })
+    const event = newEvent('passkey.removed', actor, userId, { passkey: id })
     const row = { table: 'passkeys', id, amr: 'pop' }
     if ((await signIns.remove(row, { sessionId, endsOthers }, event)) === 'notFound')
-      throw new ServiceError('passkeyNotFound')
+      throw new ServiceError(ERRORS.passkeyNotFound)
     mails.send('passkeyRemoved', email)
   }
 }
@@ -129,7 +127,7 @@ export const serializePasskey = ({ id, name, transports, backedUp, createdAt, la
   lastUsedAt: toIsoOrNull(lastUsedAt),
 })
 
-const listMethods = async ({ store }: DepsOf<typeof storedPasskeys>, { id, factors }: User) => {
+const listMethods = async ({ store }: Pick<PasskeysDeps, 'store'>, { id, factors }: User) => {
   const found = factors.includes('passkey') ? await store.listPasskeys(id) : []
   return found.map(({ id, name, createdAt, lastUsedAt }) => ({
     method: 'passkey',
@@ -141,11 +139,31 @@ const listMethods = async ({ store }: DepsOf<typeof storedPasskeys>, { id, facto
   }))
 }
 
+const challengesOf = ({ store, config, clock }: PasskeysDeps) =>
+  new Challenges({ store, party: relyingPartyOf(config), clock })
+
 export const passkeys = defineFeature({
-  ...storedPasskeys,
+  ...parts,
+  routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
   listMethods,
+  bulkFactor: {
+    credentials: () => import('./credential-schemas.ts'),
+    create: deps => new BulkPasskeys(deps),
+  },
   signInMethods: {
     /** The authenticator has verified the user, by a PIN or biometrics: the passkey counts as two factors. */
-    passkey: { amr: ['pop', 'user', 'mfa'], rejection: 'wrongPasskey', needsSecondFactor: false },
+    passkey: {
+      amr: ['pop', 'user', 'mfa'],
+      rejection: ERRORS.wrongPasskey,
+      needsSecondFactor: false,
+      details: {
+        passkey: Type.Optional(Type.String({ description: 'The id of the passkey, if one signed in' })),
+      },
+    },
+  },
+  services: {
+    passkeys: deps => new Passkeys(deps, challengesOf(deps)),
+    passkeySignIns: deps => new PasskeySignIns(deps, challengesOf(deps)),
   },
 })

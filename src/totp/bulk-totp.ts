@@ -1,6 +1,6 @@
 /** Authenticator apps and recovery codes in imports and exports of users (DESIGN §9). */
 import { setImmediate } from 'node:timers/promises'
-import type { BulkFactor, FactorCredentials, LineUser } from '../accounts/bulk-factors.ts'
+import type { BulkFactor, LineUser } from '../accounts/bulk-factors.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -8,6 +8,13 @@ import type { User } from '../users/user.ts'
 import { decryptSecret, encryptSecret } from './secrets.ts'
 import { confirmedTotpRow, recoveryCodeRow, type TotpStore } from './stored-totp.ts'
 import { fromBase32, toBase32 } from './time-based-codes.ts'
+
+type Credentials = {
+  /** The secret of the authenticator app: base32 (RFC 4648). */
+  readonly totpSecret?: string
+  /** Digests of the recovery codes: SHA-256, base64url. */
+  readonly recoveryCodes?: readonly string[]
+}
 
 const NO_ERRORS = {}
 
@@ -20,7 +27,7 @@ export interface BulkTotpDeps {
   readonly keyring: () => Keyring | null
 }
 
-export class BulkTotp implements BulkFactor {
+export class BulkTotp implements BulkFactor<Credentials> {
   readonly factor = 'totp'
   readonly #deps: BulkTotpDeps
 
@@ -28,7 +35,7 @@ export class BulkTotp implements BulkFactor {
     this.#deps = deps
   }
 
-  toRows({ id: userId }: LineUser, { totpSecret, recoveryCodes = [] }: FactorCredentials, now: number) {
+  toRows({ id: userId }: LineUser, { totpSecret, recoveryCodes = [] }: Credentials, now: number) {
     if (totpSecret === undefined) {
       const errors = recoveryCodes.length === 0 ? NO_ERRORS : { 'credentials.totpSecret': ['is required'] }
       return { rows: [], errors }
@@ -47,12 +54,12 @@ export class BulkTotp implements BulkFactor {
     return { rows, errors: NO_ERRORS }
   }
 
-  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, FactorCredentials>> {
+  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, Credentials>> {
     const { store } = this.#deps
     const ids = users.map(({ id }) => id)
     const secrets = await store.listSecrets(ids)
     const codes = Map.groupBy(await store.listRecoveryCodes(ids), ({ userId }) => userId)
-    const credentials = new Map<string, FactorCredentials>()
+    const credentials = new Map<string, Credentials>()
     for (const { userId, secret } of secrets) {
       // Other requests have their turn.
       if (credentials.size % SLICE === 0) await setImmediate()

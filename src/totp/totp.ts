@@ -5,7 +5,7 @@ import type { Mails } from '../accounts/mails.ts'
 import { type AuditEvent, type EventType, newEvent } from '../audit-log/event.ts'
 import type { SessionOwner } from '../auth/principal.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
-import { ServiceError } from '../errors.ts'
+import { ERRORS, ServiceError } from '../errors.ts'
 import { type DepsOf, defineFeature } from '../feature.ts'
 import { newId } from '../ids.ts'
 import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
@@ -89,7 +89,7 @@ export class Totp {
       secret: encryptSecret(keyring, userId, secret),
       expiresAt: now + CONFIRMATION_LIMIT,
     }
-    assertDone(await store.beginTotp(userId, totp, credentialId, now))
+    assertDone(await store.beginTotp(userId, totp, credentialId, now), ERRORS)
     const uri = totpUri(secret, productName, email)
     return { secret, uri, qr: qrOf(uri) }
   }
@@ -112,7 +112,7 @@ export class Totp {
     if (step === undefined) throw new ServiceError('wrongCode')
     const codes = newRecoveryCodes()
     const stored = this.#changeOf(owner, 'totp.added', change)
-    assertDone(await store.confirmTotp({ id: totp.id, step }, storedCodes(codes), ...stored))
+    assertDone(await store.confirmTotp({ id: totp.id, step }, storedCodes(codes), ...stored), ERRORS)
     this.#deps.mails.send('totpAdded', user.email)
     return codes
   }
@@ -120,7 +120,7 @@ export class Totp {
   /** Removes the authenticator app and the recovery codes. @throws {ServiceError} `totpNotFound`, `signInRequired` */
   async remove(owner: SessionOwner, change: FactorChange): Promise<void> {
     const stored = this.#changeOf(owner, 'totp.removed', change)
-    assertDone(await this.#deps.store.removeTotp(...stored))
+    assertDone(await this.#deps.store.removeTotp(...stored), ERRORS)
     this.#deps.mails.send('totpRemoved', owner.cachedUser.user.email)
   }
 
@@ -128,7 +128,7 @@ export class Totp {
   async replaceRecoveryCodes(owner: SessionOwner, change: FactorChange): Promise<string[]> {
     const codes = newRecoveryCodes()
     const stored = this.#changeOf(owner, 'recovery-codes.replaced', change)
-    assertDone(await this.#deps.store.replaceRecoveryCodes(storedCodes(codes), ...stored))
+    assertDone(await this.#deps.store.replaceRecoveryCodes(storedCodes(codes), ...stored), ERRORS)
     this.#deps.mails.send('recoveryCodesReplaced', owner.cachedUser.user.email)
     return codes
   }

@@ -2,8 +2,7 @@
 import { ERRORS } from '../errors.ts'
 import { DIGEST_PATTERN } from '../totp/recovery-codes.ts'
 import { INVALID_ROLE, ROLE_PATTERN } from '../users/roles.ts'
-import { INVALID_TIMESTAMP } from './formats.ts'
-import { BASE64URL_PATTERN } from './passkeys.ts'
+import { BASE64URL_PATTERN, INVALID_TIMESTAMP } from './formats.ts'
 
 /** The used properties of an error of Ajv. */
 export interface FieldViolation {

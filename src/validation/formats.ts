@@ -97,3 +97,7 @@ const WITHIN_MILLISECOND = /\.\d{3}\d*[1-9]/
 export const laterThan = (timestamp: string): number => Date.parse(timestamp)
 export const earlierThan = (timestamp: string): number =>
   Date.parse(timestamp) + Number(WITHIN_MILLISECOND.test(timestamp))
+
+/** Base64url (RFC 4648 §5) without padding. Canonical: the last character has no bits after the last byte. */
+export const BASE64URL_PATTERN =
+  '^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$'

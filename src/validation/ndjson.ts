@@ -6,7 +6,7 @@ import { parseStrictJson } from './strict-json.ts'
 
 export const NDJSON = 'application/x-ndjson'
 
-/** Maximum bytes of a line: both kinds of metadata at their limit, the rest of a user, and 20 of the longest passkeys. */
+/** Maximum bytes of a line: both kinds of metadata at their limit, the rest of a user, and the longest credentials. */
 export const LINE_LIMIT = 98_304
 
 const NEWLINE = 0x0a

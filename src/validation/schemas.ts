@@ -1,7 +1,6 @@
 /** TypeBox schemas of input that several routes or commands accept. */
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
-import { MAX_PASSKEYS } from '../passkeys/credentials.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { DIGEST_PATTERN, RECOVERY_CODES } from '../totp/recovery-codes.ts'
 import { FACTORS, type Factor } from '../users/factors.ts'
@@ -9,7 +8,6 @@ import type { JsonObject } from '../users/metadata.ts'
 import { MAX_ROLES, ROLE_PATTERN } from '../users/roles.ts'
 import { EMAIL_MAX_LENGTH } from '../users/user.ts'
 import type { MetadataSchemas } from './metadata.ts'
-import { portableProperties } from './passkeys.ts'
 
 /** An object schema that rejects undeclared properties. */
 export const Strict = <T extends TProperties>(properties: T, options = {}) =>
@@ -153,48 +151,34 @@ export const InputId = Type.String({ normalize: 'lower', format: 'uuid' })
 
 const Timestamp = Type.String({ format: 'date-time' })
 
-/** The credentials of a user besides the password, in imports and exports. */
-export const FactorCredentials = Strict(
-  {
-    totpSecret: Type.Optional(
-      Type.String({
-        normalize: 'base32',
-        totpSecret: true,
-        description:
-          'Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds',
-        examples: ['GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'],
-      }),
-    ),
-    recoveryCodes: Type.Optional(
-      Type.Array(Type.String({ pattern: DIGEST_PATTERN }), {
-        maxItems: RECOVERY_CODES,
-        uniqueItems: true,
-        description: 'SHA-256 of each recovery code that is left, in base64url',
-        examples: [['eTkLRgRvJ0SrzEIqEDPyzEKEhqOLhHjLXTUZ3YlJ_Uo']],
-      }),
-    ),
-    passkeys: Type.Optional(
-      Type.Array(
-        Strict({
-          ...portableProperties,
-          name: Type.Optional(withExample(Name, 'Work laptop')),
-          createdAt: Type.Optional(Timestamp),
-          lastUsedAt: Type.Optional(
-            Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
-          ),
+/** The credentials of a user besides the password, in imports and exports. @param ofFeatures see `credentialSchemasOf`. */
+export const FactorCredentials = (ofFeatures: TProperties) =>
+  Strict(
+    {
+      totpSecret: Type.Optional(
+        Type.String({
+          normalize: 'base32',
+          totpSecret: true,
+          description:
+            'Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds',
+          examples: ['GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'],
         }),
-        {
-          maxItems: MAX_PASSKEYS,
-          description: 'They work at a service with the same RP id, for a user with the same id',
-        },
       ),
-    ),
-  },
-  { title: 'FactorCredentials' },
-)
+      recoveryCodes: Type.Optional(
+        Type.Array(Type.String({ pattern: DIGEST_PATTERN }), {
+          maxItems: RECOVERY_CODES,
+          uniqueItems: true,
+          description: 'SHA-256 of each recovery code that is left, in base64url',
+          examples: [['eTkLRgRvJ0SrzEIqEDPyzEKEhqOLhHjLXTUZ3YlJ_Uo']],
+        }),
+      ),
+      ...ofFeatures,
+    },
+    { title: 'FactorCredentials' },
+  )
 
-/** A line of an import. */
-export const ImportedUser = (schemas: MetadataSchemas) =>
+/** A line of an import. @param credentials of features, see `credentialSchemasOf`. */
+export const ImportedUser = (schemas: MetadataSchemas, credentials: TProperties) =>
   Strict(
     {
       email: Email,
@@ -210,7 +194,7 @@ export const ImportedUser = (schemas: MetadataSchemas) =>
       lastRequestAt: Type.Optional(
         Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
       ),
-      credentials: Type.Optional(FactorCredentials),
+      credentials: Type.Optional(FactorCredentials(credentials)),
       factors: Type.Optional(
         Type.Array(Type.Unsafe<Factor>({ type: 'string', enum: [...FACTORS] }), {
           uniqueItems: true,

@@ -7,6 +7,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorPage } from '../../../src/pages/access.ts'
 import type { ApiResponse } from '../../../src/pages/api.ts'
+import type { Html, PageContext } from '../../../src/pages/layout.ts'
 import {
   changePasswordPage,
   newTotpPage,
@@ -28,29 +29,26 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
-    const others = await Promise.all(
-      ['/account/sessions', '/account/totp', '/account/passkeys'].map(path => api(request, path)),
-    )
+    const others = await Promise.all(['/account/sessions', '/account/totp'].map(path => api(request, path)))
     const failed = [account, ...others].find(({ status }) => status >= 400)
     if (failed !== undefined)
       return reply.relay(failed).sendPage(context => errorPage(context, failed.errors))
-    const [sessions, totp, passkeys] = others.map(({ body }) => body)
+    const [sessions, totp] = others.map(({ body }) => body)
     // A feature that fails takes nothing away from its users: they can still end sessions.
     const ofFeatures = await Promise.all(
-      app.securitySections.map(async ({ path, section }) => ({
-        section,
-        response: await api(request, path),
-      })),
+      app.securitySections.map(async section => ({ ...section, response: await api(request, section.path) })),
     )
+    const sectionsOf = (context: PageContext, ofFactors: boolean): Html[] =>
+      ofFeatures
+        .filter(({ isOfFactor = false, response }) => isOfFactor === ofFactors && response.status < 400)
+        .map(({ section, response }) => section(context, response.body))
     return reply.sendPage(context =>
       securityPage(context, {
         account: account.body,
         sessions: sessions.results,
         totp,
-        passkeys: passkeys.results,
-        sections: ofFeatures.flatMap(({ section, response }) =>
-          response.status < 400 ? [section(context, response.body)] : [],
-        ),
+        factors: sectionsOf(context, true),
+        sections: sectionsOf(context, false),
         notice: context.notices.get(notice ?? ''),
       }),
     )
@@ -152,17 +150,6 @@ const security: FastifyPluginAsyncTypebox = async app => {
       reply,
       { call, proof, repeat: { action: 'security/recovery-codes' } },
       ({ body }) => reply.sendPage(context => recoveryCodesPage(context, body.recoveryCodes)),
-    )
-  })
-
-  app.post('/passkeys/remove', pageForm({ id: InputId, ...ProofFields }), (request, reply) => {
-    const { id, ...proof } = request.validatedData.body
-    const call = { method: 'DELETE', path: `/account/passkeys/${id}` } as const
-    return app.submitForm(
-      request,
-      reply,
-      { call, proof, repeat: { action: 'security/passkeys/remove', fields: { id } } },
-      () => reply.redirectToPage('security', 'passkeyRemoved'),
     )
   })
 }

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { ExportedUser as User } from '../../../../src/accounts/bulk-users.ts'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
+import { credentialSchemasOf } from '../../../../src/feature.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
 import { AdminUser, ErrorBody, FactorCredentials, PasswordHash, Strict } from '../../../schemas.ts'
 
@@ -12,21 +13,20 @@ const Query = Strict({
   }),
 })
 
-const ExportedUser = Type.Composite(
-  [
-    AdminUser,
-    Type.Object({
-      passwordHash: Type.Optional(Type.String({ examples: PasswordHash.examples as string[] })),
-      credentials: Type.Optional(FactorCredentials),
-    }),
-  ],
-  {
-    title: 'ExportedUser',
-  },
-)
-
 const exportUsers: FastifyPluginAsyncTypebox = async app => {
-  const { exports } = app.services
+  const { exports, features } = app.services
+  const ExportedUser = Type.Composite(
+    [
+      AdminUser,
+      Type.Object({
+        passwordHash: Type.Optional(Type.String({ examples: PasswordHash.examples as string[] })),
+        credentials: Type.Optional(FactorCredentials(await credentialSchemasOf(features))),
+      }),
+    ],
+    {
+      title: 'ExportedUser',
+    },
+  )
 
   app.get(
     '',

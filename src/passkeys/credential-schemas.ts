@@ -1,16 +1,14 @@
 /**
- * Schemas of passkeys in requests: what `PublicKeyCredential.toJSON()` returns. Browsers and password managers add members, so unknown
+ * Schemas of passkeys in requests, and in imports and exports. In requests they are what `PublicKeyCredential.toJSON()` returns. Browsers and password managers add members, so unknown
  * ones are allowed, and ignored.
  */
 import { type TProperties, Type } from '@sinclair/typebox'
-import { MAX_PUBLIC_KEY } from '../passkeys/credentials.ts'
+import { BASE64URL_PATTERN } from '../validation/formats.ts'
+import { Name, Strict, withExample } from '../validation/schemas.ts'
+import { MAX_PASSKEYS, MAX_PUBLIC_KEY } from './credentials.ts'
 
 const Open = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: true, ...options })
-
-/** Canonical: the last character has no bits after the last byte. */
-export const BASE64URL_PATTERN =
-  '^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$'
 
 const Bytes = (maxLength: number, description: string, example: string) =>
   Type.String({
@@ -85,7 +83,7 @@ export const PresentedCredential = Open(
 )
 
 /** What another service needs of a passkey, as properties of a strict object. */
-export const portableProperties = {
+const portableProperties = {
   id: CredentialId,
   publicKey: Bytes(
     MAX_PUBLIC_KEY,
@@ -101,5 +99,27 @@ export const portableProperties = {
   transports: Type.Optional(Transports),
   backedUp: Type.Optional(
     Type.Boolean({ description: 'Whether it is synchronised among devices', examples: [true] }),
+  ),
+}
+
+const Timestamp = Type.String({ format: 'date-time' })
+
+/** The `credentials` of a user in imports and exports. */
+export default {
+  passkeys: Type.Optional(
+    Type.Array(
+      Strict({
+        ...portableProperties,
+        name: Type.Optional(withExample(Name, 'Work laptop')),
+        createdAt: Type.Optional(Timestamp),
+        lastUsedAt: Type.Optional(
+          Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+        ),
+      }),
+      {
+        maxItems: MAX_PASSKEYS,
+        description: 'They work at a service with the same RP id, for a user with the same id',
+      },
+    ),
   ),
 }

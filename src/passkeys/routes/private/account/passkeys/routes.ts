@@ -1,19 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { refuseImpersonation, userActor } from '../../../request-context.ts'
+import { refuseImpersonation, userActor } from '../../../../../../routes/request-context.ts'
 import {
   EndOthers,
   ErrorBody,
   IdParams,
   KeyName,
-  NewCredential,
-  Passkey,
-  PasskeyCreationOptions,
-  PasskeyList,
   Strict,
   withExample,
-} from '../../../schemas.ts'
-import { serializePasskey } from '../../../serializers.ts'
+} from '../../../../../../routes/schemas.ts'
+import { NewCredential } from '../../../../credential-schemas.ts'
+import { serializePasskey } from '../../../../passkeys.ts'
+import { Passkey, PasskeyCreationOptions, PasskeyList } from '../../../schemas.ts'
 
 const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
   const { passkeys } = app.services

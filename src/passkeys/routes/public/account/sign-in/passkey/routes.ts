@@ -1,14 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { clientOf } from '../../../../request-context.ts'
-import { withHeaders } from '../../../../response-headers.ts'
-import {
-  ErrorBody,
-  PasskeyRequestOptions,
-  PresentedCredential,
-  SignedIn,
-  Strict,
-} from '../../../../schemas.ts'
-import { sendSignedIn } from '../../../../serializers.ts'
+import { clientOf } from '../../../../../../../routes/request-context.ts'
+import { withHeaders } from '../../../../../../../routes/response-headers.ts'
+import { ErrorBody, SignedIn, Strict } from '../../../../../../../routes/schemas.ts'
+import { sendSignedIn } from '../../../../../../../routes/serializers.ts'
+import { PresentedCredential } from '../../../../../credential-schemas.ts'
+import { PasskeyRequestOptions } from '../../../../schemas.ts'
 
 const signInWithPasskey: FastifyPluginAsyncTypebox = async app => {
   const { passkeySignIns } = app.services
