@@ -2,14 +2,15 @@
 
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import { allFeatures } from '../../src/built-in-features.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import type { StoredFeature } from '../../src/storage/stored-feature.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 
-const builtIn = allFeatures([])
+/** Without those of `src/features.ts`, which a fork adds. */
+const builtIn: readonly StoredFeature[] = BUILT_IN_FEATURES
 
 const start = async (url: string, features: readonly StoredFeature[]): Promise<void> => {
   const storage = await openPostgresStorage(url, 1, features)
@@ -27,7 +28,7 @@ t.test('the known schema is what the migrations record', async t => {
 
 const open = (added: '' | 'notes'): string => `
 const { openPostgresStorage } = await import('./src/storage/postgres/storage.ts')
-const storage = await openPostgresStorage(process.env.DATABASE, 1, allFeatures([${added}]))
+const storage = await openPostgresStorage(process.env.DATABASE, 1, [...BUILT_IN_FEATURES, ${added}])
 await storage.close()`
 const OPEN = open('')
 

@@ -3,7 +3,8 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import { allFeatures } from '../../src/built-in-features.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import type { Feature } from '../../src/feature.ts'
 import { MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
@@ -12,7 +13,8 @@ import { migrate, SQLITE_DIALECT } from '../../src/storage/sqlite/migrate.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 
-const builtIn = allFeatures([])
+/** Without those of `src/features.ts`, which a fork adds. */
+const builtIn: readonly Feature[] = BUILT_IN_FEATURES
 
 const fileOf = (t: Parameters<typeof temporaryFolder>[0]): string => join(temporaryFolder(t), 'test.db')
 
@@ -34,7 +36,7 @@ t.test('the known schema is what the migrations record', async t => {
 
 const open = (added: '' | 'notes'): string => `
 const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
-await ensureSchema(process.env.DATABASE, allFeatures([${added}]))`
+await ensureSchema(process.env.DATABASE, [...BUILT_IN_FEATURES, ${added}])`
 const OPEN = open('')
 
 t.test('a start that finds this schema does not load the query builder, any other start does', async t => {

@@ -45,12 +45,12 @@ registerHooks({
     return next(url, context)
   },
 })
-const { allFeatures } = await import('./src/built-in-features.ts')
+const { BUILT_IN_FEATURES } = await import('./src/built-in-features.ts')
 const { notes } = await import('./examples/notes/notes.ts')
 `
 
 /**
- * @param statements open the store with `allFeatures`, and `notes`. The database is `process.env.DATABASE`.
+ * @param statements open the store with `BUILT_IN_FEATURES`, and `notes`. The database is `process.env.DATABASE`.
  * @throws {Error} if they print an error.
  */
 export const loadsQueryBuilder = (statements: string, database: string): boolean => {
