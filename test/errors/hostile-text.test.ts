@@ -1,6 +1,7 @@
 /** Cursors of every list, and text in every place of every route, derived from the routes: a new one is covered at once. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
+import { ID } from '../../src/ids.ts'
 import { exampleOf } from '../../src/openapi/examples.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { allEvents } from '../support/admin-routes.ts'
@@ -21,6 +22,14 @@ import { errorsAt } from '../support/error-response.ts'
 
 type Schema = Parameters<typeof exampleOf>[0]
 type Method = InjectOptions['method'] & string
+
+/** A list in one of its orders. */
+interface List {
+  readonly url: string
+  readonly sort: string | undefined
+  readonly title: string
+  readonly ask: (query?: Record<string, string>) => Promise<LightMyRequestResponse>
+}
 
 const base64url = (text: string): string => Buffer.from(text).toString('base64url')
 
@@ -56,6 +65,9 @@ const forgedFrom = (good: string): string[] => {
 
 /** Both order users, so a cursor of one is a position in the other. */
 const LISTS_OF_USERS = ['/users', '/admin/users']
+
+/** A cursor that is an id alone is a position in every list that is sorted by ids. */
+const isPosition = (cursor: string): boolean => ID.test(Buffer.from(cursor, 'base64url').toString())
 
 /** Text that some layer cannot store, changes, or takes for its end. Long enough for a password. */
 const HOSTILE = ['\0', '\ud800', '\ufdfa', '\ufdfa'.repeat(120), '\u{10ffff}'].map(
@@ -119,11 +131,11 @@ await onEveryEngine(t, async (t, { build }) => {
   const urlOf = (url: string): string => url.replace(/:\w+|\*/g, target.id)
 
   t.test('K6: every list refuses a cursor that it has not made', async t => {
-    const lists = routes.flatMap(({ method, url, gate, query }) => {
+    const lists: readonly List[] = routes.flatMap(({ method, url, gate, query }) => {
       if (!query.some(([name]) => name === 'cursor')) return []
       const sorts = query.find(([name]) => name === 'sort')?.[1].enum?.map(String) ?? [undefined]
       return sorts.map(sort => {
-        const ask = (more: Record<string, string> = {}): Promise<LightMyRequestResponse> =>
+        const ask: List['ask'] = (more = {}) =>
           app.inject({
             method,
             url: urlOf(url),
@@ -133,23 +145,32 @@ await onEveryEngine(t, async (t, { build }) => {
         return { url, sort, ask, title: `${url} ${sort}` }
       })
     })
-    t.ok(lists.length >= 14, `${lists.length} lists and orders`)
-    const cursors = []
+    const [withCursor, withoutCursor] = [[], []] as [(List & { cursor: string })[], List[]]
     for (const list of lists) {
-      const cursor: string = (await list.ask()).json().nextCursor
-      t.ok(cursor, `${list.title} has a second page`)
-      t.equal((await list.ask({ cursor })).statusCode, 200)
-      cursors.push({ ...list, cursor })
+      const first = await list.ask()
+      // A list of a fork's feature may need a role, or another id than that of a user.
+      if (first.statusCode !== 200) continue
+      const cursor: string | null = first.json().nextCursor ?? null
+      if (cursor === null) withoutCursor.push(list)
+      else {
+        t.equal((await list.ask({ cursor })).statusCode, 200, list.title)
+        withCursor.push({ ...list, cursor })
+      }
     }
-    for (const { url, sort, ask, title, cursor: own } of cursors) {
-      const foreign = cursors.filter(
+    t.ok(withCursor.length >= 14, `${withCursor.length} lists and orders have a second page`)
+    for (const { url, sort, ask, title, cursor: own } of withCursor) {
+      const foreign = withCursor.filter(
         other =>
           (other.url !== url || other.sort !== sort) &&
+          !(isPosition(own) && isPosition(other.cursor)) &&
           !(other.sort === sort && LISTS_OF_USERS.includes(url) && LISTS_OF_USERS.includes(other.url)),
       )
       for (const cursor of [...forgedFrom(own), ...foreign.map(other => other.cursor)])
         errorsAt(t, await ask({ cursor }), 400, ['cursor'], `${title} ${cursor.slice(0, 40)}`)
     }
+    for (const { ask, title } of withoutCursor)
+      for (const cursor of forgedFrom(base64url(target.id)))
+        errorsAt(t, await ask({ cursor }), 400, ['cursor'], `${title} ${cursor.slice(0, 40)}`)
     // A name may be any text, which is no more than a position.
     const cursor = base64url(JSON.stringify(['firstName', SQL, target.id]))
     const page = await app.inject({
