@@ -138,7 +138,7 @@ t.test('two workers', async t => {
 
 /** Ends a thread of a kind in the way that the name of a file says. Loaded into every thread of the service. */
 const SABOTAGE = `
-  import { rmSync } from 'node:fs'
+  import { unlinkSync } from 'node:fs'
   import { isMainThread, workerData } from 'node:worker_threads'
   const kind = isMainThread ? null : workerData?.store ? 'worker' : workerData?.walFd ? 'writer' : null
   const ways = {
@@ -148,7 +148,8 @@ const SABOTAGE = `
   }
   const isMine = way => {
     try {
-      rmSync(process.env.SABOTAGE + '/' + kind + '-' + way)
+      // Not rmSync, which several threads can do with one file: all of them would end.
+      unlinkSync(process.env.SABOTAGE + '/' + kind + '-' + way)
       return true
     } catch {
       return false
