@@ -407,7 +407,9 @@ export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly 
 }
 
 /** What the declaration of a feature is written with. */
+export type { AuthResult } from './accounts/auth-result.ts'
 export { type Actor, type AuditEvent, actingUser, OPERATOR } from './audit-log/event.ts'
+export type { SessionClient } from './auth/session.ts'
 export {
   duration,
   integer,
@@ -427,6 +429,7 @@ export type { MaybePromise } from './maybe-promise.ts'
 export { counter, gauge } from './metrics/declarations.ts'
 export type { FeaturePages } from './pages/feature-pages.ts'
 export { idOfCursor, type Page, pageOf } from './pagination.ts'
+export { emailSubject } from './rate-limits/login-throttle.ts'
 export { recordStatement } from './storage/operations/events.ts'
 export {
   firstRow,
@@ -438,7 +441,7 @@ export {
   unlessTaken,
 } from './storage/operations/operation.ts'
 export { refusalOf } from './storage/operations/refusals.ts'
-export { sessionExists } from './storage/operations/sessions.ts'
+export { refusalOfSession, sessionExists } from './storage/operations/sessions.ts'
 export { lockUser } from './storage/operations/user-locks.ts'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from './storage/operations/write.ts'
 export { type FeatureStore, table } from './storage/stored-feature.ts'

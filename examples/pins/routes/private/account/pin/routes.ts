@@ -1,0 +1,55 @@
+/** The PIN of the user. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import { userActor } from '../../../../../../routes/request-context.ts'
+import { ErrorBody, Strict } from '../../../../../../routes/schemas.ts'
+import type { ServicesOf } from '../../../../../../src/feature.ts'
+import type { pins as feature } from '../../../../pins.ts'
+
+const NewPin = Strict({ pin: Type.String({ pattern: '^[0-9]{4}$', examples: ['4711'] }) })
+
+const ownerOf = (request: FastifyRequest) => ({
+  user: request.user,
+  sessionId: request.requirePrincipal().credentialId,
+  actor: userActor(request),
+})
+
+const routes: FastifyPluginAsyncTypebox = async app => {
+  const { pins } = app.services as typeof app.services & ServicesOf<[typeof feature]>
+
+  app.put(
+    '',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'setPin',
+        summary: 'Set your PIN',
+        body: NewPin,
+        response: { 204: Type.Null(), 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await pins.set(ownerOf(request), request.validatedData.body.pin)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'removePin',
+        summary: 'Remove your PIN',
+        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await pins.remove(ownerOf(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default routes

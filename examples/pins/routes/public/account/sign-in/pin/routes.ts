@@ -1,0 +1,41 @@
+/** Sign-in with a PIN. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { clientOf } from '../../../../../../../routes/request-context.ts'
+import { withHeaders } from '../../../../../../../routes/response-headers.ts'
+import { ErrorBody, KnownEmail, OptionalCode, SignedIn, Strict } from '../../../../../../../routes/schemas.ts'
+import { sendSignedIn } from '../../../../../../../routes/serializers.ts'
+import type { ServicesOf } from '../../../../../../../src/feature.ts'
+import type { pins as feature } from '../../../../../pins.ts'
+
+const SignIn = Strict({
+  email: KnownEmail,
+  pin: Type.String({ maxLength: 64, examples: ['4711'] }),
+  code: OptionalCode,
+})
+
+const routes: FastifyPluginAsyncTypebox = async app => {
+  const { pins } = app.services as typeof app.services & ServicesOf<[typeof feature]>
+
+  app.post(
+    '',
+    {
+      config: { rateLimit: 'sign-in' },
+      schema: {
+        operationId: 'signInWithPin',
+        summary: 'Sign in with a PIN',
+        body: SignIn,
+        response: {
+          200: withHeaders(SignedIn, 'Set-Cookie'),
+          401: ErrorBody,
+          403: ErrorBody,
+          503: ErrorBody,
+        },
+      },
+    },
+    async (request, reply) =>
+      sendSignedIn(await pins.signIn(request.validatedData.body, clientOf(request)), reply),
+  )
+}
+
+export default routes
