@@ -8,7 +8,7 @@ const rule = (name, from, to, comment) => ({
 })
 
 /** The folders of built-in features that only `src/built-in-features.ts` imports. */
-const FEATURES = '(api-keys|admin-keys|email-codes|passkeys)'
+const FEATURES = '(api-keys|admin-keys|email-codes|passkeys|totp)'
 
 module.exports = {
   forbidden: [
@@ -114,7 +114,7 @@ module.exports = {
     rule(
       'validation-imports',
       '^src/validation',
-      '^src/(?!validation/|accounts/|auth/|passwords/|users/|audit-log/|totp/(recovery-codes|time-based-codes)\\.ts$|(ids|errors)\\.ts$)',
+      '^src/(?!validation/|accounts/|auth/|passwords/|users/|audit-log/|(ids|errors)\\.ts$)',
       'src/validation imports the domain only: it serves HTTP and the command line',
     ),
     rule(

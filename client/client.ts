@@ -188,18 +188,6 @@ export interface ReauthenticateRequest {
   code?: string
 }
 
-export interface CreateRecoveryCodesRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-
-export interface RecoveryCodes {
-  /** Each signs in once in place of a code of the app; shown only here */
-  recoveryCodes: string[]
-}
-
 export interface Session {
   id: string
   /** ISO 8601 in UTC, with milliseconds */
@@ -222,40 +210,6 @@ export interface Session {
 
 export interface SessionList {
   results: Session[]
-}
-
-export interface Totp {
-  confirmedAt: string | null
-  /** Codes that are not used */
-  recoveryCodes: number
-}
-
-export interface CreateTotpRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-
-export interface NewTotp {
-  /** Base32, to type in */
-  secret: string
-  /** For a link on the device with the app */
-  uri: string
-  /** The URI as a QR code: SVG */
-  qr: string
-}
-
-export interface DeleteTotpRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-
-export interface ConfirmTotpRequest {
-  /** Six digits, as the authenticator app shows them */
-  code: string
 }
 
 export interface Profile {
@@ -300,15 +254,15 @@ export interface AuditEvent {
     | 'email.change-requested'
     | 'email.changed'
     | 'email.change-rejected'
-    | 'totp.added'
-    | 'totp.removed'
-    | 'recovery-codes.replaced'
-    | 'recovery-code.used'
     | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
     | 'admin-key.created'
     | 'admin-key.revoked'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
     | 'passkey.added'
     | 'passkey.removed'
     | 'passkey.counter-regressed'
@@ -653,6 +607,52 @@ export interface AdminKeyList {
   results: AdminKey[]
 }
 
+export interface CreateRecoveryCodesRequest {
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface RecoveryCodes {
+  /** Each signs in once in place of a code of the app; shown only here */
+  recoveryCodes: string[]
+}
+
+export interface Totp {
+  confirmedAt: string | null
+  /** Codes that are not used */
+  recoveryCodes: number
+}
+
+export interface CreateTotpRequest {
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface NewTotp {
+  /** Base32, to type in */
+  secret: string
+  /** For a link on the device with the app */
+  uri: string
+  /** The URI as a QR code: SVG */
+  qr: string
+}
+
+export interface DeleteTotpRequest {
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface ConfirmTotpRequest {
+  /** Six digits, as the authenticator app shows them */
+  code: string
+}
+
 export interface CreatePasskeyOptionsRequest {
   /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
@@ -783,23 +783,8 @@ export interface SignInByEmailCodeRequest {
   code?: string
 }
 
-export interface CreateRecoveryCodesQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
-
 export interface DeleteSessionsQuery {
   scope?: 'others' | 'all'
-}
-
-export interface DeleteTotpQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
-
-export interface ConfirmTotpQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
 }
 
 export interface ListProfilesQuery {
@@ -842,15 +827,15 @@ export interface ListEventsQuery {
     | 'email.change-requested'
     | 'email.changed'
     | 'email.change-rejected'
-    | 'totp.added'
-    | 'totp.removed'
-    | 'recovery-codes.replaced'
-    | 'recovery-code.used'
     | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
     | 'admin-key.created'
     | 'admin-key.revoked'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
     | 'passkey.added'
     | 'passkey.removed'
     | 'passkey.counter-regressed'
@@ -889,6 +874,21 @@ export interface ListUsersQuery {
 export interface ExportUsersQuery {
   /** Includes `passwordHash` and the `credentials` of factors, to import the users elsewhere */
   passwordHashes?: boolean
+}
+
+export interface CreateRecoveryCodesQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export interface DeleteTotpQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export interface ConfirmTotpQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
 }
 
 export interface CreatePasskeyQuery {
@@ -1066,15 +1066,6 @@ export interface Client {
   reauthenticate(body: ReauthenticateRequest, options?: CallOptions): Call<void>
 
   /**
-   * Get new recovery codes. The former ones do not work any more
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/recovery-codes`
-   */
-  createRecoveryCodes(body?: CreateRecoveryCodesRequest, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes>
-
-  /**
    * List your sessions, newest first, at most 1,000
    *
    * API keys are not accepted.
@@ -1109,42 +1100,6 @@ export interface Client {
    * `POST /account/sign-out`
    */
   signOut(options?: CallOptions): Call<void>
-
-  /**
-   * Whether you have an authenticator app, and how many recovery codes are left
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/totp`
-   */
-  getTotp(options?: CallOptions): Call<Totp>
-
-  /**
-   * Get a secret for an authenticator app. Confirm it within an hour
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/totp`
-   */
-  createTotp(body?: CreateTotpRequest, options?: CallOptions): Call<NewTotp>
-
-  /**
-   * Remove the authenticator app and the recovery codes
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/totp`
-   */
-  deleteTotp(body?: DeleteTotpRequest, query?: DeleteTotpQuery, options?: CallOptions): Call<void>
-
-  /**
-   * Confirm the secret with a code of the app. From now on, your password needs a code too
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/totp/confirm`
-   */
-  confirmTotp(body: ConfirmTotpRequest, query?: ConfirmTotpQuery, options?: CallOptions): Call<RecoveryCodes>
 
   /**
    * Mail the verification link again, unless the e-mail is verified
@@ -1190,6 +1145,51 @@ export interface Client {
    * `DELETE /account/api-keys/{id}`
    */
   deleteApiKey(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * Get new recovery codes. The former ones do not work any more
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/recovery-codes`
+   */
+  createRecoveryCodes(body?: CreateRecoveryCodesRequest, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes>
+
+  /**
+   * Whether you have an authenticator app, and how many recovery codes are left
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/totp`
+   */
+  getTotp(options?: CallOptions): Call<Totp>
+
+  /**
+   * Get a secret for an authenticator app. Confirm it within an hour
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/totp`
+   */
+  createTotp(body?: CreateTotpRequest, options?: CallOptions): Call<NewTotp>
+
+  /**
+   * Remove the authenticator app and the recovery codes
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/totp`
+   */
+  deleteTotp(body?: DeleteTotpRequest, query?: DeleteTotpQuery, options?: CallOptions): Call<void>
+
+  /**
+   * Confirm the secret with a code of the app. From now on, your password needs a code too
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/totp/confirm`
+   */
+  confirmTotp(body: ConfirmTotpRequest, query?: ConfirmTotpQuery, options?: CallOptions): Call<RecoveryCodes>
 
   /**
    * Begin to add a passkey: get options for navigator.credentials.create
@@ -1285,20 +1285,20 @@ export const createClient = (options: ClientOptions): Client => {
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
     removePassword: (body, options) => transport.json('DELETE', '/account/password', { body, options }),
     reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
-    createRecoveryCodes: (body, query, options) => transport.json('POST', '/account/recovery-codes', { query, body, options }),
     listSessions: (options) => transport.json('GET', '/account/sessions', { options }),
     deleteSessions: (query, options) => transport.json('DELETE', '/account/sessions', { query, options }),
     deleteSession: (id, options) => transport.json('DELETE', `/account/sessions/${segment(id)}`, { options }),
     signOut: (options) => transport.signOut('POST', '/account/sign-out', { options }),
-    getTotp: (options) => transport.json('GET', '/account/totp', { options }),
-    createTotp: (body, options) => transport.json('POST', '/account/totp', { body, options }),
-    deleteTotp: (body, query, options) => transport.json('DELETE', '/account/totp', { query, body, options }),
-    confirmTotp: (body, query, options) => transport.json('POST', '/account/totp/confirm', { query, body, options }),
     resendVerification: (options) => transport.json('POST', '/account/verify-email/resend', { options }),
     listProfiles: (query, options) => transport.pages('/users', query, options),
     listApiKeys: (options) => transport.json('GET', '/account/api-keys', { options }),
     createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
     deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
+    createRecoveryCodes: (body, query, options) => transport.json('POST', '/account/recovery-codes', { query, body, options }),
+    getTotp: (options) => transport.json('GET', '/account/totp', { options }),
+    createTotp: (body, options) => transport.json('POST', '/account/totp', { body, options }),
+    deleteTotp: (body, query, options) => transport.json('DELETE', '/account/totp', { query, body, options }),
+    confirmTotp: (body, query, options) => transport.json('POST', '/account/totp/confirm', { query, body, options }),
     createPasskeyOptions: (body, options) => transport.json('POST', '/account/passkeys/options', { body, options }),
     listPasskeys: (options) => transport.json('GET', '/account/passkeys', { options }),
     createPasskey: (body, query, options) => transport.json('POST', '/account/passkeys', { query, body, options }),

@@ -7,6 +7,7 @@ import fp from 'fastify-plugin'
 import { errorPage } from '../src/pages/access.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import { alreadyGonePage, proofPage } from '../src/pages/security.ts'
+import { needsCode } from '../src/users/factors.ts'
 
 /** A form that the page of the proof sends again. */
 interface RepeatedForm {
@@ -71,10 +72,10 @@ const pageForms = async (app: FastifyInstance): Promise<void> => {
     app.callApi(request, { method: 'GET', path })
 
   app.decorate('sendProofPage', async (request, reply, { action, fields = {} }, errors = {}) => {
-    const [account, totp] = await Promise.all([api(request, '/account'), api(request, '/account/totp')])
+    const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
     const { email } = account.body
-    const hasCodes = (totp.body.confirmedAt ?? null) !== null
+    const hasCodes = request.principal !== null && needsCode(request.principal.cachedUser.user)
     return reply.sendPage(context => proofPage(context, { action, fields, email, hasCodes, errors }))
   })
 

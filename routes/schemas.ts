@@ -19,7 +19,6 @@ export {
   NewPassword,
   OptionalCode,
   PasswordHash,
-  PresentedCode,
   PresentedPassword,
   Role,
   recordProperties,
@@ -187,45 +186,6 @@ const ShownKey = (prefix: string) =>
     description: 'The key; shown only here',
     examples: [`${prefix}mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0pCk4000000`],
   })
-
-/** A new secret of an authenticator app. */
-export const NewTotp = Type.Object(
-  {
-    secret: Type.String({
-      description: 'Base32, to type in',
-      examples: ['JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'],
-    }),
-    uri: Type.String({
-      description: 'For a link on the device with the app',
-      examples: [
-        'otpauth://totp/example.com:ann%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=example.com',
-      ],
-    }),
-    qr: Type.String({
-      description: 'The URI as a QR code: SVG',
-      examples: ['<svg xmlns="http://www.w3.org/2000/svg"/>'],
-    }),
-  },
-  { title: 'NewTotp' },
-)
-
-export const Totp = Type.Object(
-  {
-    confirmedAt: NullableTimestamp,
-    recoveryCodes: Type.Integer({ description: 'Codes that are not used', examples: [10] }),
-  },
-  { title: 'Totp' },
-)
-
-export const RecoveryCodes = Type.Object(
-  {
-    recoveryCodes: Type.Array(Type.String(), {
-      description: 'Each signs in once in place of a code of the app; shown only here',
-      examples: [['k3wf-7hqa-x9mz-24tn-p6dr-8ubc']],
-    }),
-  },
-  { title: 'RecoveryCodes' },
-)
 
 /** For changes of credentials: whether the user's other sessions end. */
 export const EndOthers = Strict({

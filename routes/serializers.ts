@@ -12,7 +12,6 @@ import type { Introspection, SignedIn as SignedInSchema, Status } from './schema
 
 export { serializeMethod, serializeSession } from '../src/accounts/serializers.ts'
 export { serializeEvent } from '../src/audit-log/event.ts'
-export { serializeTotp } from '../src/totp/totp.ts'
 export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'
 
 const INACTIVE = { active: false } as const

@@ -25,7 +25,6 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   emailConfirmations: true,
   passwordChanges: true,
   passwordResets: true,
-  totp: true,
   factorRemoval: true,
   impersonation: true,
   sessions: true,
@@ -273,8 +272,11 @@ function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: s
     for (const problem of problems(name, member)) yield `The ${kind} ${name} ${owner} ${problem}`
 }
 
+/** Parts that are one function. */
+const FUNCTIONS = ['commands', 'checkSettings', 'listMethods', 'secondFactor'] as const
+
 function* problemsOfFunctions(feature: Members, owner: string): Problems {
-  for (const part of ['listMethods', 'commands'])
+  for (const part of FUNCTIONS)
     if (feature[part] !== undefined && !isFunction(feature[part]))
       yield `The ${part} ${owner} must be a function`
   if (feature.pages !== undefined && !isFunction(feature.pages))
@@ -320,6 +322,11 @@ export const checkFeatures = (features: readonly Feature[]): void => {
   for (const feature of features) for (const problem of problemsOf(feature)) throw new FeatureError(problem)
   const twice = features.find(({ name }, index) => features.findIndex(other => other.name === name) !== index)
   if (twice !== undefined) throw new FeatureError(`The feature ${twice.name} is declared twice`)
+  const [first, second] = features.filter(({ secondFactor }) => secondFactor !== undefined)
+  if (first !== undefined && second !== undefined)
+    throw new FeatureError(
+      `The second factor is declared twice: by the feature ${first.name} and by the feature ${second.name}`,
+    )
   const shared = (
     kind: string,
     ofCore: readonly string[],

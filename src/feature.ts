@@ -8,6 +8,7 @@ import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
 import type { AccountMethod } from './accounts/account-methods.ts'
 import type { BulkFactor } from './accounts/bulk-factors.ts'
+import type { SecondFactor } from './accounts/second-factor.ts'
 import { CORE_SIGN_IN_METHODS, type SignInMethod, type SignInMethods } from './accounts/sign-in-methods.ts'
 import type { NamedSignInMethod, SignIns } from './accounts/sign-ins.ts'
 import {
@@ -120,18 +121,14 @@ export interface FeatureConfig {
   readonly allowedOrigins: readonly string[]
 }
 
-/** What the services of every feature get from the core. */
-interface CoreDeps {
+/** What features get from the core before there are use cases. The second factor is created with it. */
+interface BaseDeps {
   readonly config: FeatureConfig
-  readonly users: Users
-  readonly sessions: Sessions
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
   /** Encrypts secrets that the service reads again. Returns `null` without `ENCRYPTION_KEY` on PostgreSQL. */
   readonly keyring: () => Keyring | null
-  /** Finishes sign-ins of users whom a method of the feature has verified. */
-  readonly signIns: Pick<SignIns, 'complete' | 'remove'>
   /** Slows down attempts at guessing. */
   readonly loginThrottle: LoginThrottle
   /** Counters with a limit, for all processes together: of mails to one address, for example. `rateLimits` limits routes. */
@@ -143,6 +140,17 @@ interface CoreDeps {
   /** As `findUser`, by the e-mail in canonical form. */
   readonly findUserByEmail: (email: string) => MaybePromise<User | undefined>
 }
+
+/** What the services of every feature get from the core. */
+interface CoreDeps extends BaseDeps {
+  readonly users: Users
+  readonly sessions: Sessions
+  /** Finishes sign-ins of users whom a method of the feature has verified. */
+  readonly signIns: Pick<SignIns, 'complete' | 'remove'>
+}
+
+/** {@link FeatureDeps} without what is created after the second factor. */
+type EarlyDeps<Deps extends CoreDeps> = Omit<Deps, Exclude<keyof CoreDeps, keyof BaseDeps>>
 
 /** What the services of a feature are created with. */
 export interface FeatureDeps<
@@ -292,6 +300,7 @@ export interface Feature<Services extends object = object> extends PlainParts {
   readonly checkSettings?: CheckSettings<AnySettings>
   readonly listMethods?: ListMethods<AnyFeatureDeps>
   readonly bulkFactor?: BulkFactorDeclaration<AnyFeatureDeps>
+  readonly secondFactor?: (deps: EarlyDeps<AnyFeatureDeps>) => SecondFactor
 }
 
 interface FeatureDeclaration<
@@ -324,6 +333,10 @@ interface FeatureDeclaration<
   readonly bulkFactor?: BulkFactorDeclaration<
     FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
   >
+  /** Verifies the codes that users send besides another proof of identity. One feature of a service has this part. */
+  readonly secondFactor?: (
+    deps: EarlyDeps<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>,
+  ) => SecondFactor
   /** Periodic work that one process of all runs. */
   readonly jobs?: Readonly<
     Record<string, Job<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
@@ -354,7 +367,7 @@ export type ServicesOf<Features extends readonly Feature[]> = Features extends r
     ? Services
     : never
 
-export interface FeatureServicesDeps extends CoreDeps {
+interface SharedDeps {
   /** By the name of the feature, see `Storage.features`. */
   readonly stores: Readonly<Record<string, object>>
   readonly mails: MailSender<MailKinds>
@@ -364,12 +377,18 @@ export interface FeatureServicesDeps extends CoreDeps {
   readonly metrics: Readonly<Record<string, object>>
 }
 
+/** What the second factor is created with. */
+export type EarlyFeatureDeps = BaseDeps & SharedDeps
+
+export type FeatureServicesDeps = CoreDeps & SharedDeps
+
 /** @returns the dependencies of one feature. Parts of other features are in them too: names are unique. */
-const depsOf = ({ name }: Feature, { stores, ...shared }: FeatureServicesDeps): AnyFeatureDeps => ({
+const depsOf = <Shared extends EarlyFeatureDeps>({ name }: Feature, { stores, ...shared }: Shared) => ({
   ...shared,
   metrics: shared.metrics as AnyFeatureDeps['metrics'],
   // A counter of the same name belongs to the core, a route, or another feature.
-  openRateLimit: options => shared.openRateLimit({ ...options, name: `${name}.${options.name}` }),
+  openRateLimit: (options: Parameters<OpenRateLimit>[0]) =>
+    shared.openRateLimit({ ...options, name: `${name}.${options.name}` }),
   store: stores[name] as AnyFeatureDeps['store'],
   newEvent<UserId extends string | null>(
     type: string,
@@ -381,6 +400,14 @@ const depsOf = ({ name }: Feature, { stores, ...shared }: FeatureServicesDeps): 
     return { id: newId(at), at, type, actor, userId, details }
   },
 })
+
+/** @throws {Error} if no feature provides it. */
+export const secondFactorOf = (features: readonly Feature[], shared: EarlyFeatureDeps): SecondFactor => {
+  const provider = features.find(({ secondFactor }) => secondFactor !== undefined)
+  const secondFactor = provider?.secondFactor?.(depsOf(provider, shared))
+  if (secondFactor === undefined) throw new Error('No feature provides the second factor')
+  return secondFactor
+}
 
 /** The services of one feature. */
 export const createFeatureServices = (feature: Feature, shared: FeatureServicesDeps): object => {

@@ -11,6 +11,7 @@ import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { PasswordSignIns } from './accounts/password-sign-ins.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
+import type { SecondFactor } from './accounts/second-factor.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
 import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
@@ -36,6 +37,7 @@ import { Keyring } from './encryption/keyring.ts'
 import {
   adminScopesOf,
   createFeatureServices,
+  type EarlyFeatureDeps,
   eventSchemasOf,
   type Feature,
   type FeatureServicesDeps,
@@ -43,6 +45,7 @@ import {
   methodListsOf,
   metricsOf,
   rateLimitsOf,
+  secondFactorOf,
   signInMethodsOf,
   userScopesOf,
 } from './feature.ts'
@@ -68,9 +71,6 @@ import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withUserCache } from './storage/with-user-cache.ts'
 import { createStoreServices } from './store-services.ts'
-import { CodeVerifier } from './totp/code-verifier.ts'
-import { storedTotp, type TotpStore } from './totp/stored-totp.ts'
-import { Totp } from './totp/totp.ts'
 
 export interface ServicesDeps {
   readonly storage: Storage
@@ -121,7 +121,6 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
     storage: withUserCache(storage, userCache),
     /** Of the built-in features. */
     stores: {
-      totp: storage.features[storedTotp.name] as TotpStore,
       pendingSignUps: storage.features[storedPendingSignUps.name] as PendingSignUpStore,
       jobs: storage.features[storedJobs.name] as JobStore,
     },
@@ -259,20 +258,37 @@ const createMails = (
 
 type Mailing = ReturnType<typeof createMails>
 
-/** Second factors. */
-const createFactors = (
-  { config, clock, logger, storage, stores, keyring }: Foundation,
+/** What features and their services are created with, before there are use cases. */
+const createFeatureDeps = (
+  { config, features, clock, logger, storage, keyring }: Foundation,
   { loginThrottle }: RateLimiting,
-  { mails }: Mailing,
+  { mails, deferred }: Mailing,
 ) => {
-  const totpDeps = { store: stores.totp, keyring, loginThrottle, mails, clock }
-  return {
-    secondFactor: new CodeVerifier({ ...totpDeps, openRateLimit: storage.openRateLimit, logger }),
-    totp: new Totp({ ...totpDeps, productName: config.productName }),
+  const { publicUrl, webUrl, productName, isProduction, allowedOrigins, featureSettings } = config
+  const { users, openRateLimit } = storage
+  const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
+    logger.warn(
+      { metric },
+      'a metric has too many combinations of label values: further ones count as other',
+    ),
+  )
+  const deps: EarlyFeatureDeps = {
+    config: { publicUrl, webUrl, productName, isProduction, allowedOrigins },
+    stores: storage.features,
+    clock,
+    logger,
+    keyring: () => keyring,
+    loginThrottle,
+    openRateLimit,
+    deferred,
+    findUser: id => users.find(id),
+    findUserByEmail: async email => (await users.findByEmail(email))?.user,
+    mails,
+    settings: featureSettings,
+    metrics: featureMetrics.recorders,
   }
+  return { featureMetrics, deps }
 }
-
-type Factors = ReturnType<typeof createFactors>
 
 /** The use cases of users, administrators and the operator. */
 const createAccounts = (
@@ -291,7 +307,7 @@ const createAccounts = (
   }: Foundation,
   { loginThrottle }: RateLimiting,
   { mails, deferred }: Mailing,
-  { secondFactor }: Factors,
+  secondFactor: SecondFactor,
 ) => {
   const { users, sessions, emailTokens, events, accounts: accountStore } = storage
   const shared = {
@@ -395,43 +411,25 @@ const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesD
 /** Creates the parts, each from those that it depends on. */
 const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
-  const { features, clock, logger, storage, tokens, keyring, hasher, breachedPasswords } = foundation
+  const { features, clock, logger, storage, tokens, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
   const { authenticator, adminAuthenticator, lastRequests } = createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
   const mailing = createMails(foundation, rateLimiting, deps)
-  const factors = createFactors(foundation, rateLimiting, mailing)
-  const accounts = createAccounts(foundation, rateLimiting, mailing, factors)
+  const { featureMetrics, deps: earlyDeps } = createFeatureDeps(foundation, rateLimiting, mailing)
+  const secondFactor = secondFactorOf(features, earlyDeps)
+  const accounts = createAccounts(foundation, rateLimiting, mailing, secondFactor)
   const cleanUp = startCleanUp(foundation, deps)
   const eventFeed = createEventFeed(foundation, deps)
 
   const { signUps, signIns } = accounts
-  const { throttleEvents, rateLimits, rateLimitNames, loginThrottle } = rateLimiting
+  const { throttleEvents, rateLimits, rateLimitNames } = rateLimiting
   const { mails, mailer, deferred } = mailing
-  const { publicUrl, webUrl, productName, isProduction, allowedOrigins } = config
-  const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
-    logger.warn(
-      { metric },
-      'a metric has too many combinations of label values: further ones count as other',
-    ),
-  )
   const featureDeps: FeatureServicesDeps = {
-    config: { publicUrl, webUrl, productName, isProduction, allowedOrigins },
-    stores: storage.features,
+    ...earlyDeps,
     users: accounts.users,
     sessions: accounts.sessions,
-    clock,
-    logger,
-    keyring: () => keyring,
-    loginThrottle,
-    openRateLimit: storage.openRateLimit,
-    deferred,
-    findUser: id => storage.users.find(id),
-    findUserByEmail: async email => (await storage.users.findByEmail(email))?.user,
     signIns,
-    mails,
-    settings: config.featureSettings,
-    metrics: featureMetrics.recorders,
   }
   const jobs = startJobs(foundation, featureDeps, deps.jobPace)
   const metrics = new Metrics({
@@ -454,7 +452,6 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
 
   return {
     ...accounts,
-    totp: factors.totp,
     accountMethods: new AccountMethods({ sessions, signIns, lists: methodListsOf(features, featureDeps) }),
     authenticator,
     adminAuthenticator,

@@ -9,8 +9,6 @@ import { bulkFactorsOf, type Feature } from './feature.ts'
 import type { BreachedPasswords } from './passwords/breached-passwords.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { Storage } from './storage/storage.ts'
-import { BulkTotp } from './totp/bulk-totp.ts'
-import { storedTotp, type TotpStore } from './totp/stored-totp.ts'
 import { Users } from './users/users.ts'
 
 export interface StoreServicesDeps {
@@ -29,10 +27,7 @@ export interface StoreServicesDeps {
 
 export const createStoreServices = ({ storage, features, limits, clock, ...deps }: StoreServicesDeps) => {
   const { users, accounts: accountStore, sessions, events, bulkUsers: store } = storage
-  const factors = [
-    new BulkTotp({ store: storage.features[storedTotp.name] as TotpStore, keyring: deps.keyring }),
-    ...bulkFactorsOf(features, storage.features, deps.keyring),
-  ]
+  const factors = bulkFactorsOf(features, storage.features, deps.keyring)
   return {
     users: new Users({ store: users, onEmailChange: deps.onEmailChange, clock }),
     sessions: new Sessions({ store: sessions, limits, clock }),

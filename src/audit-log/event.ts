@@ -58,10 +58,6 @@ export const EVENTS = {
   'email.change-requested': NoDetails,
   'email.changed': NoDetails,
   'email.change-rejected': NoDetails,
-  'totp.added': NoDetails,
-  'totp.removed': NoDetails,
-  'recovery-codes.replaced': NoDetails,
-  'recovery-code.used': NoDetails,
   'factors.removed': NoDetails,
 } satisfies Record<string, TObject>
 

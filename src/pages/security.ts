@@ -1,4 +1,4 @@
-/** Pages of signed-in users: sessions, password, authenticator app, recovery codes. Features add sections. */
+/** Pages of signed-in users: sessions, password. Features add sections. */
 
 import type { FieldErrors } from '../errors.ts'
 import { codeField } from './access.ts'
@@ -8,7 +8,6 @@ import {
   button,
   Form,
   hiddenField,
-  links,
   messagePage,
   NO_ERRORS,
   type Page,
@@ -32,7 +31,6 @@ interface Session {
 export interface SecurityState {
   readonly account: { readonly email: string; readonly emailVerified: boolean }
   readonly sessions: readonly Session[]
-  readonly totp: { readonly confirmedAt: string | null; readonly recoveryCodes: number }
   /** What features add: about factors, and other sections. */
   readonly factors: readonly Html[]
   readonly sections: readonly Html[]
@@ -70,21 +68,6 @@ ${
 </section>`
 }
 
-const totpSection = (context: PageContext, { confirmedAt, recoveryCodes }: SecurityState['totp']): Html => {
-  const { texts } = context
-  return html`<section>
-<h2>${texts.totp}</h2>
-${
-  confirmedAt === null
-    ? html`<p>${texts.totpOff}</p>
-${button(context, { action: 'security/totp', text: texts.totpAdd })}`
-    : html`<p>${texts.totpOn} ${time(context, confirmedAt)}. ${texts.recoveryCodesLeft(recoveryCodes)}</p>
-${button(context, { action: 'security/recovery-codes', text: texts.recoveryCodesNew, className: 'plain' })}
-${button(context, { action: 'security/totp/remove', text: texts.totpRemove, className: 'danger' })}`
-}
-</section>`
-}
-
 export const securityPage = (context: PageContext, state: SecurityState): Page => {
   const { texts, root } = context
   const { account, notice } = state
@@ -105,7 +88,6 @@ ${button(context, { action: 'security/verify-email', text: texts.resendButton, c
 <h2>${texts.changePassword}</h2>
 <p><a href="${root}security/password">${texts.changePasswordButton}</a></p>
 </section>
-${totpSection(context, state.totp)}
 ${state.factors}
 ${sessionsSection(context, state.sessions)}
 ${state.sections}`,
@@ -209,58 +191,3 @@ ${field}
 ${backToSecurity(context)}`,
   }
 }
-
-/** A secret of the API for an authenticator app; `null` if it was shown before. */
-export type ShownTotp = { readonly secret: string; readonly uri: string; readonly qr: string } | null
-
-const shownSecret = ({ texts }: PageContext, { secret, uri, qr }: NonNullable<ShownTotp>): Html =>
-  html`<p>${texts.totpScan}</p>
-<img class="qr" alt="${texts.totpQr}" src="data:image/svg+xml,${encodeURIComponent(qr)}">
-<p>${texts.totpSecret}</p>
-<p><code class="secret">${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p>
-<p><a href="${uri}">${texts.totpOpen}</a></p>`
-
-export const newTotpPage = (
-  context: PageContext,
-  { shown, errors = NO_ERRORS }: { readonly shown: ShownTotp; readonly errors?: FieldErrors },
-): Page => {
-  const { texts, root } = context
-  const form = new Form(context, errors)
-  const field = form.field({
-    ...codeField(context),
-    hint: shown === null ? texts.totpAgain : texts.totpConfirm,
-  })
-  return {
-    title: texts.totpAdd,
-    isSignedIn: true,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.totpAdd}</h1>
-${form.summary()}
-${shown !== null && shownSecret(context, shown)}
-<form method="post" action="${root}security/totp/confirm">
-${field}
-<button class="main">${texts.totpConfirmButton}</button>
-</form>
-${shown === null && button(context, { action: 'security/totp', text: texts.totpBeginAgain, className: 'plain' })}
-</div>
-${backToSecurity(context)}`,
-  }
-}
-
-/** The page of a first code that was sent twice: the recovery codes were in the response to the first. */
-export const totpIsOnPage = (context: PageContext): Page => {
-  const { totpIsOn: title, totpIsOnText: text, backToSecurity } = context.texts
-  return messagePage(context, { title, text, next: ['security', backToSecurity] })
-}
-
-export const recoveryCodesPage = ({ texts, root }: PageContext, codes: readonly string[]): Page => ({
-  title: texts.recoveryCodes,
-  isSignedIn: true,
-  body: html`<div class="card">
-<h1>${texts.recoveryCodes}</h1>
-<p>${texts.recoveryCodesText}</p>
-<ul class="codes">${codes.map(code => html`<li>${code}</li>`)}</ul>
-</div>
-${links([[`${root}security`, texts.recoveryCodesSaved]])}`,
-})

@@ -5,6 +5,7 @@ import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { User } from '../users/user.ts'
+import { ERRORS } from './parts.ts'
 import { decryptSecret, encryptSecret } from './secrets.ts'
 import { confirmedTotpRow, recoveryCodeRow, type TotpStore } from './stored-totp.ts'
 import { fromBase32, toBase32 } from './time-based-codes.ts'
@@ -76,7 +77,7 @@ export class BulkTotp implements BulkFactor<Credentials> {
       return decryptSecret(this.#deps.keyring(), userId, secret).text
     } catch (error) {
       if (!(error instanceof DecryptionError)) throw error
-      throw new ServiceError('secretsUnavailable', {
+      throw new ServiceError(ERRORS.secretsUnavailable, {
         cause: new Error(`the secret of user ${userId}: ${error.message}`, { cause: error }),
       })
     }

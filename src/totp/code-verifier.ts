@@ -1,33 +1,23 @@
 /** Verification of codes: of authenticator apps, and recovery codes. */
-import type { BaseLogger } from 'pino'
-import type { Mails } from '../accounts/mails.ts'
 import type { SecondFactor } from '../accounts/second-factor.ts'
-import { actingUser, newEvent } from '../audit-log/event.ts'
-import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
+import { actingUser } from '../audit-log/event.ts'
+import { DecryptionError } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
-import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
-import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
+import { codeSubject } from '../rate-limits/login-throttle.ts'
+import type { RateLimit } from '../rate-limits/rate-limit.ts'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
+import { ERRORS, type TotpDeps } from './parts.ts'
 import { isRecoveryCode, recoveryCodeDigest } from './recovery-codes.ts'
 import { decryptSecret, encryptSecret } from './secrets.ts'
-import type { StoredTotp, TotpStore } from './stored-totp.ts'
+import type { StoredTotp } from './stored-totp.ts'
 import { acceptedStep } from './time-based-codes.ts'
 
 /** Seconds between two mails that wrong codes are throttled. */
 const NOTICE_INTERVAL = 86_400
 
-export interface CodeVerifierDeps {
-  readonly store: TotpStore
-  /** `null` without an encryption key: only recovery codes can be verified. */
-  readonly keyring: Keyring | null
-  readonly loginThrottle: LoginThrottle
-  readonly openRateLimit: OpenRateLimit
-  readonly mails: Mails
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-  readonly logger: Pick<BaseLogger, 'error'>
-}
+/** Sign-ins are created after it. */
+type CodeVerifierDeps = Omit<TotpDeps, 'users' | 'sessions' | 'signIns'>
 
 export class CodeVerifier implements SecondFactor {
   readonly #deps: CodeVerifierDeps
@@ -64,8 +54,8 @@ export class CodeVerifier implements SecondFactor {
   }
 
   async #useRecoveryCode(user: User, code: string, ip: string | null): Promise<boolean> {
-    const { store, mails, clock } = this.#deps
-    const event = newEvent('recovery-code.used', actingUser(user.id, ip), user.id, clock())
+    const { store, mails, newEvent } = this.#deps
+    const event = newEvent('recovery-code.used', actingUser(user.id, ip), user.id)
     const left = await store.useRecoveryCode(recoveryCodeDigest(code), event)
     if (left === null) return false
     mails.send('recoveryCodeUsed', user.email, { left })
@@ -77,14 +67,17 @@ export class CodeVerifier implements SecondFactor {
    * @throws {ServiceError} `codesUnavailable`
    */
   #decrypt(userId: string, { secret }: StoredTotp): { text: string; encrypted: string } {
-    const { keyring, logger } = this.#deps
+    const keyring = this.#deps.keyring()
     try {
       const { text, isOutdated } = decryptSecret(keyring, userId, secret)
       return { text, encrypted: keyring && isOutdated ? encryptSecret(keyring, userId, text) : secret }
     } catch (cause) {
       if (!(cause instanceof DecryptionError)) throw cause
-      logger.error({ err: cause, user: userId }, 'the secret of an authenticator app cannot be decrypted')
-      throw new ServiceError('codesUnavailable', { cause })
+      this.#deps.logger.error(
+        { err: cause, user: userId },
+        'the secret of an authenticator app cannot be decrypted',
+      )
+      throw new ServiceError(ERRORS.codesUnavailable, { cause })
     }
   }
 

@@ -32,6 +32,3 @@ export const isRecoveryCode = (code: string): boolean => canonical(code).length 
 /** What is stored, and exported. A fast hash is enough, because nobody can try 118 bits. */
 export const recoveryCodeDigest = (code: string): string =>
   createHash('sha256').update(canonical(code)).digest('base64url')
-
-/** A digest of {@link recoveryCodeDigest}: 32 bytes, whose last character has two bits that are zero. */
-export const DIGEST_PATTERN = '^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$'

@@ -1,20 +1,21 @@
 /** Authenticator apps and recovery codes of users (DESIGN §20). `code-verifier.ts` verifies their codes. */
 import encodeQr from 'qr'
 import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
-import type { Mails } from '../accounts/mails.ts'
-import { type AuditEvent, type EventType, newEvent } from '../audit-log/event.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
 import type { SessionOwner } from '../auth/principal.ts'
-import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
-import { ERRORS, ServiceError } from '../errors.ts'
-import { type DepsOf, defineFeature } from '../feature.ts'
-import { newId } from '../ids.ts'
-import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
+import { DecryptionError } from '../encryption/keyring.ts'
+import { ServiceError } from '../errors.ts'
+import { defineFeature, newId } from '../feature.ts'
+import { codeSubject } from '../rate-limits/login-throttle.ts'
 import type { OwnFactorChange } from '../storage/operations/factors.ts'
 import { toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
+import { BulkTotp } from './bulk-totp.ts'
+import { CodeVerifier } from './code-verifier.ts'
+import { ERRORS, parts, type TotpDeps } from './parts.ts'
 import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
 import { decryptSecret, encryptSecret } from './secrets.ts'
-import { type StoredRecoveryCode, type StoredTotp, storedTotp, type TotpStore } from './stored-totp.ts'
+import type { StoredRecoveryCode, StoredTotp } from './stored-totp.ts'
 import { acceptedStep, newTotpSecret, totpUri } from './time-based-codes.ts'
 
 /** Milliseconds in which a new secret has to be confirmed. */
@@ -22,17 +23,6 @@ const CONFIRMATION_LIMIT = 3_600_000
 
 /** Modules of white around the code, as ISO/IEC 18004 asks for. */
 const QUIET_ZONE = 4
-
-export interface TotpDeps {
-  readonly store: TotpStore
-  readonly keyring: Keyring | null
-  readonly loginThrottle: LoginThrottle
-  readonly mails: Mails
-  /** The name of the service in authenticator apps. */
-  readonly productName: string
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-}
 
 /** A secret for an authenticator app, shown once. */
 export interface NewTotp {
@@ -79,8 +69,9 @@ export class Totp {
    * @throws {ServiceError} `encryptionKeyRequired`, `totpExists`, `signInRequired`
    */
   async begin({ cachedUser, credentialId }: SessionOwner): Promise<NewTotp> {
-    const { store, keyring, productName, clock } = this.#deps
-    if (keyring === null) throw new ServiceError('encryptionKeyRequired')
+    const { store, config, clock } = this.#deps
+    const keyring = this.#deps.keyring()
+    if (keyring === null) throw new ServiceError(ERRORS.encryptionKeyRequired)
     const { id: userId, email } = cachedUser.user
     const secret = newTotpSecret()
     const now = clock()
@@ -90,7 +81,7 @@ export class Totp {
       expiresAt: now + CONFIRMATION_LIMIT,
     }
     assertDone(await store.beginTotp(userId, totp, credentialId, now), ERRORS)
-    const uri = totpUri(secret, productName, email)
+    const uri = totpUri(secret, config.productName, email)
     return { secret, uri, qr: qrOf(uri) }
   }
 
@@ -138,21 +129,21 @@ export class Totp {
     const { store, keyring } = this.#deps
     const totp = await store.findTotp(userId)
     if (totp === undefined || totp.confirmedAt !== null || (totp.expiresAt ?? 0) <= now)
-      throw new ServiceError('totpNotBegun')
+      throw new ServiceError(ERRORS.totpNotBegun)
     try {
-      return { totp, text: decryptSecret(keyring, userId, totp.secret).text }
+      return { totp, text: decryptSecret(keyring(), userId, totp.secret).text }
     } catch (cause) {
       if (!(cause instanceof DecryptionError)) throw cause
-      throw new ServiceError('totpNotBegun', { cause })
+      throw new ServiceError(ERRORS.totpNotBegun, { cause })
     }
   }
 
   #changeOf(
     { cachedUser, credentialId: sessionId }: SessionOwner,
-    type: Extract<EventType, 'totp.added' | 'totp.removed' | 'recovery-codes.replaced'>,
+    type: Exclude<keyof typeof parts.events, 'recovery-code.used'>,
     { endsOthers, actor }: FactorChange,
   ): [OwnFactorChange, AuditEvent] {
-    return [{ sessionId, endsOthers }, newEvent(type, actor, cachedUser.user.id, this.#deps.clock())]
+    return [{ sessionId, endsOthers }, this.#deps.newEvent(type, actor, cachedUser.user.id)]
   }
 }
 
@@ -162,7 +153,7 @@ export const serializeTotp = ({ confirmedAt, recoveryCodes }: TotpState) => ({
 })
 
 /** An app and its recovery codes are second factors: neither signs in by itself. */
-const listMethods = async ({ store }: DepsOf<typeof storedTotp>, { id, factors }: User) => {
+const listMethods = async ({ store }: Pick<TotpDeps, 'store'>, { id, factors }: User) => {
   if (!factors.includes('totp')) return []
   const found = await store.findTotp(id)
   if (!found?.confirmedAt) return []
@@ -174,4 +165,15 @@ const listMethods = async ({ store }: DepsOf<typeof storedTotp>, { id, factors }
   ]
 }
 
-export const totp = defineFeature({ ...storedTotp, listMethods })
+export const totp = defineFeature({
+  ...parts,
+  routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
+  listMethods,
+  bulkFactor: {
+    credentials: () => import('./credential-schemas.ts'),
+    create: deps => new BulkTotp(deps),
+  },
+  secondFactor: deps => new CodeVerifier(deps),
+  services: { totp: deps => new Totp(deps) },
+})

@@ -1,8 +1,7 @@
 /** Turns violations of schemas into the messages of each field in the error body (§7.1). */
 import { ERRORS } from '../errors.ts'
-import { DIGEST_PATTERN } from '../totp/recovery-codes.ts'
 import { INVALID_ROLE, ROLE_PATTERN } from '../users/roles.ts'
-import { BASE64URL_PATTERN, INVALID_TIMESTAMP } from './formats.ts'
+import { BASE64URL_PATTERN, DIGEST_PATTERN, INVALID_TIMESTAMP } from './formats.ts'
 
 /** The used properties of an error of Ajv. */
 export interface FieldViolation {

@@ -101,3 +101,6 @@ export const earlierThan = (timestamp: string): number =>
 /** Base64url (RFC 4648 §5) without padding. Canonical: the last character has no bits after the last byte. */
 export const BASE64URL_PATTERN =
   '^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$'
+
+/** A SHA-256 digest in base64url: 32 bytes, whose last character has two bits that are zero. */
+export const DIGEST_PATTERN = '^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$'

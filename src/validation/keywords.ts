@@ -2,7 +2,6 @@
 import type { FuncKeywordDefinition } from 'ajv'
 import { hashViolation } from '../passwords/formats.ts'
 import { passwordViolations } from '../passwords/policy.ts'
-import { secretViolations } from '../totp/time-based-codes.ts'
 import { canonicalEmail } from '../users/user.ts'
 import type { FieldViolation } from './field-errors.ts'
 import { emailViolations, idListViolations, nameViolations, newEmailViolations } from './formats.ts'
@@ -64,9 +63,9 @@ const passwordHash: KeywordValidator = (_on, encoded) => {
   return report('passwordHash', passwordHash, violation === null ? [] : [violation])
 }
 
-/** `totpSecret: true`: the secret of an authenticator app, in base32. */
-const totpSecret: KeywordValidator = (_on, encoded) =>
-  report('totpSecret', totpSecret, secretViolations(encoded))
+/** `violations: text => messages`: a rule of its own, of a feature for example. */
+const violations: KeywordValidator = (violationsOf, value) =>
+  report('violations', violations, (violationsOf as (text: string) => readonly string[])(value))
 
 /** `text: 'any' | 'storable'`: rejects text that a store could not return exactly (DESIGN §4). */
 const text: KeywordValidator = (kind, value) => {
@@ -96,7 +95,7 @@ const compileMetadata = (own: ValidateMetadata | null) => {
   return validate
 }
 
-const RULES = { text, emailAddress, personName, chosenPassword, passwordHash, totpSecret, idList }
+const RULES = { text, emailAddress, personName, chosenPassword, passwordHash, violations, idList }
 
 export const KEYWORDS: readonly (FuncKeywordDefinition & { readonly keyword: string })[] = [
   { keyword: 'metadata', type: 'object', compile: compileMetadata, errors: true },

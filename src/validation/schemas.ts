@@ -2,7 +2,6 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
-import { DIGEST_PATTERN, RECOVERY_CODES } from '../totp/recovery-codes.ts'
 import { FACTORS, type Factor } from '../users/factors.ts'
 import type { JsonObject } from '../users/metadata.ts'
 import { MAX_ROLES, ROLE_PATTERN } from '../users/roles.ts'
@@ -63,14 +62,6 @@ export const PresentedPassword = Type.String({
   text: 'any',
   format: 'password',
   examples: [EXAMPLE_PASSWORD],
-})
-
-/** A code of an authenticator app. It matches or not. */
-export const PresentedCode = Type.String({
-  minLength: 1,
-  maxLength: 64,
-  description: 'Six digits, as the authenticator app shows them',
-  examples: ['123456'],
 })
 
 /** A code in place of the password or besides it. Examples leave it out, because only some users have an app. */
@@ -151,33 +142,11 @@ export const InputId = Type.String({ normalize: 'lower', format: 'uuid' })
 
 const Timestamp = Type.String({ format: 'date-time' })
 
-/** The credentials of a user besides the password, in imports and exports. @param ofFeatures see `credentialSchemasOf`. */
-export const FactorCredentials = (ofFeatures: TProperties) =>
-  Strict(
-    {
-      totpSecret: Type.Optional(
-        Type.String({
-          normalize: 'base32',
-          totpSecret: true,
-          description:
-            'Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds',
-          examples: ['GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'],
-        }),
-      ),
-      recoveryCodes: Type.Optional(
-        Type.Array(Type.String({ pattern: DIGEST_PATTERN }), {
-          maxItems: RECOVERY_CODES,
-          uniqueItems: true,
-          description: 'SHA-256 of each recovery code that is left, in base64url',
-          examples: [['eTkLRgRvJ0SrzEIqEDPyzEKEhqOLhHjLXTUZ3YlJ_Uo']],
-        }),
-      ),
-      ...ofFeatures,
-    },
-    { title: 'FactorCredentials' },
-  )
+/** The credentials of a user besides the password, in imports and exports. @param properties see `credentialSchemasOf`. */
+export const FactorCredentials = (properties: TProperties) =>
+  Strict(properties, { title: 'FactorCredentials' })
 
-/** A line of an import. @param credentials of features, see `credentialSchemasOf`. */
+/** A line of an import. @param credentials see `credentialSchemasOf`. */
 export const ImportedUser = (schemas: MetadataSchemas, credentials: TProperties) =>
   Strict(
     {

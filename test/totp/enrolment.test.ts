@@ -162,7 +162,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const store = app.services.storage.features.totp as TotpStore
     const change = { sessionId: newId(), endsOthers: true }
     const now = clock.now()
-    const event = newEvent('totp.removed', OPERATOR, id, now)
+    const event = newEvent('factors.removed', OPERATOR, id, now)
     const secret = { id: newId(), secret: 'x', expiresAt: now + HOUR }
     for (const outcome of [
       await store.beginTotp(id, secret, change.sessionId, now),

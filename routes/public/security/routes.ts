@@ -8,13 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorPage } from '../../../src/pages/access.ts'
 import type { ApiResponse } from '../../../src/pages/api.ts'
 import type { Html, PageContext } from '../../../src/pages/layout.ts'
-import {
-  changePasswordPage,
-  newTotpPage,
-  recoveryCodesPage,
-  securityPage,
-  totpIsOnPage,
-} from '../../../src/pages/security.ts'
+import { changePasswordPage, securityPage } from '../../../src/pages/security.ts'
 import { FormText, InputId, ProofFields, pageForm } from '../../schemas.ts'
 
 const security: FastifyPluginAsyncTypebox = async app => {
@@ -29,11 +23,10 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
-    const others = await Promise.all(['/account/sessions', '/account/totp'].map(path => api(request, path)))
-    const failed = [account, ...others].find(({ status }) => status >= 400)
+    const sessions = await api(request, '/account/sessions')
+    const failed = [account, sessions].find(({ status }) => status >= 400)
     if (failed !== undefined)
       return reply.relay(failed).sendPage(context => errorPage(context, failed.errors))
-    const [sessions, totp] = others.map(({ body }) => body)
     // A feature that fails takes nothing away from its users: they can still end sessions.
     const ofFeatures = await Promise.all(
       app.securitySections.map(async section => ({ ...section, response: await api(request, section.path) })),
@@ -45,8 +38,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     return reply.sendPage(context =>
       securityPage(context, {
         account: account.body,
-        sessions: sessions.results,
-        totp,
+        sessions: sessions.body.results,
         factors: sectionsOf(context, true),
         sections: sectionsOf(context, false),
         notice: context.notices.get(notice ?? ''),
@@ -104,52 +96,6 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const { body: proof } = request.validatedData
     return app.submitForm(request, reply, { call, proof, repeat: { action: 'security/proof' } }, () =>
       reply.redirectToPage('security', 'proof'),
-    )
-  })
-
-  app.post('/totp', pageForm(ProofFields), (request, reply) => {
-    const call = { method: 'POST', path: '/account/totp' } as const
-    const { body: proof } = request.validatedData
-    return app.submitForm(
-      request,
-      reply,
-      { call, proof, repeat: { action: 'security/totp' } },
-      ({ body: shown }) => reply.sendPage(context => newTotpPage(context, { shown })),
-    )
-  })
-
-  app.post('/totp/confirm', pageForm({ code: FormText }), (request, reply) => {
-    const { body } = request.validatedData
-    const call = { method: 'POST', path: '/account/totp/confirm', body } as const
-    // The API shows a secret once, so the page with the QR code cannot be shown again.
-    const form = async (errors: ApiResponse['errors']) => {
-      const totp = await api(request, '/account/totp')
-      const isOn = (totp.body.confirmedAt ?? null) !== null
-      return reply.sendPage(context =>
-        isOn ? totpIsOnPage(context) : newTotpPage(context, { shown: null, errors }),
-      )
-    }
-    return app.submitForm(request, reply, { call, form }, ({ body: { recoveryCodes } }) =>
-      reply.sendPage(context => recoveryCodesPage(context, recoveryCodes)),
-    )
-  })
-
-  app.post('/totp/remove', pageForm(ProofFields), (request, reply) => {
-    const call = { method: 'DELETE', path: '/account/totp' } as const
-    const { body: proof } = request.validatedData
-    return app.submitForm(request, reply, { call, proof, repeat: { action: 'security/totp/remove' } }, () =>
-      reply.redirectToPage('security', 'totpRemoved'),
-    )
-  })
-
-  app.post('/recovery-codes', pageForm(ProofFields), (request, reply) => {
-    const call = { method: 'POST', path: '/account/recovery-codes' } as const
-    const { body: proof } = request.validatedData
-    return app.submitForm(
-      request,
-      reply,
-      { call, proof, repeat: { action: 'security/recovery-codes' } },
-      ({ body }) => reply.sendPage(context => recoveryCodesPage(context, body.recoveryCodes)),
     )
   })
 }

@@ -1,16 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { refuseImpersonation, userActor } from '../../../request-context.ts'
-import {
-  EndOthers,
-  ErrorBody,
-  NewTotp,
-  PresentedCode,
-  RecoveryCodes,
-  Strict,
-  Totp,
-} from '../../../schemas.ts'
-import { serializeTotp } from '../../../serializers.ts'
+import { refuseImpersonation, userActor } from '../../../../../../routes/request-context.ts'
+import { EndOthers, ErrorBody, Strict } from '../../../../../../routes/schemas.ts'
+import { serializeTotp } from '../../../../totp.ts'
+import { NewTotp, PresentedCode, RecoveryCodes, Totp } from '../../../schemas.ts'
 
 const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
   const { totp } = app.services

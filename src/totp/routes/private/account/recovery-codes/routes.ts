@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { userActor } from '../../../request-context.ts'
-import { EndOthers, ErrorBody, RecoveryCodes } from '../../../schemas.ts'
+import { userActor } from '../../../../../../routes/request-context.ts'
+import { EndOthers, ErrorBody } from '../../../../../../routes/schemas.ts'
+import { RecoveryCodes } from '../../../schemas.ts'
 
 const recoveryCodes: FastifyPluginAsyncTypebox = async app => {
   const { totp } = app.services
