@@ -34,6 +34,8 @@ export interface SignUpRequest {
   password: string
   firstName?: string | null
   lastName?: string | null
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale?: string | null
 }
 
 export type UserMetadata = {
@@ -47,9 +49,11 @@ export type AppMetadata = {
 export interface Account {
   id: string
   email: string
+  emailVerified: boolean
   firstName: string | null
   lastName: string | null
-  emailVerified: boolean
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale: string | null
   roles: string[]
   userMetadata: UserMetadata
   appMetadata: AppMetadata
@@ -135,6 +139,8 @@ export interface JsonWebKeySet {
 export interface UpdateAccountRequest {
   firstName?: string | null
   lastName?: string | null
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale?: string | null
   userMetadata?: UserMetadata
 }
 
@@ -380,9 +386,11 @@ export interface Status {
 export interface AdminUser {
   id: string
   email: string
+  emailVerified: boolean
   firstName: string | null
   lastName: string | null
-  emailVerified: boolean
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale: string | null
   roles: string[]
   userMetadata: UserMetadata
   appMetadata: AppMetadata
@@ -411,20 +419,24 @@ export interface CreateUserRequest {
   password?: string
   /** argon2 or scrypt in PHC form, or bcrypt */
   passwordHash?: string
+  emailVerified?: boolean
   firstName?: string | null
   lastName?: string | null
-  emailVerified?: boolean
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale?: string | null
   roles?: string[]
   userMetadata?: UserMetadata
   appMetadata?: AppMetadata
 }
 
 export interface UpdateUserRequest {
-  firstName?: string | null
-  lastName?: string | null
   email?: string
   disabled?: boolean
   emailVerified?: boolean
+  firstName?: string | null
+  lastName?: string | null
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale?: string | null
   roles?: string[]
   userMetadata?: UserMetadata
   appMetadata?: AppMetadata
@@ -455,9 +467,11 @@ export interface FactorCredentials {
 export interface ExportedUser {
   id: string
   email: string
+  emailVerified: boolean
   firstName: string | null
   lastName: string | null
-  emailVerified: boolean
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale: string | null
   roles: string[]
   userMetadata: UserMetadata
   appMetadata: AppMetadata
@@ -479,10 +493,12 @@ export interface ImportedUser {
   email: string
   /** argon2 or scrypt in PHC form, or bcrypt */
   passwordHash?: string
-  firstName?: string | null
-  lastName?: string | null
   emailVerified?: boolean
   disabled?: boolean
+  firstName?: string | null
+  lastName?: string | null
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale?: string | null
   roles?: string[]
   userMetadata?: UserMetadata
   appMetadata?: AppMetadata
@@ -1003,7 +1019,7 @@ export interface Client {
   getAccount(options?: CallOptions): Call<Account>
 
   /**
-   * Change your names and your metadata, which is replaced as a whole; If-Match makes the change conditional
+   * Change your names, your language and your metadata, which is replaced as a whole; If-Match makes the change conditional
    *
    * API keys need the scope `account:write`.
    *
@@ -1360,7 +1376,7 @@ export interface AdminClient {
   /**
    * Create an account; without a password the user has to reset it first
    *
-   * Needs the scope `users:write`. `emailVerified`, `roles`, `passwordHash` need `users:identity` instead.
+   * Needs the scope `users:write`. `emailVerified`, `passwordHash`, `roles` need `users:identity` instead.
    *
    * `POST /admin/users`
    */

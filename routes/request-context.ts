@@ -7,6 +7,7 @@ import { isApiKeyPrincipal } from '../src/auth/principal.ts'
 import { type ScopeDescriptions, sortedScopes } from '../src/auth/scopes.ts'
 import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
+import { firstLocale } from '../src/users/locale.ts'
 import type { User } from '../src/users/user.ts'
 
 export { disconnectSignal } from '../src/disconnect-signal.ts'
@@ -75,3 +76,7 @@ export const clientOf = ({ clientAddress, headers }: FastifyRequest): SessionCli
   ip: clientAddress,
   userAgent: headers['user-agent'] ?? null,
 })
+
+/** The language that the client prefers, as a user's `locale`; `null` if it names none. */
+export const preferredLocaleOf = (request: FastifyRequest): string | null =>
+  firstLocale(request.accepts().languages())

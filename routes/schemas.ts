@@ -1,19 +1,25 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
-import { type TProperties, Type } from '@sinclair/typebox'
+import { type TProperties, type TUnsafe, Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
 import { FACTORS, type Factor } from '../src/users/factors.ts'
+import {
+  FIELD_NAMES,
+  type FieldName,
+  type FieldValues,
+  PROFILE_FIELDS,
+  USER_FIELDS,
+} from '../src/users/fields.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
-import type { JsonObject } from '../src/users/metadata.ts'
 import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
 export {
   Email,
   ExpiresAt,
   FactorCredentials,
+  fieldProperties,
   InputId,
   KeyName,
   KnownEmail,
-  LastName,
   Name,
   NewAdminKey,
   NewPassword,
@@ -21,10 +27,8 @@ export {
   PasswordHash,
   PresentedPassword,
   Role,
-  recordProperties,
   Scopes,
   Strict,
-  UserMetadata,
   withExample,
 } from '../src/validation/schemas.ts'
 
@@ -39,8 +43,6 @@ export const Id = Type.String({ format: 'uuid' })
 const NullableId = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'uuid', description })
 
-const FirstName = withExample(NullableText, 'Ann')
-const LastNameOrNull = withExample(NullableText, 'Lee')
 const ClientAddress = withExample(NullableText, '192.0.2.7')
 const Later = withExample(Timestamp, '2027-02-01T09:30:00.000Z')
 export const Texts = (example: string) =>
@@ -66,20 +68,18 @@ export const pageForm = <Properties extends TProperties>(properties: Properties)
 
 export const IdParams = Strict({ id: InputId })
 
-/** Metadata in a response. It is sent as it is stored, also if it does not match the operator's schema. */
-const StoredMetadata = (title: string) =>
-  Type.Unsafe<JsonObject>({ type: 'object', title, additionalProperties: true })
+/** Fields of a user in a response. */
+const shownFields = <Name extends FieldName>(names: readonly Name[]) =>
+  Object.fromEntries(names.map(name => [name, Type.Unsafe(USER_FIELDS[name].responseSchema)])) as {
+    [Key in Name]: TUnsafe<FieldValues[Key]>
+  }
 
 /** The account as its user sees it. */
 const accountProperties = {
   id: Id,
   email: Type.String({ examples: ['ann@example.com'] }),
-  firstName: FirstName,
-  lastName: LastNameOrNull,
   emailVerified: Type.Boolean({ examples: [true] }),
-  roles: Texts('editor'),
-  userMetadata: StoredMetadata('UserMetadata'),
-  appMetadata: StoredMetadata('AppMetadata'),
+  ...shownFields(FIELD_NAMES),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   lastRequestAt: NullableTimestamp,
@@ -108,7 +108,7 @@ export const AdminUser = Type.Object(
 
 /** The account as other users see it: without the e-mail. */
 export const Profile = Type.Object(
-  { id: Id, firstName: FirstName, lastName: LastNameOrNull, createdAt: Timestamp },
+  { id: Id, ...shownFields(PROFILE_FIELDS), createdAt: Timestamp },
   { title: 'Profile' },
 )
 

@@ -4,8 +4,7 @@ import { newSession } from '../../src/auth/session.ts'
 import { newId } from '../../src/ids.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
 import type { SeedAccount } from '../../src/storage/seed.ts'
-import { NO_METADATA } from '../../src/users/metadata.ts'
-import { NO_ROLES } from '../../src/users/roles.ts'
+import { newFields } from '../../src/users/fields.ts'
 
 /** Milliseconds; the defaults of the configuration. */
 export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
@@ -27,13 +26,9 @@ const sample = (index: number, count: number): SeedAccount => {
     id: newId(),
     email: `user${digits(index)}@example.com`,
     passwordHash: PASSWORD_HASH,
-    firstName: `First${digits(index)}`,
-    lastName: `Last${digits(scattered(index, count))}`,
+    ...newFields({ firstName: `First${digits(index)}`, lastName: `Last${digits(scattered(index, count))}` }),
     emailVerified: true,
     disabled: false,
-    roles: NO_ROLES,
-    userMetadata: NO_METADATA,
-    appMetadata: NO_METADATA,
     createdAt: now,
     updatedAt: now,
   }

@@ -6,42 +6,28 @@ import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { AccountStore, UserStore } from '../storage/stores.ts'
 import { NO_FACTORS } from '../users/factors.ts'
-import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
-import { NO_ROLES, sortedRoles } from '../users/roles.ts'
+import { type FieldValues, newFields } from '../users/fields.ts'
 import type { User, UserWithHash } from '../users/user.ts'
 
 /** What a new user is given; everything else has defaults. */
-export interface UserFields {
+export interface GivenUser extends Partial<FieldValues> {
   /** In canonical form. */
   readonly email: string
-  readonly firstName?: string | null
-  readonly lastName?: string | null
   readonly emailVerified?: boolean
-  readonly roles?: readonly string[]
-  readonly userMetadata?: JsonObject
-  readonly appMetadata?: JsonObject
   /** This and `id` come with users of another service. */
   readonly disabled?: boolean
   readonly id?: string
 }
 
 /** @param passwordHash `null` for a user without a password. @param createdAt milliseconds since the epoch. */
-export const newUser = (
-  fields: UserFields,
-  passwordHash: string | null,
-  createdAt: number,
-): UserWithHash => ({
-  id: fields.id ?? newId(),
-  email: fields.email,
-  firstName: fields.firstName ?? null,
-  lastName: fields.lastName ?? null,
-  emailVerified: fields.emailVerified ?? false,
+export const newUser = (given: GivenUser, passwordHash: string | null, createdAt: number): UserWithHash => ({
+  ...newFields(given),
+  id: given.id ?? newId(),
+  email: given.email,
+  emailVerified: given.emailVerified ?? false,
   hasPassword: passwordHash !== null,
   passwordHash,
-  disabled: fields.disabled ?? false,
-  roles: sortedRoles(fields.roles ?? NO_ROLES),
-  userMetadata: fields.userMetadata ?? NO_METADATA,
-  appMetadata: fields.appMetadata ?? NO_METADATA,
+  disabled: given.disabled ?? false,
   factors: NO_FACTORS,
   createdAt,
   updatedAt: createdAt,
@@ -50,7 +36,7 @@ export const newUser = (
 })
 
 /** With at most one of the two secrets. Without either, the user has no password: a reset sets the first one. */
-export interface AccountInput extends UserFields {
+export interface AccountInput extends GivenUser {
   readonly password?: string
   /** A hash from another service. */
   readonly passwordHash?: string

@@ -4,8 +4,8 @@ import { ERRORS, type ErrorBody, errorBody, type FieldErrors, ServiceError } fro
 import { newId } from '../ids.ts'
 import type { BulkUserStore, Imported } from '../storage/stores.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
+import type { FieldValues } from '../users/fields.ts'
 import type { Position } from '../users/listing.ts'
-import type { JsonObject } from '../users/metadata.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import type { BulkFactor, FactorCredentials, FactorRow, FactorRows } from './bulk-factors.ts'
@@ -69,18 +69,13 @@ export class Exports {
 }
 
 /** A user as an export writes one: ids, timestamps and hashes of the other service. Timestamps are ISO 8601. */
-export interface UserRecord {
+export interface UserRecord extends Partial<FieldValues> {
   /** In canonical form. */
   readonly email: string
   /** Without it, the user has no password: a reset sets the first one. */
   readonly passwordHash?: string
-  readonly firstName?: string | null
-  readonly lastName?: string | null
   readonly emailVerified?: boolean
   readonly disabled?: boolean
-  readonly roles?: readonly string[]
-  readonly userMetadata?: JsonObject
-  readonly appMetadata?: JsonObject
   readonly id?: string
   readonly createdAt?: string
   readonly updatedAt?: string

@@ -7,6 +7,7 @@ import { ServiceError } from '../errors.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { AccountStore, UserStore } from '../storage/stores.ts'
+import { newSignUpFields, type SignUpFields } from '../users/fields.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
@@ -15,12 +16,10 @@ import type { Mails } from './mails.ts'
 import { Outcomes } from './outcomes.ts'
 import type { SignIns } from './sign-ins.ts'
 
-export interface SignUp {
+export interface SignUp extends Partial<SignUpFields> {
   /** In canonical form. */
   readonly email: string
   readonly password: string
-  readonly firstName?: string | null
-  readonly lastName?: string | null
 }
 
 /** Sign-ups that wait for a confirmation. */
@@ -30,8 +29,7 @@ interface PendingSignUpList {
     signUp: {
       readonly email: string
       readonly passwordHash: string
-      readonly firstName: string | null
-      readonly lastName: string | null
+      readonly fields: SignUpFields
     },
     ip: string | null,
   ): Promise<void>
@@ -77,9 +75,9 @@ export class SignUps {
     const { pendingSignUps, hasher } = this.#deps
     return this.outcomes.count(async () => {
       if (pendingSignUps === null) return this.#open(input, client, signal)
-      const { email, password, firstName = null, lastName = null } = input
+      const { email, password } = input
       const passwordHash = await hasher.hash(password, signal)
-      await pendingSignUps.add({ email, passwordHash, firstName, lastName }, client.ip)
+      await pendingSignUps.add({ email, passwordHash, fields: newSignUpFields(input) }, client.ip)
       return null
     })
   }

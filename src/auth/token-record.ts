@@ -1,8 +1,7 @@
 /** The binary form of a principal with its user, about 850 bytes, from which both are created again. */
 
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
-import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
-import { NO_ROLES } from '../users/roles.ts'
+import { compileFields, FIELDS, type FieldValues } from '../users/fields.ts'
 import type { User } from '../users/user.ts'
 import { accountTextOf } from './account-text.ts'
 import { copyString } from './copy-string.ts'
@@ -40,21 +39,18 @@ const UNIT = {
   isHot: NUMBERS * 4 + 5,
   id: NUMBERS * 4 + 6,
   email: NUMBERS * 4 + 8,
-  firstName: NUMBERS * 4 + 10,
-  lastName: NUMBERS * 4 + 12,
-  roles: NUMBERS * 4 + 14,
-  userMetadata: NUMBERS * 4 + 16,
-  appMetadata: NUMBERS * 4 + 18,
-  credentialId: NUMBERS * 4 + 20,
-  scopes: NUMBERS * 4 + 22,
-  impersonatedBy: NUMBERS * 4 + 24,
-  factors: NUMBERS * 4 + 26,
-  amr: NUMBERS * 4 + 28,
-  hasPassword: NUMBERS * 4 + 30,
+  credentialId: NUMBERS * 4 + 10,
+  scopes: NUMBERS * 4 + 12,
+  impersonatedBy: NUMBERS * 4 + 14,
+  factors: NUMBERS * 4 + 16,
+  amr: NUMBERS * 4 + 18,
+  hasPassword: NUMBERS * 4 + 20,
+  /** Of the first field of the user; the others follow. */
+  fields: NUMBERS * 4 + 22,
 } as const
 
 /** Bytes before the token, which the text follows. */
-const HEADER = (NUMBERS * 4 + 32) * 2
+const HEADER = (UNIT.fields + FIELDS.length * 2) * 2
 
 /** The start of a string that is `null`. */
 const NULL = 0xffff
@@ -63,11 +59,29 @@ const WIDE = /[^\0-\xff]/
 
 const listText = (list: readonly string[]): string | null => (list.length === 0 ? null : JSON.stringify(list))
 
-const metadataText = (metadata: JsonObject): string | null =>
-  metadata === NO_METADATA ? null : JSON.stringify(metadata)
-
 const fromJson = <Value>(text: string | null, absent: Value): Value =>
   text === null ? absent : (JSON.parse(text) as Value)
+
+const stringAt = (text: string, units: Uint16Array, place: number): string | null => {
+  const start = units[place] as number
+  return start === NULL ? null : text.slice(start, units[place + 1])
+}
+
+/** Adds the text of each field of a user. */
+const addFields = compileFields<[user: User, add: (unit: number, string: string | null) => void], unknown>(
+  'user, add',
+  ({ field }, index) => `${field}: add(${UNIT.fields + 2 * index}, kinds.${field}.toColumn(user.${field}))`,
+)
+
+/** The fields of a user. @param start of the record, in units. */
+const readFields = compileFields<
+  [read: typeof stringAt, text: string, units: Uint16Array, start: number],
+  FieldValues
+>(
+  'read, text, units, start',
+  ({ field }, index) =>
+    `${field}: kinds.${field}.fromColumn(read(text, units, start + ${UNIT.fields + 2 * index}))`,
+)
 
 /** The state of the cache that a record belongs to. */
 export interface RecordState {
@@ -121,11 +135,7 @@ export class TokenRecord {
     }
     add(UNIT.id, user.id)
     add(UNIT.email, user.email)
-    add(UNIT.firstName, user.firstName)
-    add(UNIT.lastName, user.lastName)
-    add(UNIT.roles, listText(user.roles))
-    add(UNIT.userMetadata, metadataText(user.userMetadata))
-    add(UNIT.appMetadata, metadataText(user.appMetadata))
+    addFields(user, add)
     add(UNIT.credentialId, principal.credentialId)
     add(UNIT.scopes, scopes === null ? null : JSON.stringify(scopes))
     add(UNIT.impersonatedBy, principal.impersonatedBy)
@@ -218,17 +228,13 @@ export class TokenRecord {
   user(): User {
     const lastRequestAt = this.#number(NUMBER.userRequestAt)
     return {
+      ...readFields(stringAt, this.#text, this.#segment.units, this.#units),
       id: this.userId,
       email: this.#string(UNIT.email) as string,
-      firstName: this.#string(UNIT.firstName),
-      lastName: this.#string(UNIT.lastName),
       emailVerified: this.#unit(UNIT.emailVerified) === 1,
       hasPassword: this.#unit(UNIT.hasPassword) === 1,
       // Tokens of disabled users are not cached.
       disabled: false,
-      roles: fromJson(this.#string(UNIT.roles), NO_ROLES),
-      userMetadata: fromJson(this.#string(UNIT.userMetadata), NO_METADATA),
-      appMetadata: fromJson(this.#string(UNIT.appMetadata), NO_METADATA),
       factors: fromJson<readonly Factor[]>(this.#string(UNIT.factors), NO_FACTORS),
       createdAt: this.#number(NUMBER.createdAt),
       updatedAt: this.#number(NUMBER.updatedAt),
@@ -273,8 +279,7 @@ export class TokenRecord {
   }
 
   #string(unit: number): string | null {
-    const start = this.#unit(unit)
-    return start === NULL ? null : this.#text.slice(start, this.#unit(unit + 1))
+    return stringAt(this.#text, this.#segment.units, this.#units + unit)
   }
 
   /** As {@link TokenRecord.#string}, for strings that are kept longer than the text, which a slice would keep too. */

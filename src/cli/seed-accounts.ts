@@ -3,8 +3,7 @@ import { hash } from 'node:crypto'
 import { newSession, type SessionLimits } from '../auth/session.ts'
 import { composeId, newId } from '../ids.ts'
 import { type SeedAccount, seedEmail } from '../storage/seed.ts'
-import { NO_METADATA } from '../users/metadata.ts'
-import { NO_ROLES } from '../users/roles.ts'
+import { newFields } from '../users/fields.ts'
 
 /** Users per transaction. It takes at most some hundred milliseconds, for which other writers may wait. */
 const SLICE = 5_000
@@ -52,13 +51,9 @@ const account = (number: number, plan: SeedPlan, now: number): SeedAccount => {
     id,
     email: seedEmail(number),
     passwordHash: plan.passwordHash,
-    firstName: nameOf(FIRST_NAMES, number),
-    lastName: nameOf(LAST_NAMES, number),
+    ...newFields({ firstName: nameOf(FIRST_NAMES, number), lastName: nameOf(LAST_NAMES, number) }),
     emailVerified: true,
     disabled: false,
-    roles: NO_ROLES,
-    userMetadata: NO_METADATA,
-    appMetadata: NO_METADATA,
     createdAt,
     updatedAt: createdAt,
   }

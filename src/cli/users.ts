@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { AccountInput } from '../accounts/account-creation.ts'
 import type { ExportContents, Exports, ImportResult, UserLine } from '../accounts/bulk-users.ts'
 import { serializeExportedUser, serializeImportResult } from '../accounts/serializers.ts'
@@ -13,8 +13,8 @@ import type { Values } from '../config/settings.ts'
 import { ServiceError } from '../errors.ts'
 import { credentialSchemasOf, type DatabaseOptions } from '../feature.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
+import { FIELDS } from '../users/fields.ts'
 import { SORTS, type Sort } from '../users/listing.ts'
-import type { JsonObject } from '../users/metadata.ts'
 import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
@@ -126,12 +126,7 @@ const addList = (users: Command): void => {
 }
 
 interface CreateOptions extends StoreOptions {
-  readonly firstName?: string
-  readonly lastName?: string
   readonly emailVerified?: boolean
-  readonly role?: readonly string[]
-  readonly userMetadata?: JsonObject
-  readonly appMetadata?: JsonObject
   readonly passwordStdin?: boolean
 }
 
@@ -168,17 +163,25 @@ const jsonObject: Reader<unknown> = text => {
 /** Collects a repeated option. */
 const collect = (role: string, roles: readonly string[] = []): readonly string[] => [...roles, role]
 
-const create = async (email: string, { passwordStdin, ...given }: CreateOptions): Promise<void> => {
-  const { firstName, lastName, emailVerified, role: roles, userMetadata, appMetadata, ...options } = given
+/** The option of a field, by its kind. `validated` checks the value. */
+const FIELD_OPTIONS = {
+  text: (flags: string, description: string) => new Option(flags, description),
+  roles: (flags: string, description: string) => new Option(flags, description).argParser(collect),
+  metadata: (flags: string, description: string) => option(flags, description, jsonObject),
+}
+
+const fieldOptions = () =>
+  FIELDS.map(({ field, kind, option: args }) => ({ field, option: FIELD_OPTIONS[kind.name](...args) }))
+
+const create = async (email: string, options: CreateOptions): Promise<void> => {
+  const { passwordStdin, emailVerified } = options
   const values = settings(options)
+  const given: Readonly<Record<string, unknown>> = { ...options }
+  const fields = fieldOptions().map(({ field, option }) => [field, given[option.attributeName()]] as const)
   const account: AccountInput = {
     email,
-    ...(firstName !== undefined && { firstName }),
-    ...(lastName !== undefined && { lastName }),
+    ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
     ...(emailVerified !== undefined && { emailVerified }),
-    ...(roles !== undefined && { roles }),
-    ...(userMetadata !== undefined && { userMetadata }),
-    ...(appMetadata !== undefined && { appMetadata }),
     ...(passwordStdin && { password: await readPassword() }),
   }
   const valid = await validated(account, ({ NewAccount }) =>
@@ -190,19 +193,14 @@ const create = async (email: string, { passwordStdin, ...given }: CreateOptions)
 }
 
 const addCreate = (users: Command): void => {
-  storeCommand(
+  const command = storeCommand(
     users,
     'create <email>',
     'Create an account; without a password the user has to reset it first',
   )
-    .option('--first-name <name>', 'the first name')
-    .option('--last-name <name>', 'the last name')
+  for (const { option } of fieldOptions()) command.addOption(option)
+  command
     .option('--email-verified', 'mark the e-mail as verified')
-    .option('--role <role>', 'a role; repeat it for several', collect)
-    .addOption(option('--user-metadata <json>', 'a JSON object that the user may change', jsonObject))
-    .addOption(
-      option('--app-metadata <json>', 'a JSON object that only administrators may change', jsonObject),
-    )
     .option('--password-stdin', 'read the password from the first line of standard input')
     .action(create)
 }

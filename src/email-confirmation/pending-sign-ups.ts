@@ -40,7 +40,7 @@ export class PendingSignUps {
    * the other does not show in the time of the response.
    */
   async add(
-    signUp: Pick<PendingSignUp, 'email' | 'passwordHash' | 'firstName' | 'lastName'>,
+    signUp: Pick<PendingSignUp, 'email' | 'passwordHash' | 'fields'>,
     ip: string | null,
   ): Promise<void> {
     const { store, mails, deferred, clock } = this.#deps
@@ -67,7 +67,7 @@ export class PendingSignUps {
    * `draining`, `storeUnavailable`
    */
   async open(
-    { digest, email, passwordHash, firstName, lastName }: PendingSignUp,
+    { digest, email, passwordHash, fields }: PendingSignUp,
     password: string,
     client: SessionClient,
     signal?: AbortSignal,
@@ -79,7 +79,7 @@ export class PendingSignUps {
     )
     if (isRight === undefined) throw new ServiceError('wrongPassword')
     const now = clock()
-    const user = newUser({ email, firstName, lastName, emailVerified: true }, passwordHash, now)
+    const user = newUser({ ...fields, email, emailVerified: true }, passwordHash, now)
     const session = signIns.firstSession('password', user, client)
     const event = newEvent('user.signed-up', actingUser(user.id, client.ip), user.id, now)
     const outcome = await store.openAccount(digest, user, session, event)

@@ -17,6 +17,7 @@ import { addSessionStatement } from '../storage/operations/sessions.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { USER_COLUMNS, userColumns } from '../storage/rows.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import { newSignUpFields, type SignUpFields } from '../users/fields.ts'
 import type { NewUser } from '../users/user.ts'
 
 /** A sign-up without an account yet. Timestamps are milliseconds since the epoch. */
@@ -26,8 +27,7 @@ export interface PendingSignUp {
   /** In canonical form. */
   readonly email: string
   readonly passwordHash: string
-  readonly firstName: string | null
-  readonly lastName: string | null
+  readonly fields: SignUpFields
   readonly createdAt: number
   readonly expiresAt: number
 }
@@ -36,18 +36,20 @@ interface PendingSignUpsTable {
   digest: string
   email: string
   password_hash: string
+  /** Sign-ups that were stored before there was `fields` have the names here. */
   first_name: string | null
   last_name: string | null
   created_at: number
   expires_at: number
+  /** JSON. */
+  fields: string | null
 }
 
 const COLUMNS = [
   'digest',
   'email',
   'password_hash',
-  'first_name',
-  'last_name',
+  'fields',
   'created_at',
   'expires_at',
 ] as const satisfies readonly (keyof PendingSignUpsTable)[]
@@ -59,7 +61,7 @@ const COLUMNS = [
  * @returns whether a mail may be sent to the address, and whether it has an account.
  */
 function* addPendingSignUp(
-  { digest, email, passwordHash, firstName, lastName, createdAt, expiresAt }: PendingSignUp,
+  { digest, email, passwordHash, fields, createdAt, expiresAt }: PendingSignUp,
   event: AuditEvent<null>,
   repeated: string,
 ): Steps<Write<{ readonly maySend: boolean; readonly hasAccount: boolean }>> {
@@ -69,9 +71,17 @@ function* addPendingSignUp(
   const added = yield* firstRow({
     text: `INSERT INTO pending_sign_ups (${COLUMNS.join(', ')})
       SELECT ${parameters(COLUMNS, 1)}
-      WHERE (SELECT count(*) FROM pending_sign_ups WHERE email = $2 AND created_at > $8) < ${MAX_MAILS}
+      WHERE (SELECT count(*) FROM pending_sign_ups WHERE email = $2 AND created_at > $7) < ${MAX_MAILS}
       RETURNING digest`,
-    values: [digest, email, passwordHash, firstName, lastName, createdAt, expiresAt, createdAt - MAIL_WINDOW],
+    values: [
+      digest,
+      email,
+      passwordHash,
+      JSON.stringify(fields),
+      createdAt,
+      expiresAt,
+      createdAt - MAIL_WINDOW,
+    ],
   })
   return invalidatesNothing({ maySend: added !== undefined, hasAccount: (recorded?.holder ?? null) !== null })
 }
@@ -118,16 +128,26 @@ function* removePendingSignUp(digest: string): Steps<Write<boolean>> {
   return invalidatesNothing(removed !== undefined)
 }
 
+const toPendingSignUp = (row: PendingSignUpsTable): PendingSignUp => ({
+  digest: row.digest,
+  email: row.email,
+  passwordHash: row.password_hash,
+  fields: newSignUpFields(
+    row.fields === null ? { firstName: row.first_name, lastName: row.last_name } : JSON.parse(row.fields),
+  ),
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+})
+
 const findPendingSignUp = (digest: string, now: number): Query<PendingSignUp | undefined> =>
   query(
     {
       name: 'pending-sign-up',
-      text: `SELECT digest, email, password_hash AS "passwordHash", first_name AS "firstName",
-        last_name AS "lastName", created_at AS "createdAt", expires_at AS "expiresAt"
-        FROM pending_sign_ups WHERE digest = $1 AND expires_at > $2`,
+      text: `SELECT ${COLUMNS.join(', ')}, first_name, last_name FROM pending_sign_ups
+        WHERE digest = $1 AND expires_at > $2`,
       values: [digest, now],
     },
-    ([found]: readonly PendingSignUp[]) => found,
+    ([row]: readonly PendingSignUpsTable[]) => row && toPendingSignUp(row),
   )
 
 export const storedPendingSignUps = {
@@ -156,6 +176,11 @@ export const storedPendingSignUps = {
           .on('pending_sign_ups')
           .column('expires_at')
           .execute()
+      },
+    },
+    '0002_fields': {
+      async up(db, { text }) {
+        await db.schema.alterTable('pending_sign_ups').addColumn('fields', text).execute()
       },
     },
   },

@@ -4,47 +4,30 @@ import type { AuditEvent } from '../audit-log/event.ts'
 import { NO_AMR, type Session } from '../auth/session.ts'
 import { networkDigest } from '../rate-limits/known-networks.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
+import { compileFields, FIELDS, type FieldColumns, type FieldValues } from '../users/fields.ts'
 import type { Position } from '../users/listing.ts'
-import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
-import { NO_ROLES, sortedRoles } from '../users/roles.ts'
 import { type NewUser, searchKey, type User, type UserChanges } from '../users/user.ts'
 import type { EmailTokensTable, EventsTable, SessionsTable, UsersTable } from './schema.ts'
 
 /** The row of a new user, with case-folded names. The store assigns `key`; factors are added later. */
 export type UserColumns = Omit<UsersTable, 'key' | 'factors'>
 
+/** Of fields: each with the one of its case-folded text, if it has that. */
+const FIELD_COLUMNS = FIELDS.flatMap(({ column, searchColumn }) =>
+  searchColumn === undefined ? [column] : [column, searchColumn],
+) as readonly (keyof FieldColumns)[]
+
 export const USER_COLUMNS = [
   'id',
   'email',
   'password_hash',
-  'first_name',
-  'last_name',
-  'first_name_key',
-  'last_name_key',
   'email_verified',
   'disabled',
   'created_at',
   'updated_at',
   'version',
-  'roles',
-  'user_metadata',
-  'app_metadata',
+  ...FIELD_COLUMNS,
 ] as const satisfies readonly (keyof UserColumns)[]
-
-const rolesColumn = (roles: readonly string[]): string | null =>
-  roles.length === 0 ? null : JSON.stringify(sortedRoles(roles))
-
-const toRoles = (column: string | null): readonly string[] =>
-  column === null ? NO_ROLES : (JSON.parse(column) as string[])
-
-const metadataColumn = (metadata: JsonObject): string | null => {
-  if (metadata === NO_METADATA) return null
-  const text = JSON.stringify(metadata)
-  return text === '{}' ? null : text
-}
-
-const toMetadata = (column: string | null): JsonObject =>
-  column === null ? NO_METADATA : (JSON.parse(column) as JsonObject)
 
 /** Equal for equal factors: statements compare it. */
 export const factorsColumn = (factors: readonly Factor[]): string | null =>
@@ -53,38 +36,34 @@ export const factorsColumn = (factors: readonly Factor[]): string | null =>
 export const toFactors = (column: string | null): readonly Factor[] =>
   column === null ? NO_FACTORS : (JSON.parse(column) as Factor[])
 
+const fieldColumns = compileFields<[FieldValues, typeof searchKey], FieldColumns>(
+  'user, searchKey',
+  ({ field, column, searchColumn }) =>
+    `${column}: kinds.${field}.toColumn(user.${field})${searchColumn === undefined ? '' : `, ${searchColumn}: searchKey(user.${field})`}`,
+)
+
 export const userColumns = (user: NewUser): UserColumns => ({
   id: user.id,
   email: user.email,
   password_hash: user.passwordHash,
-  first_name: user.firstName,
-  last_name: user.lastName,
-  first_name_key: searchKey(user.firstName),
-  last_name_key: searchKey(user.lastName),
   email_verified: Number(user.emailVerified),
   disabled: Number(user.disabled),
   created_at: user.createdAt,
   updated_at: user.updatedAt,
   version: 1,
-  roles: rolesColumn(user.roles),
-  user_metadata: metadataColumn(user.userMetadata),
-  app_metadata: metadataColumn(user.appMetadata),
+  ...fieldColumns(user, searchKey),
 })
 
 /** The columns of a user that reads return. */
 export const READ_COLUMNS = [
   'id',
   'email',
-  'first_name',
-  'last_name',
   'email_verified',
   'disabled',
   'created_at',
   'updated_at',
   'version',
-  'roles',
-  'user_metadata',
-  'app_metadata',
+  ...FIELDS.map(({ column }) => column),
   'factors',
 ] as const satisfies readonly (keyof UsersTable)[]
 
@@ -112,17 +91,18 @@ export type UserRowWithHash = UserRow & Pick<UserColumns, 'password_hash'>
 export const selectUser = (...columns: readonly string[]): string =>
   `SELECT ${[USER_VALUES, ...columns].join(', ')} FROM users`
 
+const toFields = compileFields<[UserRow], FieldValues>(
+  'row',
+  ({ field, column }) => `${field}: kinds.${field}.fromColumn(row.${column})`,
+)
+
 export const toUser = (row: UserRow): User => ({
+  ...toFields(row),
   id: row.id,
   email: row.email,
-  firstName: row.first_name,
-  lastName: row.last_name,
   emailVerified: row.email_verified === 1,
   hasPassword: row.has_password === 1,
   disabled: row.disabled === 1,
-  roles: toRoles(row.roles),
-  userMetadata: toMetadata(row.user_metadata),
-  appMetadata: toMetadata(row.app_metadata),
   factors: toFactors(row.factors),
   createdAt: row.created_at,
   updatedAt: row.updated_at,
@@ -142,25 +122,28 @@ export const toCredentials = (row: UserRowWithHash): { user: User; passwordHash:
   passwordHash: row.password_hash,
 })
 
+const changedFieldColumns = (changes: Partial<FieldValues>): Record<string, string | null> => {
+  const columns: Record<string, string | null> = {}
+  for (const { field, column, searchColumn, kind } of FIELDS) {
+    const value = changes[field]
+    if (value === undefined) continue
+    columns[column] = kind.toColumn(kind.canonical(value))
+    if (searchColumn !== undefined) columns[searchColumn] = searchKey(columns[column] ?? null)
+  }
+  return columns
+}
+
 /** The columns that a change of a user sets. */
 export const changedColumns = ({
-  firstName,
-  lastName,
   email,
   emailVerified,
   disabled,
-  roles,
-  userMetadata,
-  appMetadata,
+  ...fields
 }: UserChanges): Record<string, unknown> => ({
-  ...(firstName !== undefined && { first_name: firstName, first_name_key: searchKey(firstName) }),
-  ...(lastName !== undefined && { last_name: lastName, last_name_key: searchKey(lastName) }),
+  ...changedFieldColumns(fields),
   ...(email !== undefined && { email }),
   ...(emailVerified !== undefined && { email_verified: Number(emailVerified) }),
   ...(disabled !== undefined && { disabled: Number(disabled) }),
-  ...(roles !== undefined && { roles: rolesColumn(roles) }),
-  ...(userMetadata !== undefined && { user_metadata: metadataColumn(userMetadata) }),
-  ...(appMetadata !== undefined && { app_metadata: metadataColumn(appMetadata) }),
 })
 
 /** The position before every user in the order of creation. */

@@ -2,29 +2,21 @@
 import type { Generated } from 'kysely'
 import type { EmailTokenPurpose } from '../accounts/email-token.ts'
 import type { Actor } from '../audit-log/event.ts'
+import type { FieldColumns } from '../users/fields.ts'
 
-export interface UsersTable {
+/** With the columns of fields, `null` for none: roles and metadata are JSON. `user_roles` follows `roles` by a trigger. */
+export interface UsersTable extends FieldColumns {
   /** Assigned by the store and never reused. Other tables refer to a user by this number. */
   key: Generated<number>
   id: string
   email: string
   /** `null`: no password. */
   password_hash: string | null
-  first_name: string | null
-  last_name: string | null
-  /** Case-folded, for sorting and searching: see `searchKey`. */
-  first_name_key: string
-  last_name_key: string
   email_verified: number
   disabled: number
   created_at: number
   updated_at: number
   version: number
-  /** JSON; `null` for none. `user_roles` follows it by a trigger. */
-  roles: string | null
-  /** JSON; `null` for an empty object. */
-  user_metadata: string | null
-  app_metadata: string | null
   /** JSON, sorted; `null` for none. */
   factors: string | null
 }

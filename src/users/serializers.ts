@@ -1,4 +1,5 @@
 /** Users as JSON, for HTTP and the command line. Timestamps are ISO 8601 in UTC. */
+import { compileFields, type FieldValues, PROFILE_FIELDS, type ProfileField } from './fields.ts'
 import { methodsOf, type User } from './user.ts'
 
 let lastTimestamp = Number.NaN
@@ -19,16 +20,23 @@ export const toIsoOrNull = (timestamp: number | null): string | null =>
 /** ETags carry the version. */
 type SerializableUser = Omit<User, 'version'>
 
+const fieldsOf = compileFields<[SerializableUser], FieldValues>(
+  'user',
+  ({ field }) => `${field}: user.${field}`,
+)
+
+const profileFieldsOf = compileFields<[User], Pick<FieldValues, ProfileField>>(
+  'user',
+  ({ field }) => `${field}: user.${field}`,
+  PROFILE_FIELDS,
+)
+
 /** For the user. */
 export const serializeAccount = (user: SerializableUser, lastRequestAt = user.lastRequestAt) => ({
   id: user.id,
   email: user.email,
-  firstName: user.firstName,
-  lastName: user.lastName,
   emailVerified: user.emailVerified,
-  roles: user.roles,
-  userMetadata: user.userMetadata,
-  appMetadata: user.appMetadata,
+  ...fieldsOf(user),
   createdAt: new Date(user.createdAt).toISOString(),
   updatedAt: new Date(user.updatedAt).toISOString(),
   lastRequestAt: toIsoOrNull(lastRequestAt),
@@ -43,9 +51,8 @@ export const serializeAdminUser = (user: SerializableUser, lastRequestAt = user.
 })
 
 /** For other users: without the e-mail. */
-export const serializeProfile = ({ id, firstName, lastName, createdAt }: User) => ({
-  id,
-  firstName,
-  lastName,
-  createdAt: new Date(createdAt).toISOString(),
+export const serializeProfile = (user: User) => ({
+  id: user.id,
+  ...profileFieldsOf(user),
+  createdAt: new Date(user.createdAt).toISOString(),
 })

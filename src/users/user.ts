@@ -1,23 +1,15 @@
 import type { Factor } from './factors.ts'
-import type { JsonObject } from './metadata.ts'
+import type { FieldValues, OwnField } from './fields.ts'
 
-/** A user. Timestamps are milliseconds since the epoch. */
-export interface User {
+/** A user, with the fields of `USER_FIELDS`. Timestamps are milliseconds since the epoch. */
+export interface User extends FieldValues {
   /** UUIDv7: ids sort by the timestamp of sign-up. */
   readonly id: string
   /** In canonical form, see {@link canonicalEmail}; unique. */
   readonly email: string
-  readonly firstName: string | null
-  readonly lastName: string | null
   readonly emailVerified: boolean
   readonly hasPassword: boolean
   readonly disabled: boolean
-  /** Sorted, each once. */
-  readonly roles: readonly string[]
-  /** Written by the user. */
-  readonly userMetadata: JsonObject
-  /** Written by administrators; the user sees it. */
-  readonly appMetadata: JsonObject
   /** Sorted, each once. */
   readonly factors: readonly Factor[]
   readonly createdAt: number
@@ -41,22 +33,14 @@ export const methodsOf = ({
 }: Pick<User, 'hasPassword' | 'factors'>): readonly string[] =>
   hasPassword ? ['password', ...factors] : factors
 
-/** Changes that users make themselves; `null` clears. */
-export interface OwnChanges {
-  readonly firstName?: string | null
-  readonly lastName?: string | null
-  /** Replaces the whole object. */
-  readonly userMetadata?: JsonObject
-}
+/** Changes that users make themselves. A text of `null` is cleared; metadata is replaced as a whole. */
+export type OwnChanges = Partial<Pick<FieldValues, OwnField>>
 
 /** Changes by administrators. */
-export interface UserChanges extends OwnChanges {
+export interface UserChanges extends Partial<FieldValues> {
   readonly email?: string
   readonly emailVerified?: boolean
   readonly disabled?: boolean
-  readonly roles?: readonly string[]
-  /** Replaces the whole object. */
-  readonly appMetadata?: JsonObject
 }
 
 /** RFC 5321 §4.5.3.1.3 gives a path 256 octets with its two brackets. */

@@ -2,6 +2,7 @@
 import type { FuncKeywordDefinition } from 'ajv'
 import { hashViolation } from '../passwords/formats.ts'
 import { passwordViolations } from '../passwords/policy.ts'
+import { canonicalLocale, INVALID_LOCALE } from '../users/locale.ts'
 import { canonicalEmail } from '../users/user.ts'
 import type { FieldViolation } from './field-errors.ts'
 import { emailViolations, idListViolations, nameViolations, newEmailViolations } from './formats.ts'
@@ -16,11 +17,12 @@ const NORMALIZE: Readonly<Record<string, (text: string) => string>> = {
   trim: text => text.trim(),
   email: canonicalEmail,
   lower: text => text.toLowerCase(),
+  locale: text => canonicalLocale(text.trim()) ?? text,
   // ASCII only: the upper case of ß is SS.
   base32: text => text.replaceAll(/[a-z]+/g, letters => letters.toUpperCase()).replace(/=+$/, ''),
 }
 
-/** `normalize: 'trim' | 'email' | 'lower' | 'base32'`: changes the text in place, before its length and format are checked. */
+/** `normalize: 'trim' | 'email' | 'lower' | 'locale' | 'base32'`: changes the text in place, before its length and format are checked. */
 const normalize = (name: string, text: string, _schema: unknown, parent?: Parent): boolean => {
   if (parent !== undefined) parent.parentData[parent.parentDataProperty] = NORMALIZE[name]?.(text) ?? text
   return true
@@ -56,6 +58,10 @@ const emailAddress: KeywordValidator = (kind, email) =>
 
 /** `personName: true` */
 const personName: KeywordValidator = (_on, name) => report('personName', personName, nameViolations(name))
+
+/** `languageTag: true`: a locale. */
+const languageTag: KeywordValidator = (_on, tag) =>
+  report('languageTag', languageTag, canonicalLocale(tag) === null ? [INVALID_LOCALE] : [])
 
 /** `passwordHash: true`: a hash of another service, in a format that can be verified here. */
 const passwordHash: KeywordValidator = (_on, encoded) => {
@@ -95,7 +101,16 @@ const compileMetadata = (own: ValidateMetadata | null) => {
   return validate
 }
 
-const RULES = { text, emailAddress, personName, chosenPassword, passwordHash, violations, idList }
+const RULES = {
+  text,
+  emailAddress,
+  personName,
+  chosenPassword,
+  passwordHash,
+  violations,
+  languageTag,
+  idList,
+}
 
 export const KEYWORDS: readonly (FuncKeywordDefinition & { readonly keyword: string })[] = [
   { keyword: 'metadata', type: 'object', compile: compileMetadata, errors: true },

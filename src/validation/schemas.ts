@@ -1,10 +1,10 @@
 /** TypeBox schemas of input that several routes or commands accept. */
-import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { type TOptional, type TProperties, type TSchema, type TUnsafe, Type } from '@sinclair/typebox'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { FACTORS, type Factor } from '../users/factors.ts'
-import type { JsonObject } from '../users/metadata.ts'
-import { MAX_ROLES, ROLE_PATTERN } from '../users/roles.ts'
+import { FIELD_NAMES, type FieldName, type FieldValues, USER_FIELDS } from '../users/fields.ts'
+import { ROLE_PATTERN } from '../users/roles.ts'
 import { EMAIL_MAX_LENGTH } from '../users/user.ts'
 import type { MetadataSchemas } from './metadata.ts'
 
@@ -32,16 +32,7 @@ export const Email = Type.String({ ...EMAIL, emailAddress: 'new' })
 export const KnownEmail = Type.String({ ...EMAIL, emailAddress: 'known' })
 
 /** Characters are Unicode code points; `null` clears the name. */
-export const Name = Type.Unsafe<string | null>({
-  type: ['string', 'null'],
-  normalize: 'trim',
-  minLength: 1,
-  maxLength: 128,
-  personName: true,
-  examples: ['Ann'],
-})
-
-export const LastName = withExample(Name, 'Lee')
+export const Name = Type.Unsafe<string | null>(USER_FIELDS.firstName.schema)
 
 /** The example at /docs: long and uncommon enough for every configuration. */
 export const EXAMPLE_PASSWORD = 'four hens crossed the moat'
@@ -95,21 +86,23 @@ export const PasswordHash = Type.String({
 export const Role = Type.String({ pattern: ROLE_PATTERN, examples: ['editor'] })
 
 /** The roles of a user, in any order. */
-export const Roles = Type.Array(Role, { maxItems: MAX_ROLES, uniqueItems: true })
+export const Roles = Type.Unsafe<readonly string[]>(USER_FIELDS.roles.schema)
 
-/** Metadata in a request. The `title` makes it the component of the OpenAPI document that `plugins/openapi.ts` fills. */
-const Metadata = (title: string, schema: MetadataSchemas['user']) =>
-  Type.Unsafe<JsonObject>({ type: 'object', title, metadata: schema?.validate ?? null })
+/** The operator's schema of the metadata of each field. */
+const metadataOf: Partial<Record<FieldName, keyof MetadataSchemas>> = {
+  userMetadata: 'user',
+  appMetadata: 'app',
+}
 
-export const UserMetadata = ({ user }: MetadataSchemas) => Metadata('UserMetadata', user)
-export const AppMetadata = ({ app }: MetadataSchemas) => Metadata('AppMetadata', app)
-
-/** What administrators may write of a user's record. */
-export const recordProperties = (schemas: MetadataSchemas) => ({
-  roles: Type.Optional(Roles),
-  userMetadata: Type.Optional(UserMetadata(schemas)),
-  appMetadata: Type.Optional(AppMetadata(schemas)),
-})
+/** Fields of a user in a request. Those that it leaves out stay, or are absent from a new user; `null` clears a text. */
+export const fieldProperties = <Name extends FieldName>(schemas: MetadataSchemas, names: readonly Name[]) =>
+  Object.fromEntries(
+    names.map(name => {
+      const kind = metadataOf[name]
+      const own = kind === undefined ? {} : { metadata: schemas[kind]?.validate ?? null }
+      return [name, Type.Optional(Type.Unsafe({ ...USER_FIELDS[name].schema, ...own }))]
+    }),
+  ) as { [Key in Name]: TOptional<TUnsafe<FieldValues[Key]>> }
 
 /** An account that an administrator creates. */
 export const NewAccount = (passwordMinLength: number, schemas: MetadataSchemas) =>
@@ -118,10 +111,8 @@ export const NewAccount = (passwordMinLength: number, schemas: MetadataSchemas) 
       email: Email,
       password: Type.Optional(NewPassword(passwordMinLength)),
       passwordHash: Type.Optional(PasswordHash),
-      firstName: Type.Optional(Name),
-      lastName: Type.Optional(LastName),
       emailVerified: Type.Optional(Type.Boolean({ examples: [true] })),
-      ...recordProperties(schemas),
+      ...fieldProperties(schemas, FIELD_NAMES),
     },
     // Either a password or a hash.
     {
@@ -152,11 +143,9 @@ export const ImportedUser = (schemas: MetadataSchemas, credentials: TProperties)
     {
       email: Email,
       passwordHash: Type.Optional(PasswordHash),
-      firstName: Type.Optional(Name),
-      lastName: Type.Optional(LastName),
       emailVerified: Type.Optional(Type.Boolean({ examples: [true] })),
       disabled: Type.Optional(Type.Boolean()),
-      ...recordProperties(schemas),
+      ...fieldProperties(schemas, FIELD_NAMES),
       id: Type.Optional(InputId),
       createdAt: Type.Optional(Timestamp),
       updatedAt: Type.Optional(Timestamp),

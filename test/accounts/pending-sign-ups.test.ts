@@ -10,6 +10,7 @@ import { storedPendingSignUps } from '../../src/email-confirmation/stored-pendin
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { POSTGRES } from '../../src/storage/postgres/dialect.ts'
 import { SQLITE } from '../../src/storage/sqlite/dialect.ts'
+import { newSignUpFields } from '../../src/users/fields.ts'
 import { call, changeEmail, forgot, reset, verify } from '../support/account-routes.ts'
 import { allEvents, createUser } from '../support/admin-routes.ts'
 import {
@@ -72,8 +73,7 @@ t.test('a sign-up has the same statements for a free and a taken address', t => 
     digest: 'a7',
     email: 'ann@example.com',
     passwordHash: 'hash',
-    firstName: null,
-    lastName: null,
+    fields: newSignUpFields({}),
     createdAt: 1_000,
     expiresAt: 2_000,
   }

@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { newFields } from '../../src/users/fields.ts'
 import {
   asAdmin,
   bearer,
@@ -57,13 +58,10 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(rest, {}, 'nothing beside token, expiry and user')
     hasShape(t, user, ACCOUNT)
     t.strictSame(user, {
-      ...names,
+      ...newFields(names),
       id: user.id,
       email,
       emailVerified: false,
-      roles: [],
-      userMetadata: {},
-      appMetadata: {},
       createdAt: iso(),
       updatedAt: iso(),
       lastRequestAt: null,

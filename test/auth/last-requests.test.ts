@@ -14,8 +14,7 @@ import { sortRequests } from '../../src/auth/sort-requests.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { SHUTDOWN } from '../../src/shutdown.ts'
 import { NO_FACTORS } from '../../src/users/factors.ts'
-import { NO_METADATA } from '../../src/users/metadata.ts'
-import { NO_ROLES } from '../../src/users/roles.ts'
+import { newFields } from '../../src/users/fields.ts'
 import { until } from '../support/until.ts'
 
 const IDLE = 3_600_000
@@ -35,14 +34,10 @@ const cachedUser = (id: string, lastRequestAt = 0): CachedUser => ({
   user: {
     id,
     email: `${id}@example.com`,
-    firstName: null,
-    lastName: null,
+    ...newFields({}),
     emailVerified: false,
     hasPassword: true,
     disabled: false,
-    roles: NO_ROLES,
-    userMetadata: NO_METADATA,
-    appMetadata: NO_METADATA,
     factors: NO_FACTORS,
     createdAt: 0,
     updatedAt: 0,

@@ -7,6 +7,7 @@ import { MAX_RECORD, RecordLog } from '../../src/auth/record-log.ts'
 import type { TokenRecord } from '../../src/auth/token-record.ts'
 import { newId } from '../../src/ids.ts'
 import { NO_FACTORS } from '../../src/users/factors.ts'
+import { newFields } from '../../src/users/fields.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
 import type { User } from '../../src/users/user.ts'
@@ -17,14 +18,10 @@ const START = 1_700_000_000_000
 const newUser = (changes: Partial<User> = {}): User => ({
   id: newId(),
   email: 'ada@example.com',
-  firstName: 'Ada',
-  lastName: null,
+  ...newFields({ firstName: 'Ada' }),
   emailVerified: false,
   hasPassword: true,
   disabled: false,
-  roles: NO_ROLES,
-  userMetadata: NO_METADATA,
-  appMetadata: NO_METADATA,
   factors: NO_FACTORS,
   createdAt: START,
   updatedAt: START + 1,

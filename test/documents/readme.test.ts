@@ -37,6 +37,13 @@ const withoutChance = (text: string): string =>
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>')
     .trim()
 
+/** The output with an `…` where the document has one. */
+const abridged = (output: string, documented: string): string => {
+  const parts = documented.split('…')
+  const pattern = new RegExp(`^${parts.map(part => RegExp.escape(part)).join('[^]+')}$`)
+  return pattern.test(output) ? documented : output
+}
+
 const SEPARATOR = '--- next ---'
 
 t.test('the commands of the quickstart and of the API reference print what these say (§7.1)', async t => {
@@ -52,6 +59,7 @@ t.test('the commands of the quickstart and of the API reference print what these
   t.equal(stderr, '')
   const outputs = stdout.split(SEPARATOR).map(withoutChance)
   t.ok(steps.length >= 21)
-  for (const [index, { command, output }] of steps.entries()) t.equal(outputs[index], output, command)
+  for (const [index, { command, output }] of steps.entries())
+    t.equal(abridged(outputs[index] ?? '', output), output, command)
   t.equal(await server.stop('SIGTERM'), 0)
 })

@@ -11,8 +11,7 @@ import { UserCache } from '../../src/auth/user-cache.ts'
 import { newId } from '../../src/ids.ts'
 import type { ApiKeyStore, SessionStore } from '../../src/storage/stores.ts'
 import { NO_FACTORS } from '../../src/users/factors.ts'
-import { NO_METADATA } from '../../src/users/metadata.ts'
-import { NO_ROLES } from '../../src/users/roles.ts'
+import { newFields } from '../../src/users/fields.ts'
 import type { User } from '../../src/users/user.ts'
 import { JWT_SECRET, manualClock } from './build.ts'
 
@@ -100,14 +99,10 @@ export interface TestCredential {
 const newUser = (id: string): User => ({
   id,
   email: `${id}@example.com`,
-  firstName: 'version 0',
-  lastName: null,
+  ...newFields({ firstName: 'version 0' }),
   emailVerified: false,
   hasPassword: true,
   disabled: false,
-  roles: NO_ROLES,
-  userMetadata: NO_METADATA,
-  appMetadata: NO_METADATA,
   factors: NO_FACTORS,
   createdAt: 0,
   updatedAt: 0,

@@ -17,6 +17,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     passkeys: { '0001_passkeys': '93e0e92f1db0527361ca28fafe1e8ca646af610e839ed89f01a0a1b8e1534b8e' },
     'pending-sign-ups': {
       '0001_pending_sign_ups': 'cf7880080ad86e8dba1d94b4467e28efc14e22792d7f87c3abdc1baf846b7899',
+      '0002_fields': '7357a142f8d0bc2e995d440f8e72eda73fbc42d7e163c999235c97f4690d9d0f',
     },
     totp: { '0001_totp': '73deb1ee7af1c05b46ccdc47244887bb97e900878a2cb96d2eaeab9029a804d8' },
   },
@@ -31,6 +32,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     passkeys: { '0001_passkeys': '5d3dccc870cf4c3db7610550d207053986998a3ca5804c161d8ea4e44ad40eac' },
     'pending-sign-ups': {
       '0001_pending_sign_ups': '72794c697e63c1c5a548d7a718ed5bf47c5bf8d0bbede6355d66518cc4565adc',
+      '0002_fields': '5ac9cebe917bfdd0178173a8e89f688ef6fead35347d3e4beca99b6c89995147',
     },
     totp: { '0001_totp': '2182c28107ef2421a145c3c2352c612f5588150facb27909e6e9148a557eb86f' },
   },

@@ -1,22 +1,19 @@
 /** The shapes of the responses of DESIGN §3 and §4. */
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
+import { FIELD_NAMES } from '../../src/users/fields.ts'
 
 export type Assert = Pick<Test, 'equal' | 'match' | 'ok' | 'strictSame'>
 
 export const ACCOUNT = [
-  'appMetadata',
   'createdAt',
   'email',
   'emailVerified',
-  'firstName',
   'id',
-  'lastName',
   'lastRequestAt',
-  'roles',
   'updatedAt',
-  'userMetadata',
-]
+  ...FIELD_NAMES,
+].sort()
 export const ADMIN_USER = [...ACCOUNT, 'disabled', 'factors', 'methods'].sort()
 export const PROFILE = ['createdAt', 'firstName', 'id', 'lastName']
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { ADMIN_SCOPES_OF_FIELDS } from '../../../src/users/fields.ts'
 import { NewAccount } from '../../../src/validation/schemas.ts'
 import { adminActor, disconnectSignal } from '../../request-context.ts'
 import { linkToNext, setETag, withHeaders } from '../../response-headers.ts'
@@ -63,8 +64,8 @@ const users: FastifyPluginAsyncTypebox = async app => {
         // Anybody can open an account that is not confirmed and has no roles.
         fieldScopes: {
           emailVerified: 'users:identity',
-          roles: 'users:identity',
           passwordHash: 'users:identity',
+          ...ADMIN_SCOPES_OF_FIELDS,
         },
       },
       schema: {

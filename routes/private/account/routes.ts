@@ -1,20 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { OWN_FIELDS } from '../../../src/users/fields.ts'
 import { userActor } from '../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../response-headers.ts'
-import { Account, ErrorBody, LastName, Name, Strict, UserMetadata } from '../../schemas.ts'
+import { Account, ErrorBody, fieldProperties, Strict } from '../../schemas.ts'
 import { sendAccount, serializeAccount } from '../../serializers.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
   const { users, accountRemoval } = app.services
-  const Changes = Strict(
-    {
-      firstName: Type.Optional(Name),
-      lastName: Type.Optional(LastName),
-      userMetadata: Type.Optional(UserMetadata(app.config.metadataSchemas)),
-    },
-    { minProperties: 1 },
-  )
+  const Changes = Strict(fieldProperties(app.config.metadataSchemas, OWN_FIELDS), { minProperties: 1 })
 
   app.get(
     '',
@@ -37,7 +31,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       config: { scope: 'account:write' },
       schema: {
         summary:
-          'Change your names and your metadata, which is replaced as a whole; If-Match makes the change conditional',
+          'Change your names, your language and your metadata, which is replaced as a whole; If-Match makes the change conditional',
         body: Changes,
         response: { 200: withHeaders(Account, 'ETag'), 412: ErrorBody, 503: ErrorBody },
       },

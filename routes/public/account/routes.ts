@@ -1,15 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
-import { clientOf, disconnectSignal, sessionUserOf } from '../../request-context.ts'
+import { SIGN_UP_FIELDS } from '../../../src/users/fields.ts'
+import { clientOf, disconnectSignal, preferredLocaleOf, sessionUserOf } from '../../request-context.ts'
 import { withHeaders } from '../../response-headers.ts'
 import {
   ACCEPTED,
   Accepted,
   Email,
   ErrorBody,
+  fieldProperties,
   KnownEmail,
-  LastName,
-  Name,
   NewPassword,
   OptionalCode,
   PresentedPassword,
@@ -23,8 +22,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   const SignUp = Strict({
     email: Email,
     password: NewPassword(app.config.passwordMinLength),
-    firstName: Type.Optional(Name),
-    lastName: Type.Optional(LastName),
+    ...fieldProperties(app.config.metadataSchemas, SIGN_UP_FIELDS),
   })
   const SignIn = Strict({
     email: KnownEmail,
@@ -50,8 +48,8 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { body } = request.validatedData
-      const result = await signUps.signUp(body, clientOf(request), disconnectSignal(reply))
+      const signUp = { locale: preferredLocaleOf(request), ...request.validatedData.body }
+      const result = await signUps.signUp(signUp, clientOf(request), disconnectSignal(reply))
       if (result === null) return reply.code(202).send(ACCEPTED)
       reply.code(201).header('location', app.prefix)
       return sendSignedIn(result, reply)

@@ -4,11 +4,13 @@
  * PostgreSQL 110 ms (17 %) and 7 MB.
  */
 import { createHash } from 'node:crypto'
+import { FIELDS } from '../../users/fields.ts'
 import { type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { recordedCalls } from './recorded-calls.ts'
 import type { FeatureDialect } from './schema-dialect.ts'
 
-export const MIGRATIONS = [
+/** The migrations of the core, besides those of fields. */
+const OWN_MIGRATIONS = [
   '0001_accounts',
   '0002_account_life',
   '0003_event_positions',
@@ -22,7 +24,13 @@ export const MIGRATIONS = [
   '0011_sign_in_methods',
 ] as const
 
-export type MigrationName = (typeof MIGRATIONS)[number]
+export type MigrationName = (typeof OWN_MIGRATIONS)[number]
+
+/** The names of all migrations of the core, in their order. */
+export const MIGRATIONS: readonly string[] = [
+  ...OWN_MIGRATIONS,
+  ...FIELDS.flatMap(({ migration }) => migration ?? []),
+].sort()
 
 /** A migration that has run; those of the core have no feature and no checksum. Or, without a name, the fingerprint of a feature. */
 export interface RecordedRow {

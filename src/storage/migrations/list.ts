@@ -1,5 +1,7 @@
-/** All migrations in order, for both engines. A released migration is never changed. `known-schema.ts` lists their names. */
+/** All migrations, for both engines. They run in the order of their names. A released migration is never changed. */
+import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
+import { FIELDS } from '../../users/fields.ts'
 import { accounts } from './0001-accounts.ts'
 import { accountLife } from './0002-account-life.ts'
 import { eventPositions } from './0003-event-positions.ts'
@@ -14,7 +16,7 @@ import { signInMethods } from './0011-sign-in-methods.ts'
 import type { MigrationName } from './known-schema.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
-export const migrations = (dialect: SchemaDialect): Record<MigrationName, Migration> => ({
+const ownMigrations = (dialect: SchemaDialect): Record<MigrationName, Migration> => ({
   '0001_accounts': accounts(dialect),
   '0002_account_life': accountLife(dialect),
   '0003_event_positions': eventPositions(dialect),
@@ -26,4 +28,20 @@ export const migrations = (dialect: SchemaDialect): Record<MigrationName, Migrat
   '0009_known_networks': knownNetworks(dialect),
   '0010_notice_tokens': noticeTokens(),
   '0011_sign_in_methods': signInMethods(),
+})
+
+/** Adds the column of a field. Without a default, no row is written. Instances of the previous release leave it empty. */
+const addColumn = (column: string): Migration => ({
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema.alterTable('users').addColumn(column, 'text').execute()
+  },
+})
+
+export const migrations = (dialect: SchemaDialect): Readonly<Record<string, Migration>> => ({
+  ...ownMigrations(dialect),
+  ...Object.fromEntries(
+    FIELDS.flatMap(({ migration, column }) =>
+      migration === undefined ? [] : [[migration, addColumn(column)]],
+    ),
+  ),
 })

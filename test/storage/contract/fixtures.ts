@@ -12,8 +12,7 @@ import { agingTables } from '../../../src/storage/aging-tables.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import type { AccountProof, VerifiedState } from '../../../src/storage/stores.ts'
 import { NO_FACTORS } from '../../../src/users/factors.ts'
-import { NO_METADATA } from '../../../src/users/metadata.ts'
-import { NO_ROLES } from '../../../src/users/roles.ts'
+import { newFields } from '../../../src/users/fields.ts'
 import type { NewUser, User } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 
@@ -37,13 +36,9 @@ export const newUser = (fields: Partial<TestUser> = {}): TestUser => ({
   id: uuidv7(),
   email: freshEmail(),
   passwordHash: `$argon2id$${randomBytes(8).toString('hex')}`,
-  firstName: 'Ada',
-  lastName: 'Lovelace',
+  ...newFields({ firstName: 'Ada', lastName: 'Lovelace' }),
   emailVerified: false,
   disabled: false,
-  roles: NO_ROLES,
-  userMetadata: NO_METADATA,
-  appMetadata: NO_METADATA,
   createdAt: NOW,
   updatedAt: NOW,
   ...fields,

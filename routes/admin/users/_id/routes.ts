@@ -1,29 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { ADMIN_SCOPES_OF_FIELDS, FIELD_NAMES } from '../../../../src/users/fields.ts'
 import { adminActor } from '../../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../../response-headers.ts'
-import {
-  AdminUser,
-  Email,
-  ErrorBody,
-  IdParams,
-  LastName,
-  Name,
-  recordProperties,
-  Strict,
-} from '../../../schemas.ts'
+import { AdminUser, Email, ErrorBody, fieldProperties, IdParams, Strict } from '../../../schemas.ts'
 import { serializeAdminUser } from '../../../serializers.ts'
 
 const user: FastifyPluginAsyncTypebox = async app => {
   const { users } = app.services
   const Changes = Strict(
     {
-      firstName: Type.Optional(Name),
-      lastName: Type.Optional(LastName),
       email: Type.Optional(Email),
       disabled: Type.Optional(Type.Boolean()),
       emailVerified: Type.Optional(Type.Boolean({ examples: [true] })),
-      ...recordProperties(app.config.metadataSchemas),
+      ...fieldProperties(app.config.metadataSchemas, FIELD_NAMES),
     },
     { minProperties: 1 },
   )
@@ -51,7 +41,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     {
       config: {
         scope: 'users:write',
-        fieldScopes: { email: 'users:identity', emailVerified: 'users:identity', roles: 'users:identity' },
+        fieldScopes: { email: 'users:identity', emailVerified: 'users:identity', ...ADMIN_SCOPES_OF_FIELDS },
       },
       schema: {
         operationId: 'updateUser',
