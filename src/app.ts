@@ -6,9 +6,8 @@ import autoload from '@fastify/autoload'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RouteOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
 import type { CleanUpPace } from './accounts/clean-up.ts'
-import type { AccountMails } from './accounts/mails.ts'
 import type { EventHandler } from './audit-log/event-feed.ts'
-import { allFeatures } from './built-in-features.ts'
+import { allFeatures, type BuiltInMails } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
 import type { Config } from './config/config.ts'
 import type { Feature } from './feature.ts'
@@ -83,7 +82,7 @@ export interface AppOptions {
   /** Called for every event of the audit log, in order and after the commit. */
   readonly onEvent?: EventHandler | undefined
   /** Replace the texts of mails. */
-  readonly mailTemplates?: MailTemplates<AccountMails> | undefined
+  readonly mailTemplates?: MailTemplates<BuiltInMails> | undefined
   /** In a worker, whose primary serves the metrics. */
   readonly workerChannel?: WorkerChannel | undefined
   /** Records operations of the store, and requests, unless a host application does that itself. */

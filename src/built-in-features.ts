@@ -1,9 +1,11 @@
 /** The features that every service has, and how they are joined with those that a team adds. */
+
+import type { AccountMails } from './accounts/mails.ts'
 import { adminKeys } from './admin-keys/admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
 import { emailCodes } from './email-codes/email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
-import type { Feature, ServicesOf } from './feature.ts'
+import type { Feature, MailsOf, ServicesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { storedJobs } from './jobs/stored-jobs.ts'
 import { passkeys } from './passkeys/passkeys.ts'
@@ -30,6 +32,9 @@ export const allFeatures = (added: readonly Feature[] = []): readonly Feature[] 
   ...FEATURES,
   ...added,
 ]
+
+/** The mails of every service: of the core and of the built-in features. */
+export type BuiltInMails = AccountMails & MailsOf<typeof BUILT_IN_FEATURES>
 
 /** What {@link allFeatures} adds to `app.services`. */
 export type FeatureServices = ServicesOf<typeof BUILT_IN_FEATURES> & ServicesOf<typeof FEATURES>

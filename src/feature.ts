@@ -284,9 +284,10 @@ interface PlainParts extends StoredFeature {
   readonly pages?: () => Promise<{ readonly default: FeaturePages }>
 }
 
-export interface Feature<Services extends object = object> extends PlainParts {
+export interface Feature<Services extends object = object, Mails extends MailKinds = MailKinds>
+  extends PlainParts {
   readonly events?: EventSchemas
-  readonly mails?: MailKinds
+  readonly mails?: Mails
   readonly settings?: Readonly<Record<string, FeatureSetting>>
   readonly metrics?: Readonly<Record<string, FeatureMetric>>
   /** Periodic work that one process of all runs. */
@@ -355,7 +356,7 @@ export const defineFeature = <
   Services extends object = None,
 >(
   declaration: FeatureDeclaration<Operations, Reads, Events, Mails, Settings, Metrics, Services>,
-): Feature<Services> => declaration
+): Feature<Services, Mails> => declaration
 
 /** One function for each feature, whose parameters a union of them intersects. */
 type TakesServices<Each> = Each extends Feature<infer Services> ? (services: Services) => void : never
@@ -366,6 +367,18 @@ export type ServicesOf<Features extends readonly Feature[]> = Features extends r
   : TakesServices<Features[number]> extends (services: infer Services) => void
     ? Services
     : never
+
+/** As {@link TakesServices}. Stored features have no mails. */
+type TakesMails<Each> =
+  Each extends Feature<infer _, infer Mails>
+    ? 'mails' extends keyof Each
+      ? (mails: Mails) => void
+      : never
+    : never
+
+/** The kinds of mail of a list of features together. */
+export type MailsOf<Features extends readonly Feature[]> =
+  TakesMails<Features[number]> extends (mails: infer Mails extends MailKinds) => void ? Mails : never
 
 interface SharedDeps {
   /** By the name of the feature, see `Storage.features`. */

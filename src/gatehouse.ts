@@ -6,10 +6,10 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
+import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
 import type { LoggedEvent } from './audit-log/event-feed.ts'
-import { allFeatures } from './built-in-features.ts'
+import { allFeatures, BUILT_IN_FEATURES, type BuiltInMails } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
@@ -37,7 +37,7 @@ declare module 'fastify' {
 }
 
 /** The texts of mails by kind; docs/mail.md lists the kinds. If a template throws, the built-in text is sent. */
-export type GatehouseMailTemplates = MailTemplates<AccountMails>
+export type GatehouseMailTemplates = MailTemplates<BuiltInMails>
 
 export interface MailOptions {
   /** The name of the product in the built-in texts: the setting `PRODUCT_NAME`. */
@@ -84,11 +84,13 @@ const checkDecorators = (host: FastifyInstance): void => {
     )
 }
 
+const featureMails = ({ mails }: Feature) => mails
+
 /** For hosts in JavaScript. */
 const checkOptions = ({ onEvent, mails = {}, features = [] }: GatehouseOptions): void => {
   if (!Array.isArray(features)) throw new Error('features must be an array')
   if (onEvent !== undefined && typeof onEvent !== 'function') throw new Error('onEvent must be a function')
-  const kinds = Object.keys(ACCOUNT_MAILS)
+  const kinds = Object.keys(Object.assign({}, ACCOUNT_MAILS, ...BUILT_IN_FEATURES.map(featureMails)))
   const unknown = Object.keys(mails.templates ?? {}).find(name => !kinds.includes(name))
   if (unknown !== undefined) throw new Error(`There is no mail ${unknown}: the mails are ${kinds.join(', ')}`)
 }

@@ -6,7 +6,7 @@ import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { FactorRemoval } from './accounts/factor-removal.ts'
 import { Impersonation } from './accounts/impersonation.ts'
-import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
+import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { PasswordSignIns } from './accounts/password-sign-ins.ts'
@@ -23,7 +23,7 @@ import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { WarmUp } from './auth/warm-up.ts'
-import type { FeatureServices } from './built-in-features.ts'
+import type { BuiltInMails, FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import { Sampler } from './concurrency/sampler.ts'
 import type { Config } from './config/config.ts'
@@ -93,7 +93,7 @@ export interface ServicesDeps {
   /** Called for every event of the audit log, see {@link EventFeed}. Default: none. */
   readonly onEvent?: EventHandler | undefined
   /** Replace the texts of mails. */
-  readonly mailTemplates?: MailTemplates<AccountMails> | undefined
+  readonly mailTemplates?: MailTemplates<BuiltInMails> | undefined
   /** In a worker. */
   readonly workerChannel?: WorkerChannel | undefined
 }

@@ -10,13 +10,6 @@ export interface NewEmailValue {
   readonly newEmail: string
 }
 
-export interface EmailCodeValue {
-  /** Eight digits. */
-  readonly code: string
-  /** Whether the user has confirmed the address. */
-  readonly isConfirmed: boolean
-}
-
 /** What gave access to an account until it was emptied. */
 export interface RemovedAccess {
   /** `sessions`, the name of a factor, or that of a table with `grantsAccess`. */
@@ -174,22 +167,6 @@ export const ACCOUNT_MAILS = {
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
     ],
   },
-  /** Not limited: a stranger who requests codes must not use up the mails that tell of changes. */
-  emailCode: {
-    subject: 'Your code to sign in',
-    isRateLimited: false,
-    body: (site, { code, isConfirmed }: EmailCodeValue) => [
-      `Enter this code to sign in at ${site.name}:`,
-      { code },
-      'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
-      ...(isConfirmed
-        ? []
-        : [
-            'The address of your account has not been confirmed yet. The code confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
-          ]),
-      'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
-    ],
-  },
   passwordChanged: {
     subject: 'Your password has been changed',
     isRateLimited: true,
@@ -224,73 +201,6 @@ export const ACCOUNT_MAILS = {
       'If it was you, sign in.',
       { link: forgotPasswordLink(site), label: 'If you have forgotten your password, choose a new one' },
       'If it was not you, ignore this mail: nothing has changed.',
-    ],
-  },
-  totpAdded: {
-    subject: 'An authenticator app has been added to your account',
-    isRateLimited: true,
-    body: site => [
-      `Signing in to your account at ${site.name} with the password now needs a code from an authenticator app too.`,
-      'If it was you, you need to do nothing. Keep the recovery codes in a safe place.',
-      {
-        link: site.accountUrl,
-        label: 'If it was not you, remove the app now where you are signed in, and choose a new password',
-      },
-    ],
-  },
-  totpRemoved: {
-    subject: 'The authenticator app has been removed from your account',
-    isRateLimited: true,
-    body: site => [
-      `Signing in to your account at ${site.name} needs no code any more. The recovery codes do not work any more.`,
-      'If it was you, you need to do nothing.',
-      notYou(site),
-    ],
-  },
-  recoveryCodesReplaced: {
-    subject: 'Your account has new recovery codes',
-    isRateLimited: true,
-    body: site => [
-      `New recovery codes were made for your account at ${site.name}. The former ones do not work any more.`,
-      'If it was you, you need to do nothing.',
-      notYou(site),
-    ],
-  },
-  recoveryCodeUsed: {
-    subject: 'A recovery code of your account has been used',
-    isRateLimited: true,
-    body: (site, { left }: { readonly left: number }) => [
-      `A recovery code of your account at ${site.name} has been used in place of a code from your authenticator app. Codes left: ${left}.`,
-      'If it was you, you need to do nothing. Make new codes before they run out.',
-      notYou(site),
-    ],
-  },
-  /** Once a day, when wrong codes are throttled. Codes are compared only after another proof, or in a session. */
-  wrongCodes: {
-    subject: 'Somebody has entered wrong codes for your account',
-    isRateLimited: true,
-    body: site => [
-      `Somebody has entered several wrong codes for your account at ${site.name}. They know your password, can read your mails, or use a device on which you are signed in.`,
-      'If it was you, you need to do nothing.',
-      notYou(site),
-    ],
-  },
-  passkeyAdded: {
-    subject: 'A passkey has been added to your account',
-    isRateLimited: true,
-    body: site => [
-      `A new passkey signs in to your account at ${site.name}, without the password.`,
-      'If it was you, you need to do nothing.',
-      { link: site.accountUrl, label: 'If it was not you, remove the passkey and choose a new password now' },
-    ],
-  },
-  passkeyRemoved: {
-    subject: 'A passkey has been removed from your account',
-    isRateLimited: true,
-    body: site => [
-      `A passkey of your account at ${site.name} has been removed. It does not sign in any more.`,
-      'If it was you, you need to do nothing.',
-      notYou(site),
     ],
   },
   /** By an administrator. */

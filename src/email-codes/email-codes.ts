@@ -2,22 +2,48 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import type { AuthResult } from '../accounts/auth-result.ts'
-import type { Mails } from '../accounts/mails.ts'
 import type { VerifiedSignIn } from '../accounts/sign-ins.ts'
 import { anonymous } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { defineErrors, ServiceError } from '../errors.ts'
-import { type DepsOf, defineFeature, newId, oneOf } from '../feature.ts'
+import { type DepsOf, defineFeature, type MailSite, newId, oneOf } from '../feature.ts'
 import { type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
 
 const ERRORS = defineErrors({
   wrongEmailCode: { status: 401, field: 'emailCode', message: 'is wrong or has expired' },
 })
 
+interface EmailCodeValue {
+  /** Eight digits. */
+  readonly code: string
+  /** Whether the user has confirmed the address. */
+  readonly isConfirmed: boolean
+}
+
+const MAILS = {
+  /** Not limited: a stranger who requests codes must not use up the mails that tell of changes. */
+  emailCode: {
+    subject: 'Your code to sign in',
+    isRateLimited: false,
+    body: (site: MailSite, { code, isConfirmed }: EmailCodeValue) => [
+      `Enter this code to sign in at ${site.name}:`,
+      { code },
+      'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
+      ...(isConfirmed
+        ? []
+        : [
+            'The address of your account has not been confirmed yet. The code confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
+          ]),
+      'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
+    ],
+  },
+}
+
 const parts = {
   ...storedEmailCodes,
   events: { 'email-code.requested': Type.Object({}) },
+  mails: MAILS,
   errors: ERRORS,
   settings: {
     EMAIL_CODES: {
@@ -63,10 +89,7 @@ export interface EmailCodeCredentials {
   readonly code?: string
 }
 
-type EmailCodesDeps = Omit<DepsOf<typeof parts>, 'keyring' | 'mails'> & {
-  readonly keyring: Keyring
-  readonly mails: Mails
-}
+type EmailCodesDeps = Omit<DepsOf<typeof parts>, 'keyring'> & { readonly keyring: Keyring }
 
 export class EmailCodes {
   readonly #deps: EmailCodesDeps
@@ -178,9 +201,9 @@ export const emailCodes = defineFeature({
   },
   services: {
     /** `null` with `EMAIL_CODES=off`. */
-    emailCodes: ({ keyring: keyringOf, mails, ...deps }) => {
+    emailCodes: ({ keyring: keyringOf, ...deps }) => {
       const keyring = deps.settings.EMAIL_CODES === 'on' ? keyringOf() : null
-      return keyring && new EmailCodes({ ...deps, keyring, mails })
+      return keyring && new EmailCodes({ ...deps, keyring })
     },
   },
 })

@@ -1,10 +1,33 @@
 /** What the use cases of passkeys declare. `passkeys.ts` has the whole declaration. */
 import { Type } from '@sinclair/typebox'
-import type { Mails } from '../accounts/mails.ts'
-import { type DepsOf, defineErrors } from '../feature.ts'
+import { type DepsOf, defineErrors, type MailSite } from '../feature.ts'
 import { storedPasskeys } from './stored-passkeys.ts'
 
 const Details = Type.Object({ passkey: Type.String({ description: 'The id of the passkey' }) })
+
+const MAILS = {
+  passkeyAdded: {
+    subject: 'A passkey has been added to your account',
+    isRateLimited: true,
+    body: (site: MailSite) => [
+      `A new passkey signs in to your account at ${site.name}, without the password.`,
+      'If it was you, you need to do nothing.',
+      { link: site.accountUrl, label: 'If it was not you, remove the passkey and choose a new password now' },
+    ],
+  },
+  passkeyRemoved: {
+    subject: 'A passkey has been removed from your account',
+    isRateLimited: true,
+    body: (site: MailSite) => [
+      `A passkey of your account at ${site.name} has been removed. It does not sign in any more.`,
+      'If it was you, you need to do nothing.',
+      {
+        link: site.accountUrl,
+        label: 'If it was not you, choose a new password now',
+      },
+    ],
+  },
+}
 
 export const ERRORS = defineErrors({
   wrongNewPasskey: { status: 400, field: 'credential', message: 'could not be verified: begin again' },
@@ -22,7 +45,8 @@ export const ERRORS = defineErrors({
 export const parts = {
   ...storedPasskeys,
   events: { 'passkey.added': Details, 'passkey.removed': Details, 'passkey.counter-regressed': Details },
+  mails: MAILS,
   errors: ERRORS,
 }
 
-export type PasskeysDeps = Omit<DepsOf<typeof parts>, 'mails'> & { readonly mails: Mails }
+export type PasskeysDeps = DepsOf<typeof parts>

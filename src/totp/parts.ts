@@ -1,10 +1,66 @@
 /** What the use cases of authenticator apps declare. `totp.ts` has the whole declaration. */
 import { Type } from '@sinclair/typebox'
-import type { Mails } from '../accounts/mails.ts'
-import { type DepsOf, defineErrors } from '../feature.ts'
+import { type DepsOf, defineErrors, type MailSite } from '../feature.ts'
 import { storedTotp } from './stored-totp.ts'
 
 const NoDetails = Type.Object({})
+
+const notYou = ({ accountUrl }: MailSite) => ({
+  link: accountUrl,
+  label: 'If it was not you, choose a new password now',
+})
+
+const MAILS = {
+  totpAdded: {
+    subject: 'An authenticator app has been added to your account',
+    isRateLimited: true,
+    body: (site: MailSite) => [
+      `Signing in to your account at ${site.name} with the password now needs a code from an authenticator app too.`,
+      'If it was you, you need to do nothing. Keep the recovery codes in a safe place.',
+      {
+        link: site.accountUrl,
+        label: 'If it was not you, remove the app now where you are signed in, and choose a new password',
+      },
+    ],
+  },
+  totpRemoved: {
+    subject: 'The authenticator app has been removed from your account',
+    isRateLimited: true,
+    body: (site: MailSite) => [
+      `Signing in to your account at ${site.name} needs no code any more. The recovery codes do not work any more.`,
+      'If it was you, you need to do nothing.',
+      notYou(site),
+    ],
+  },
+  recoveryCodesReplaced: {
+    subject: 'Your account has new recovery codes',
+    isRateLimited: true,
+    body: (site: MailSite) => [
+      `New recovery codes were made for your account at ${site.name}. The former ones do not work any more.`,
+      'If it was you, you need to do nothing.',
+      notYou(site),
+    ],
+  },
+  recoveryCodeUsed: {
+    subject: 'A recovery code of your account has been used',
+    isRateLimited: true,
+    body: (site: MailSite, { left }: { readonly left: number }) => [
+      `A recovery code of your account at ${site.name} has been used in place of a code from your authenticator app. Codes left: ${left}.`,
+      'If it was you, you need to do nothing. Make new codes before they run out.',
+      notYou(site),
+    ],
+  },
+  /** Once a day, when wrong codes are throttled. Codes are compared only after another proof, or in a session. */
+  wrongCodes: {
+    subject: 'Somebody has entered wrong codes for your account',
+    isRateLimited: true,
+    body: (site: MailSite) => [
+      `Somebody has entered several wrong codes for your account at ${site.name}. They know your password, can read your mails, or use a device on which you are signed in.`,
+      'If it was you, you need to do nothing.',
+      notYou(site),
+    ],
+  },
+}
 
 export const ERRORS = defineErrors({
   encryptionKeyRequired: {
@@ -44,7 +100,8 @@ export const parts = {
     'recovery-codes.replaced': NoDetails,
     'recovery-code.used': NoDetails,
   },
+  mails: MAILS,
   errors: ERRORS,
 }
 
-export type TotpDeps = Omit<DepsOf<typeof parts>, 'mails'> & { readonly mails: Mails }
+export type TotpDeps = DepsOf<typeof parts>
