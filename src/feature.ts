@@ -117,13 +117,13 @@ export interface FeatureConfig {
   /** The name of the product in mails. */
   readonly productName: string
   readonly isProduction: boolean
-  /** Further origins whose pages may use the cookie. */
-  readonly allowedOrigins: readonly string[]
 }
 
 /** What features get from the core before there are use cases. The second factor is created with it. */
 interface BaseDeps {
   readonly config: FeatureConfig
+  /** Further origins whose pages may use the cookie. */
+  readonly allowedOrigins: readonly string[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>

@@ -273,7 +273,8 @@ const createFeatureDeps = (
     ),
   )
   const deps: EarlyFeatureDeps = {
-    config: { publicUrl, webUrl, productName, isProduction, allowedOrigins },
+    config: { publicUrl, webUrl, productName, isProduction },
+    allowedOrigins,
     stores: storage.features,
     clock,
     logger,

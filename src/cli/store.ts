@@ -98,7 +98,8 @@ export const withStore = async (
   })
   const { publicUrl, webUrl, productName, isProduction } = siteOf(values)
   const featureDeps: FeatureServicesDeps = {
-    config: { publicUrl, webUrl, productName, isProduction, allowedOrigins: values.ALLOWED_ORIGINS },
+    config: { publicUrl, webUrl, productName, isProduction },
+    allowedOrigins: values.ALLOWED_ORIGINS,
     stores: storage.features,
     users: services.users,
     sessions: services.sessions,

@@ -139,8 +139,8 @@ const listMethods = async ({ store }: Pick<PasskeysDeps, 'store'>, { id, factors
   }))
 }
 
-const challengesOf = ({ store, config, clock }: PasskeysDeps) =>
-  new Challenges({ store, party: relyingPartyOf(config), clock })
+const challengesOf = ({ store, config, allowedOrigins, clock }: PasskeysDeps) =>
+  new Challenges({ store, party: relyingPartyOf({ ...config, allowedOrigins }), clock })
 
 export const passkeys = defineFeature({
   ...parts,
