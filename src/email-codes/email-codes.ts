@@ -14,19 +14,15 @@ const ERRORS = defineErrors({
   wrongEmailCode: { status: 401, field: 'emailCode', message: 'is wrong or has expired' },
 })
 
-interface EmailCodeValue {
-  /** Eight digits. */
-  readonly code: string
-  /** Whether the user has confirmed the address. */
-  readonly isConfirmed: boolean
-}
-
 const MAILS = {
   /** Not limited: a stranger who requests codes must not use up the mails that tell of changes. */
   emailCode: {
     subject: 'Your code to sign in',
     isRateLimited: false,
-    body: (site: MailSite, { code, isConfirmed }: EmailCodeValue) => [
+    body: (
+      site: MailSite,
+      { code, isConfirmed }: { readonly code: string; readonly isConfirmed: boolean },
+    ) => [
       `Enter this code to sign in at ${site.name}:`,
       { code },
       'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
