@@ -21,7 +21,7 @@ import { type Guard, type Guards, REQUEST_DECORATORS } from './http/guards.ts'
 import { serverLimits } from './http/server-options.ts'
 import './http/validated-data.ts'
 import { logSerializers } from './logging/logging.ts'
-import type { MailTemplates } from './mail/kinds.ts'
+import type { MailTemplate, MailTemplates } from './mail/kinds.ts'
 import type { Services } from './services.ts'
 import type { User } from './users/user.ts'
 
@@ -36,8 +36,11 @@ declare module 'fastify' {
   }
 }
 
-/** The texts of mails by kind; docs/mail.md lists the kinds. If a template throws, the built-in text is sent. */
-export type GatehouseMailTemplates = MailTemplates<BuiltInMails>
+/**
+ * The texts of mails by kind: docs/mail.md lists them, and features add some. If a template throws, the built-in text is sent. What templates
+ * of features receive, they declare: `({ scopes }: { scopes: readonly string[] }) => …`.
+ */
+export type GatehouseMailTemplates = MailTemplates<BuiltInMails> & Readonly<Record<string, MailTemplate>>
 
 export interface MailOptions {
   /** The name of the product in the built-in texts: the setting `PRODUCT_NAME`. */
@@ -84,14 +87,18 @@ const checkDecorators = (host: FastifyInstance): void => {
     )
 }
 
-const featureMails = ({ mails }: Feature) => mails
-
 /** For hosts in JavaScript. */
-const checkOptions = ({ onEvent, mails = {}, features = [] }: GatehouseOptions): void => {
+const checkOptions = ({ onEvent, features = [] }: GatehouseOptions): void => {
   if (!Array.isArray(features)) throw new Error('features must be an array')
   if (onEvent !== undefined && typeof onEvent !== 'function') throw new Error('onEvent must be a function')
-  const kinds = Object.keys(Object.assign({}, ACCOUNT_MAILS, ...BUILT_IN_FEATURES.map(featureMails)))
-  const unknown = Object.keys(mails.templates ?? {}).find(name => !kinds.includes(name))
+}
+
+/** @param features every feature of the service. */
+const checkTemplates = ({ templates = {} }: MailOptions, features: readonly Feature[]): void => {
+  const kinds = [ACCOUNT_MAILS, ...features.map(({ mails }) => mails ?? {})].flatMap(kinds =>
+    Object.keys(kinds),
+  )
+  const unknown = Object.keys(templates).find(name => !kinds.includes(name))
   if (unknown !== undefined) throw new Error(`There is no mail ${unknown}: the mails are ${kinds.join(', ')}`)
 }
 
@@ -120,6 +127,7 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
   const environment = { ...toEnvironment(options.config), ...mailSettings(mails) }
   const all = allFeatures(features)
   checkFeatures(all)
+  checkTemplates(mails, all)
   const config = loadConfig(environment, path, all)
   const logger = host.log
   const tracing = await hostTracing(config)
