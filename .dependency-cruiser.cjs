@@ -22,9 +22,9 @@ module.exports = {
     },
     rule(
       'src-imports',
-      '^src/(?![^/]+/routes/)',
+      '^src/(?![^/]+/routes/|route-types\\.ts$)',
       '^(plugins|routes|test|bench|scripts)',
-      'src imports neither plugins, routes nor tooling',
+      'src imports neither plugins, routes nor tooling; src/route-types.ts exports the types of plugins to hosts',
     ),
     rule(
       'plugins-import-no-routes',

@@ -10,7 +10,7 @@ import type { EventHandler } from './audit-log/event-feed.ts'
 import { allFeatures, type BuiltInMails } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
 import type { Config } from './config/config.ts'
-import type { Feature } from './feature.ts'
+import type { Feature, HostServices } from './feature.ts'
 import { decorateRequests, RequestAuthentication } from './http/guards.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import { requireUniqueRoutes } from './http/route-declarations.ts'
@@ -34,7 +34,7 @@ export type Gate = 'user' | 'adminKey'
 declare module 'fastify' {
   interface FastifyInstance {
     readonly config: Config
-    readonly services: Services
+    readonly services: Services & HostServices
     readonly requestAuthentication: RequestAuthentication
     /** Every declared route; complete once the app is ready. */
     readonly routeTable: readonly DeclaredRoute[]

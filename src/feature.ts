@@ -380,6 +380,16 @@ type TakesMails<Each> =
 export type MailsOf<Features extends readonly Feature[]> =
   TakesMails<Features[number]> extends (mails: infer Mails extends MailKinds) => void ? Mails : never
 
+/**
+ * What features of a host application add to `app.services` and `app.gatehouse.services`. The host declares it:
+ *
+ *     declare module 'gatehouse/feature' {
+ *       interface HostServices extends ServicesOf<[typeof notes]> {}
+ *     }
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: hosts extend it, which they could not do with a type
+export interface HostServices {}
+
 interface SharedDeps {
   /** By the name of the feature, see `Storage.features`. */
   readonly stores: Readonly<Record<string, object>>

@@ -9,13 +9,13 @@ import fp from 'fastify-plugin'
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
 import type { LoggedEvent } from './audit-log/event-feed.ts'
-import { allFeatures, BUILT_IN_FEATURES, type BuiltInMails } from './built-in-features.ts'
+import { allFeatures, type BuiltInMails } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
 import type { Environment } from './config/read-settings.ts'
 import { ServiceError } from './errors.ts'
-import type { Feature, ServicesOf } from './feature.ts'
+import type { Feature, HostServices, ServicesOf } from './feature.ts'
 import { isolateFromHost } from './http/encapsulation.ts'
 import { type Guard, type Guards, REQUEST_DECORATORS } from './http/guards.ts'
 import { serverLimits } from './http/server-options.ts'
@@ -27,7 +27,7 @@ import type { User } from './users/user.ts'
 
 /** `app.gatehouse`. */
 export interface Gatehouse extends Guards {
-  readonly services: Services
+  readonly services: Services & HostServices
 }
 
 declare module 'fastify' {

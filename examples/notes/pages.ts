@@ -1,6 +1,13 @@
 /** Notes on the hosted pages: a section of the security page, and a page of their own. */
-import type { FeaturePages } from '../../src/pages/feature-pages.ts'
-import { backToSecurity, button, html, type Page, type PageContext, time } from '../../src/pages/layout.ts'
+import {
+  backToSecurity,
+  button,
+  type FeaturePages,
+  html,
+  type Page,
+  type PageContext,
+  time,
+} from '../../src/pages/feature-pages.ts'
 
 interface Note {
   readonly id: string

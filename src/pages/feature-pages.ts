@@ -1,4 +1,7 @@
-/** What a feature adds to the hosted pages besides pages of its own, which are routes. */
+/**
+ * What pages of features are made of, and what a feature adds to the hosted pages besides pages of its own, which are routes.
+ * docs/extending.md lists it. Host applications import it as `gatehouse/pages`.
+ */
 import type { Html } from './html.ts'
 import type { Link, PageContext } from './layout.ts'
 import type { Language } from './texts.ts'
@@ -37,3 +40,22 @@ export interface FeaturePages {
   /** By the names of the feature's sign-in methods. A method that is switched off is left out. */
   readonly signIn?: Readonly<Record<string, SignInPart>>
 }
+
+export type { FieldErrors } from '../errors.ts'
+export { errorPage } from './access.ts'
+export {
+  backToSecurity,
+  button,
+  type Field,
+  Form,
+  type Html,
+  hiddenField,
+  html,
+  links,
+  messagePage,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  time,
+  usernameField,
+} from './layout.ts'

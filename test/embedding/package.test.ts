@@ -80,7 +80,12 @@ const install = async (tarball: string): Promise<string> => {
 const HOST = `
 import Fastify from 'fastify'
 import gatehouse, { type GatehouseConfig, ServiceError, type ServicesOf } from 'gatehouse'
-import { visits } from './visits.ts'
+import type {} from 'gatehouse/route-types'
+import { visits } from './visits/visits.ts'
+
+declare module 'gatehouse/feature' {
+  interface HostServices extends ServicesOf<[typeof visits]> {}
+}
 
 const app = Fastify()
 const config: GatehouseConfig = { DATABASE_URL: 'sqlite:data/host.db', LOG_LEVEL: 'silent' }
@@ -106,12 +111,19 @@ const { accessToken } = (await post('/auth/account/sign-in', account)).json()
 const headers = { authorization: \`Bearer \${accessToken}\` }
 const hello = await app.inject({ url: '/hello', headers })
 const anonymous = await app.inject('/hello')
-const { visits: counter } = app.gatehouse.services as unknown as ServicesOf<[typeof visits]>
+const { visits: counter } = app.gatehouse.services
 const { id } = (await app.inject({ url: '/auth/account', headers })).json()
 const counts = [await counter.add(id), await counter.add(id)]
 const note = await app.inject({ url: '/auth/notes', headers })
+const visit = await app.inject({ method: 'POST', url: '/auth/visits', headers, payload: { place: 'home' } })
+const url = '/auth/security/visits'
+const page = await app.inject({ url, cookies: { ACCESS_TOKEN: accessToken } })
+const heading = /<h1>.*<[/]h1>/.exec(page.body)?.[0]
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+const invalid = await app.inject({ method: 'POST', url, headers: form, cookies: { ACCESS_TOKEN: accessToken }, payload: 'place=' })
+const pages = [page.statusCode, heading, invalid.statusCode]
 await app.close()
-console.log(JSON.stringify([hello.body, anonymous.json(), note.json(), types, counts]))
+console.log(JSON.stringify([hello.body, anonymous.json(), note.json(), types, counts, visit.json(), pages]))
 `
 
 const VISITS = `
@@ -143,6 +155,8 @@ export const visits = defineFeature({
   },
   tables: { visits: table<{ id: string; user_key: number; count: number }>({ owner: 'user_key', key: 'id' }) },
   operations: { addVisit },
+  routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
   services: { visits: ({ store }) => ({ add: (userId: string) => store.addVisit(userId) }) },
 })
 `
@@ -157,6 +171,125 @@ const notes: FastifyPluginAsync = async app => {
 export default notes
 `
 
+/** What routes of features use, as docs/embedding.md describes it. */
+const VISITS_ROUTES = `
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { refuseImpersonation } from 'gatehouse/request-context'
+import { withHeaders } from 'gatehouse/response-headers'
+import { ErrorBody, Strict } from 'gatehouse/schemas'
+
+const Visit = Type.Object({ count: Type.Integer(), from: Type.Union([Type.String(), Type.Null()]) })
+
+const routes: FastifyPluginAsyncTypebox = async app => {
+  const { visits } = app.services
+  app.post(
+    '',
+    {
+      config: { rateLimit: 'mail', writeLimit: false },
+      schema: {
+        operationId: 'addVisit',
+        summary: 'Add a visit',
+        body: Strict({ place: Type.String({ minLength: 1 }) }),
+        response: { 201: withHeaders(Visit, 'Location'), 409: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      refuseImpersonation(request)
+      const { place } = request.validatedData.body
+      if (place === '') throw app.httpErrors.conflict('There is no place')
+      reply.code(201).header('location', '/auth/visits')
+      return { count: await visits.add(request.user.id), from: request.clientAddress }
+    },
+  )
+}
+
+export default routes
+`
+
+const VISITS_PAGE_ROUTES = `
+import type { FastifyPluginAsync } from 'fastify'
+import { errorPage } from 'gatehouse/pages'
+import { FormText, ProofFields, pageForm } from 'gatehouse/schemas'
+import { visitsPage } from '../../../../pages.ts'
+
+interface VisitForm {
+  place: string
+  password?: string
+  code?: string
+}
+
+const routes: FastifyPluginAsync = async app => {
+  if (!app.config.hasPages) return
+  app.servePages()
+
+  app.get('', { schema: { hide: true } }, async (request, reply) => {
+    const response = await app.callApi(request, { method: 'GET', path: '/account' })
+    if (response.status === 401) return reply.redirectToPage('sign-in')
+    if (response.status >= 400)
+      return reply.relay(response).sendPage(context => errorPage(context, response.errors))
+    return reply.sendPage(context => visitsPage(context))
+  })
+
+  app.post<{ Body: VisitForm }>('', pageForm({ place: FormText, ...ProofFields }), (request, reply) => {
+    const { place, ...proof } = request.validatedData.body
+    const submission = {
+      call: { method: 'POST', path: '/visits', body: { place } },
+      proof,
+      repeat: { action: 'security/visits', fields: { place } },
+      form: async (errors: Parameters<typeof visitsPage>[1]) =>
+        reply.sendPage(context => visitsPage(context, errors)),
+    } as const
+    return app.submitForm(request, reply, submission, () => reply.redirectToPage('security', 'visited'))
+  })
+}
+
+export default routes
+`
+
+const VISITS_PAGES = `
+import { type FeaturePages, Form, hiddenField, html, NO_ERRORS, type Page, type PageContext } from 'gatehouse/pages'
+
+export const visitsPage = (context: PageContext, errors = NO_ERRORS): Page => {
+  const form = new Form(context, errors)
+  const field = form.field({ name: 'place', label: 'Place', autocomplete: 'off' })
+  return {
+    title: 'Visits',
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html\`<h1>Visits</h1>
+\${form.summary()}
+<form method="post" action="\${context.root}security/visits">\${hiddenField('from', 'page')}\${field}<button>Add</button></form>\`,
+  }
+}
+
+export default {
+  notices: { en: { visited: 'The visit is added.' }, de: { visited: 'Der Besuch ist eingetragen.' } },
+} satisfies FeaturePages
+`
+
+/** What docs/embedding.md names for the modules that features of a fork import. */
+const IMPORTS: Readonly<Record<string, string>> = Object.fromEntries(
+  [
+    ...readFileSync(join(PROJECT, 'docs/embedding.md'), 'utf8').matchAll(
+      /^\| `((?:src|routes)\/\S+\.ts)` \| `(gatehouse\/\S+)` \|/gm,
+    ),
+  ].map(([, file = '', name = '']) => [file, name]),
+)
+
+/** Copies examples/notes to a host, with the imports of a host. */
+const adaptExample = (project: string): void => {
+  const example = join(PROJECT, 'examples/notes')
+  for (const path of globSync('**/*.ts', { cwd: example })) {
+    const text = readFileSync(join(example, path), 'utf8').replace(
+      /'(?:\.\.\/)+((?:src|routes)\/[^']+)'/g,
+      (_import, file: string) => `'${IMPORTS[file]}'`,
+    )
+    mkdirSync(dirname(join(project, 'notes', path)), { recursive: true })
+    writeFileSync(join(project, 'notes', path), text)
+  }
+}
+
 const TSCONFIG = {
   compilerOptions: {
     target: 'es2024',
@@ -167,7 +300,7 @@ const TSCONFIG = {
     skipLibCheck: false,
     allowImportingTsExtensions: true,
   },
-  include: ['host.ts', 'visits.ts', 'routes'],
+  include: ['host.ts', 'visits', 'notes', 'routes'],
 }
 
 /** The client of the package, and one that the package generates. */
@@ -226,9 +359,18 @@ t.test('the packed tarball works in an empty project (DESIGN §12)', async t => 
   )
 
   writeFileSync(join(project, 'host.ts'), HOST)
-  writeFileSync(join(project, 'visits.ts'), VISITS)
-  mkdirSync(join(project, 'routes/private/notes'), { recursive: true })
-  writeFileSync(join(project, 'routes/private/notes/routes.ts'), NOTES)
+  const files = {
+    'visits/visits.ts': VISITS,
+    'visits/pages.ts': VISITS_PAGES,
+    'visits/routes/private/visits/routes.ts': VISITS_ROUTES,
+    'visits/routes/public/security/visits/routes.ts': VISITS_PAGE_ROUTES,
+    'routes/private/notes/routes.ts': NOTES,
+  }
+  adaptExample(project)
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(project, path)), { recursive: true })
+    writeFileSync(join(project, path), text)
+  }
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(TSCONFIG))
   writeFileSync(join(project, 'page.ts'), PAGE)
   writeFileSync(join(project, 'page.json'), JSON.stringify(PAGE_TSCONFIG))
@@ -246,6 +388,8 @@ t.test('the packed tarball works in an empty project (DESIGN §12)', async t => 
     { by: 'ada@example.com', query: {} },
     ['user.signed-up', 'user.signed-in'],
     [1, 2],
+    { count: 3, from: '127.0.0.1' },
+    [200, '<h1>Visits</h1>', 400],
   ])
 
   const gatehouse = join(project, 'node_modules/.bin/gatehouse')

@@ -1,7 +1,7 @@
 /** The page of notes. */
 import type { FastifyPluginAsync } from 'fastify'
 import { InputId, pageForm } from '../../../../../../routes/schemas.ts'
-import { errorPage } from '../../../../../../src/pages/access.ts'
+import { errorPage } from '../../../../../../src/pages/feature-pages.ts'
 import { notesPage } from '../../../../pages.ts'
 
 const routes: FastifyPluginAsync = async app => {
