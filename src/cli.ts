@@ -21,13 +21,17 @@ const program = new Command('gatehouse')
   .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
   .addHelpText('afterAll', `\n${EXIT_CODES}`)
 
+const isPackaged = extname(import.meta.filename) === '.js'
+
 /** In the package, `gatehouse start` starts the service: `src/bin.ts` does so before the command line is loaded. */
 const startCommand = (program: Command): void => {
-  if (extname(import.meta.filename) === '.js')
-    program.command('start').description('Start the service; without a command, too')
+  if (isPackaged) program.command('start').description('Start the service; without a command, too')
 }
 
 exitOnBrokenPipe()
+
+/** Why a command may be unknown. */
+const OF_HOSTS = 'Commands of features that a host application adds are not part of the command gatehouse'
 
 let missing: readonly string[] = []
 try {
@@ -42,7 +46,7 @@ try {
     settingsCommand,
   ])
     add(program)
-  missing = await featureCommands(program)
+  missing = [...(await featureCommands(program)), ...(isPackaged ? [OF_HOSTS] : [])]
   loadEnvironment()
   await program.parseAsync()
 } catch (error) {

@@ -415,6 +415,10 @@ t.test('the packed tarball works in an empty project (DESIGN §12)', async t => 
   t.match(await run(project, gatehouse, ['start', '--help']), /^Usage: gatehouse start/)
   const unknown = run(project, gatehouse, ['start', '--port', '1'])
   await t.rejects(unknown, { code: 2, stderr: /unknown option '--port'/ })
+  await t.rejects(run(project, gatehouse, ['visits', 'list']), {
+    code: 2,
+    stderr: /unknown command 'visits'.*\nCommands of features that a host application adds are not part of/s,
+  })
   const list = await run(project, gatehouse, ['users', 'list', '--json'], settings)
   t.match(JSON.parse(list), { results: [{ email: 'eve@example.com' }, { email: 'bob@example.com' }] })
   const exited = new Promise(resolve => service.once('exit', resolve))
