@@ -121,7 +121,7 @@ function* expireNote(
 
 function* addCode(digest: string, noteId: string, userId: string, expiresAt: number): Steps<Write<boolean>> {
   const added = yield* firstRow({
-    text: `INSERT INTO note_codes (digest, user_key, note_id, expires_at)
+    text: `INSERT INTO notes_codes (digest, user_key, note_id, expires_at)
       SELECT $3, user_key, id, $4 FROM notes WHERE ${OWN} RETURNING digest`,
     values: [noteId, userId, digest, expiresAt],
   })
@@ -131,7 +131,7 @@ function* addCode(digest: string, noteId: string, userId: string, expiresAt: num
 /** Deletes the code, so that of two concurrent calls one gets the note. */
 function* useCode(digest: string, now: number): Steps<Write<Note | undefined>> {
   const used = yield* firstRow<{ noteId: string }>({
-    text: 'DELETE FROM note_codes WHERE digest = $1 AND $2 < expires_at RETURNING note_id AS "noteId"',
+    text: 'DELETE FROM notes_codes WHERE digest = $1 AND $2 < expires_at RETURNING note_id AS "noteId"',
     values: [digest, now],
   })
   const note = yield* firstRow<Note>({
@@ -143,7 +143,7 @@ function* useCode(digest: string, now: number): Steps<Write<Note | undefined>> {
 
 const findNote = (id: string, userId: string): Query<Note | undefined> =>
   query(
-    { name: 'note', text: `SELECT ${COLUMNS} FROM notes WHERE ${OWN}`, values: [id, userId] },
+    { name: 'notes-find', text: `SELECT ${COLUMNS} FROM notes WHERE ${OWN}`, values: [id, userId] },
     ([note]: readonly Note[]) => note,
   )
 
@@ -151,7 +151,7 @@ const findNote = (id: string, userId: string): Query<Note | undefined> =>
 const listNotes = (userId: string, before: string | null, limit: number): Query<readonly Note[]> =>
   query(
     {
-      name: 'notes',
+      name: 'notes-list',
       text: `SELECT ${COLUMNS} FROM notes
         WHERE user_key = (SELECT key FROM users WHERE id = $1) AND id < $2 ORDER BY id DESC LIMIT $3`,
       values: [userId, before ?? 'g', limit],
@@ -163,7 +163,7 @@ const listNotes = (userId: string, before: string | null, limit: number): Query<
 const listOldNotes = (before: number, limit: number): Query<readonly { id: string; userId: string }[]> =>
   query(
     {
-      name: 'old-notes',
+      name: 'notes-old',
       text: `SELECT notes.id, users.id AS "userId" FROM notes JOIN users ON users.key = notes.user_key
         WHERE notes.updated_at < $1 ORDER BY notes.updated_at LIMIT $2`,
       values: [before, limit],
@@ -330,10 +330,10 @@ export const notes = defineFeature({
         await db.schema.createIndex('notes_by_updated_at').on('notes').column('updated_at').execute()
       },
     },
-    '0003_note_codes': {
+    '0003_notes_codes': {
       async up(db, { text, keyType }) {
         await db.schema
-          .createTable('note_codes')
+          .createTable('notes_codes')
           .addColumn('digest', text, column => column.primaryKey())
           .addColumn('user_key', keyType, column =>
             column.notNull().references('users.key').onDelete('cascade'),
@@ -341,10 +341,10 @@ export const notes = defineFeature({
           .addColumn('note_id', text, column => column.notNull())
           .addColumn('expires_at', 'bigint', column => column.notNull())
           .execute()
-        await db.schema.createIndex('note_codes_by_user_key').on('note_codes').column('user_key').execute()
+        await db.schema.createIndex('notes_codes_by_user_key').on('notes_codes').column('user_key').execute()
         await db.schema
-          .createIndex('note_codes_by_expires_at')
-          .on('note_codes')
+          .createIndex('notes_codes_by_expires_at')
+          .on('notes_codes')
           .column('expires_at')
           .execute()
       },
@@ -352,7 +352,7 @@ export const notes = defineFeature({
   },
   tables: {
     notes: table<NotesTable>({ owner: 'user_key', key: 'id', updatedAt: 'updated_at' }),
-    note_codes: table<CodesTable>({
+    notes_codes: table<CodesTable>({
       owner: 'user_key',
       key: 'digest',
       cleanUp: { column: 'expires_at', after: 0 },
