@@ -21,12 +21,20 @@ const blocks = ['docs/extending.md', 'plugins/README.md'].flatMap(page =>
 )
 const firstExamples = blocks.filter(({ section }) => section === 'Routes')
 
-/** The test of the page, and the tests that compare documents and lists with the code. */
+/**
+ * The test of the page, the tests that compare documents and lists with the code, and others that look at every feature of the service: a
+ * fork's feature must not make them fail.
+ */
 const TESTS = [
   './notes.test.ts',
   './documents/documents.test.ts',
   './documents/openapi.test.ts',
   './gates/access-matrix.test.ts',
+  './errors/hostile-text.test.ts',
+  './postgres/round-trips.test.ts',
+  './process/idle.test.ts',
+  './storage/postgres-schema.test.ts',
+  './storage/sqlite-schema.test.ts',
 ]
 
 /** Services that a text names, except of the page's own feature. */
@@ -37,7 +45,10 @@ const servicesIn = (text: string): string[] => {
 }
 
 /** Which tests and subtests run: what takes long and does not concern the example is left out. */
-const TAP_GREP = ['/^(?!.docs shows)/', '/notes?\\b|greeting|\\bage\\b|gates/i'].join('\n')
+const TAP_GREP = [
+  '/^(?!.docs shows|an idle service|the primary of|also after a kill|memory of)/',
+  '/notes?\\b|greeting|\\bage\\b|gates|K6/i',
+].join('\n')
 
 /** Limits the check of types to the code and the tests of the page: that of the project covers the others. */
 const TSCONFIG = readFileSync(join(PROJECT, 'tsconfig.json'), 'utf8').replace(
@@ -160,6 +171,10 @@ t.test('all blocks together', { skip }, async t => {
       'GET /greeting',
       'POST /notes:',
       'PUT /notes/:id:',
+      'K6: every list',
+      'the round trips of a request',
+      'the writer thread loads',
+      'the known schema is',
     ])
       t.match(output, `- ${title}`)
   })
