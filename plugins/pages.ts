@@ -19,8 +19,9 @@ import type { SecuritySection, SignInPart } from '../src/pages/feature-pages.ts'
 import { documentOf, type Page, type PageContext } from '../src/pages/layout.ts'
 import { errorTextsOf } from '../src/pages/messages.ts'
 import { STYLE } from '../src/pages/style.ts'
-import { LANGUAGES, type Language, languageOf } from '../src/pages/texts.ts'
+import { acceptedLanguage, LANGUAGES, type Language } from '../src/pages/texts.ts'
 import type { Services } from '../src/services.ts'
+import { languageOf } from '../src/users/locale.ts'
 import { closeIfIncomplete } from './error-handler.ts'
 
 declare module 'fastify' {
@@ -37,7 +38,7 @@ declare module 'fastify' {
   interface FastifyReply {
     /** The errors that were relayed; `null` without any. */
     relayedErrors: ApiResponse['errors'] | null
-    /** Sends a page in the language of the browser; after an error was relayed, JSON to clients that prefer it. */
+    /** Sends a page in the language of the user who is signed in, else of the browser; after an error was relayed, JSON to clients that prefer it. */
     sendPage(create: (context: PageContext) => Page): Promise<FastifyReply>
     /** Takes over the status of an error of the API, and in any case its cookie and its headers about limits. */
     relay(response: Pick<ApiResponse, 'status' | 'headers' | 'errors'>): FastifyReply
@@ -201,7 +202,10 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
     if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
-    const language = languageOf(accepted => this.request.accepts().languages(accepted))
+    const locale = this.request.principal?.cachedUser.user.locale ?? null
+    const language =
+      languageOf(locale, Object.keys(LANGUAGES) as Language[]) ??
+      acceptedLanguage(accepted => this.request.accepts().languages(accepted))
     const context = {
       language,
       texts: LANGUAGES[language],

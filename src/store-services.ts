@@ -9,6 +9,7 @@ import { bulkFactorsOf, type Feature } from './feature.ts'
 import type { BreachedPasswords } from './passwords/breached-passwords.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { Storage } from './storage/storage.ts'
+import type { User } from './users/user.ts'
 import { Users } from './users/users.ts'
 
 export interface StoreServicesDeps {
@@ -22,7 +23,7 @@ export interface StoreServicesDeps {
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   /** Called when an administrator has changed an e-mail. */
-  readonly onEmailChange: (from: string, to: string) => void
+  readonly onEmailChange: (from: User, to: User) => void
 }
 
 export const createStoreServices = ({ storage, features, limits, clock, ...deps }: StoreServicesDeps) => {

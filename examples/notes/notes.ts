@@ -227,7 +227,7 @@ export class Notes {
     // Removed or disabled since the gate.
     if (outcome === 'refused') throw new ServiceError('signInRequired')
     metrics.gatehouse_notes_added_total.add({ actor: actor.type })
-    mails.send('noteAdded', user.email, { text })
+    mails.send('noteAdded', user, { text })
     return note
   }
 

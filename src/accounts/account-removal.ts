@@ -25,9 +25,9 @@ export class AccountRemoval {
    */
   async remove({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
     const { users, mails, clock } = this.#deps
-    const { id, email } = cachedUser.user
-    const outcome = await users.remove(newEvent('user.deleted', actor, id, clock()), credentialId)
+    const { user } = cachedUser
+    const outcome = await users.remove(newEvent('user.deleted', actor, user.id, clock()), credentialId)
     if (outcome !== 'removed') throw new ServiceError('signInRequired')
-    mails.send('accountDeleted', email)
+    mails.send('accountDeleted', user)
   }
 }

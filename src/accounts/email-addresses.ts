@@ -3,6 +3,7 @@ import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionOwner } from '../auth/principal.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
+import type { MailRecipient } from '../mail/kinds.ts'
 import type { EmailTokenStore, EventStore, UserStore } from '../storage/stores.ts'
 import { MAIL_WINDOW, MAX_MAILS, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
@@ -52,8 +53,8 @@ export class EmailAddresses {
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     // Deferred, so that response times reveal nothing.
     if (holder !== undefined) deferred.run(() => this.#notifyHolder(email, actor.ip))
-    else mails.send('emailChange', email, { token })
-    mails.send('emailChangeRequested', user.email, { newEmail: email })
+    else mails.send('emailChange', { email, locale: user.locale }, { token })
+    mails.send('emailChangeRequested', user, { newEmail: email })
   }
 
   /**
@@ -70,7 +71,7 @@ export class EmailAddresses {
     const outcome = await emailTokens.add(stored, event, credentialId)
     if (outcome === 'tooManyMails') throw tooManyMails()
     if (outcome !== 'added') throw new ServiceError('signInRequired')
-    mails.send('verification', user.email, { token })
+    mails.send('verification', user, { token })
   }
 
   /**
@@ -79,18 +80,18 @@ export class EmailAddresses {
    */
   async #notifyHolder(email: string, ip: string | null): Promise<void> {
     const { users, events, mails, clock } = this.#deps
-    const holder = await users.findId(email)
+    const holder = (await users.findByEmail(email))?.user
     if (holder === undefined) return
     const now = clock()
-    const event = newEvent('user.sign-up-repeated', anonymous(ip), holder, now)
+    const event = newEvent('user.sign-up-repeated', anonymous(ip), holder.id, now)
     const outcome = await events.recordLimited(event, MAX_MAILS, now - MAIL_WINDOW + 1)
-    if (outcome === 'recorded') mails.send('accountExists', email)
+    if (outcome === 'recorded') mails.send('accountExists', holder)
   }
 
   /** Mails both addresses of a change by an administrator, which is stored. */
-  announceChange(from: string, to: string): void {
+  announceChange(from: MailRecipient, to: MailRecipient): void {
     const { mails } = this.#deps
-    mails.send('emailChanged', from, { newEmail: to })
+    mails.send('emailChanged', from, { newEmail: to.email })
     mails.send('emailAssigned', to)
   }
 }

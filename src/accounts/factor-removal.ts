@@ -25,6 +25,6 @@ export class FactorRemoval {
     if (user === undefined) throw new ServiceError('userNotFound')
     const outcome = await users.removeFactors(newEvent('factors.removed', actor, userId, clock()))
     if (outcome === 'userNotFound') throw new ServiceError(outcome)
-    if (outcome === 'removed') mails.send('factorsRemoved', user.email)
+    if (outcome === 'removed') mails.send('factorsRemoved', user)
   }
 }

@@ -1,5 +1,11 @@
-/** The mails of accounts. Each kind is declared here and nowhere else. Tokens in links follow `email-token.ts`. */
-import { type Block, linkTo, type MailKinds, type MailSender, type MailSite } from '../mail/kinds.ts'
+/** The mails of accounts, in every language. Each kind is declared here and nowhere else. Tokens in links follow `email-token.ts`. */
+import {
+  type Block,
+  linkTo,
+  type MailSender,
+  type MailSite,
+  type TranslatedMailKinds,
+} from '../mail/kinds.ts'
 import { RESET_LIFETIME, VERIFICATION_LIFETIME } from './email-token.ts'
 
 export interface TokenValue {
@@ -31,18 +37,10 @@ export interface PasswordChangedValue {
 const VERIFY_EMAIL = '/account/verify-email'
 const RESET_PASSWORD = '/account/reset-password'
 
-const hours = (milliseconds: number): string => {
-  const count = milliseconds / 3_600_000
-  return count === 1 ? 'one hour' : `${count} hours`
-}
+const HOUR = 3_600_000
 
 /** The page where a link to choose a password can be requested. */
 const forgotPasswordLink = ({ webUrl }: MailSite): string => linkTo(webUrl, '/forgot-password')
-
-const withoutBrowser = ({ publicUrl }: MailSite, path: string, token: string, also = ''): Block[] => [
-  `Without a browser, send this token${also} to POST ${publicUrl}${path}:`,
-  { code: token },
-]
 
 const verifyLink = ({ publicUrl }: MailSite, { token }: TokenValue): string =>
   linkTo(publicUrl, VERIFY_EMAIL, token)
@@ -50,41 +48,75 @@ const verifyLink = ({ publicUrl }: MailSite, { token }: TokenValue): string =>
 const resetLink = ({ webUrl }: MailSite, { token }: TokenValue): string =>
   linkTo(webUrl, '/reset-password', token)
 
-const verifyEmail = (site: MailSite, label: string, token: string): Block[] => [
-  { link: verifyLink(site, { token }), label },
-  ...withoutBrowser(site, VERIFY_EMAIL, token, ' and the password'),
-]
-
-/** Confirming needs the account too, so that the owner of a mailbox never gets into a stranger's account. */
-const NOT_YOU_ON_PAGE =
-  'If it was not you, open the link and press “This was not me”, or ignore this mail. Never confirm an account that somebody else has opened.'
-
-const resetPassword = (site: MailSite, token: string): Block[] => [
-  { link: resetLink(site, { token }), label: 'Choose another password' },
-  ...withoutBrowser(site, RESET_PASSWORD, token),
-]
-
-const notYou = ({ accountUrl }: MailSite): Block => ({
-  link: accountUrl,
-  label: 'If it was not you, choose a new password now',
-})
-
-const LABELS: Readonly<Record<string, string>> = {
-  password: 'The password',
-  sessions: 'Sessions',
-  api_keys: 'API keys',
-  passkeys: 'Passkeys',
-  totp: 'The authenticator app and its recovery codes',
-}
-
 /** Tables of features have names like `ssh_keys`. */
-const labelOf = (kind: string): string => {
-  const words = kind.replaceAll('_', ' ')
-  return LABELS[kind] ?? words.charAt(0).toUpperCase() + words.slice(1)
+const words = (kind: string): string => {
+  const text = kind.replaceAll('_', ' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-const list = (removed: readonly RemovedAccess[]): Block[] =>
-  removed.map(({ kind, count }) => `– ${labelOf(kind)}${count > 1 ? `: ${count}` : ''}`)
+const list = (removed: readonly RemovedAccess[], labels: Readonly<Record<string, string>>): Block[] =>
+  removed.map(({ kind, count }) => `– ${labels[kind] ?? words(kind)}${count > 1 ? `: ${count}` : ''}`)
+
+/** What several mails say. */
+const en = {
+  hours: (milliseconds: number): string =>
+    milliseconds === HOUR ? 'one hour' : `${milliseconds / HOUR} hours`,
+  verifyEmail: (site: MailSite, label: string, token: string): Block[] => [
+    { link: verifyLink(site, { token }), label },
+    `Without a browser, send this token and the password to POST ${site.publicUrl}${VERIFY_EMAIL}:`,
+    { code: token },
+  ],
+  /** Confirming needs the account too, so that the owner of a mailbox never gets into a stranger's account. */
+  verifyEnd: (): string =>
+    `The link works for ${en.hours(VERIFICATION_LIFETIME)}. If it was not you, open the link and press “This was not me”, or ignore this mail. Never confirm an account that somebody else has opened.`,
+  resetPassword: (site: MailSite, token: string): Block[] => [
+    { link: resetLink(site, { token }), label: 'Choose another password' },
+    `Without a browser, send this token to POST ${site.publicUrl}${RESET_PASSWORD}:`,
+    { code: token },
+  ],
+  ifYou: 'If it was you, you need to do nothing.',
+  notYou: ({ accountUrl }: MailSite): Block => ({
+    link: accountUrl,
+    label: 'If it was not you, choose a new password now',
+  }),
+  notYouContact: 'If it was not you, please contact the operator of the service.',
+  removed: {
+    password: 'The password',
+    sessions: 'Sessions',
+    api_keys: 'API keys',
+    passkeys: 'Passkeys',
+    totp: 'The authenticator app and its recovery codes',
+  },
+}
+
+const de: typeof en = {
+  hours: milliseconds => (milliseconds === HOUR ? 'eine Stunde' : `${milliseconds / HOUR} Stunden`),
+  verifyEmail: (site, label, token) => [
+    { link: verifyLink(site, { token }), label },
+    `Ohne Browser senden Sie dieses Token und das Passwort an POST ${site.publicUrl}${VERIFY_EMAIL}:`,
+    { code: token },
+  ],
+  verifyEnd: () =>
+    `Der Link gilt ${de.hours(VERIFICATION_LIFETIME)}. Wenn Sie es nicht waren, öffnen Sie den Link und wählen Sie „Das war ich nicht“, oder ignorieren Sie diese E-Mail. Bestätigen Sie nie ein Konto, das jemand anderes eröffnet hat.`,
+  resetPassword: (site, token) => [
+    { link: resetLink(site, { token }), label: 'Anderes Passwort wählen' },
+    `Ohne Browser senden Sie dieses Token an POST ${site.publicUrl}${RESET_PASSWORD}:`,
+    { code: token },
+  ],
+  ifYou: 'Wenn Sie es waren, müssen Sie nichts tun.',
+  notYou: ({ accountUrl }) => ({
+    link: accountUrl,
+    label: 'Wenn Sie es nicht waren, wählen Sie jetzt ein neues Passwort',
+  }),
+  notYouContact: 'Wenn Sie es nicht waren, wenden Sie sich bitte an den Betreiber des Dienstes.',
+  removed: {
+    password: 'Das Passwort',
+    sessions: 'Sitzungen',
+    api_keys: 'API-Schlüssel',
+    passkeys: 'Passkeys',
+    totp: 'Die Authenticator-App und ihre Wiederherstellungscodes',
+  },
+}
 
 export const ACCOUNT_MAILS = {
   /** To a new account. */
@@ -94,9 +126,17 @@ export const ACCOUNT_MAILS = {
     link: verifyLink,
     body: (site, { token }: TokenValue) => [
       `An account at ${site.name} was opened with this address. If it was you, please confirm that the address is yours.`,
-      ...verifyEmail(site, 'Confirm this address', token),
-      `The link works for ${hours(VERIFICATION_LIFETIME)}. ${NOT_YOU_ON_PAGE}`,
+      ...en.verifyEmail(site, 'Confirm this address', token),
+      en.verifyEnd(),
     ],
+    de: {
+      subject: 'Bestätigen Sie Ihre E-Mail-Adresse',
+      body: (site, { token }: TokenValue) => [
+        `Mit dieser Adresse wurde ein Konto bei ${site.name} eröffnet. Wenn Sie das waren, bestätigen Sie bitte, dass die Adresse Ihnen gehört.`,
+        ...de.verifyEmail(site, 'Adresse bestätigen', token),
+        de.verifyEnd(),
+      ],
+    },
   },
   /** For an account that will exist once its address is confirmed. Not limited by recipient: an address with an account gets `accountExists`. */
   signUp: {
@@ -105,9 +145,17 @@ export const ACCOUNT_MAILS = {
     link: verifyLink,
     body: (site, { token }: TokenValue) => [
       `Somebody has signed up at ${site.name} with this address. If it was you, please confirm it with the password that you chose: your account is opened then.`,
-      ...verifyEmail(site, 'Confirm this address', token),
-      `The link works for ${hours(VERIFICATION_LIFETIME)}. ${NOT_YOU_ON_PAGE}`,
+      ...en.verifyEmail(site, 'Confirm this address', token),
+      en.verifyEnd(),
     ],
+    de: {
+      subject: 'Bestätigen Sie Ihre E-Mail-Adresse',
+      body: (site, { token }: TokenValue) => [
+        `Jemand hat sich mit dieser Adresse bei ${site.name} registriert. Wenn Sie das waren, bestätigen Sie die Adresse bitte mit dem Passwort, das Sie gewählt haben: Dann wird Ihr Konto eröffnet.`,
+        ...de.verifyEmail(site, 'Adresse bestätigen', token),
+        de.verifyEnd(),
+      ],
+    },
   },
   /** To the address that an account changes to. */
   emailChange: {
@@ -116,9 +164,17 @@ export const ACCOUNT_MAILS = {
     link: verifyLink,
     body: (site, { token }: TokenValue) => [
       `An account at ${site.name} wants to use this address. Please confirm that it is yours. The account changes after that.`,
-      ...verifyEmail(site, 'Use this address', token),
-      `The link works for ${hours(VERIFICATION_LIFETIME)}. ${NOT_YOU_ON_PAGE}`,
+      ...en.verifyEmail(site, 'Use this address', token),
+      en.verifyEnd(),
     ],
+    de: {
+      subject: 'Bestätigen Sie Ihre neue E-Mail-Adresse',
+      body: (site, { token }: TokenValue) => [
+        `Ein Konto bei ${site.name} soll diese Adresse verwenden. Bitte bestätigen Sie, dass sie Ihnen gehört. Erst danach ändert sich das Konto.`,
+        ...de.verifyEmail(site, 'Diese Adresse verwenden', token),
+        de.verifyEnd(),
+      ],
+    },
   },
   /** To the current address, when a change is requested. */
   emailChangeRequested: {
@@ -126,9 +182,17 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     body: (site, { newEmail }: NewEmailValue) => [
       `A new address was requested for your account at ${site.name}: ${newEmail}. It takes effect when it is confirmed.`,
-      'If it was you, you need to do nothing.',
-      notYou(site),
+      en.ifYou,
+      en.notYou(site),
     ],
+    de: {
+      subject: 'Ihre E-Mail-Adresse soll geändert werden',
+      body: (site, { newEmail }: NewEmailValue) => [
+        `Für Ihr Konto bei ${site.name} wurde eine neue Adresse angegeben: ${newEmail}. Sie gilt, sobald sie bestätigt ist.`,
+        de.ifYou,
+        de.notYou(site),
+      ],
+    },
   },
   /** To the previous address, when the user or an administrator has changed it. */
   emailChanged: {
@@ -136,8 +200,15 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     body: ({ name }, { newEmail }: NewEmailValue) => [
       `Your account at ${name} has a new address: ${newEmail}. This one is no longer used.`,
-      'If it was not you, please contact the operator of the service.',
+      en.notYouContact,
     ],
+    de: {
+      subject: 'Ihre E-Mail-Adresse wurde geändert',
+      body: ({ name }, { newEmail }: NewEmailValue) => [
+        `Ihr Konto bei ${name} hat eine neue Adresse: ${newEmail}. Diese hier wird nicht mehr verwendet.`,
+        de.notYouContact,
+      ],
+    },
   },
   /** To the address that an administrator has given an account. It names no other address: this one may be mistyped. */
   emailAssigned: {
@@ -147,15 +218,30 @@ export const ACCOUNT_MAILS = {
       `An administrator has set this address for an account at ${name}. The former address is no longer used.`,
       'If you have no such account, please contact the operator of the service.',
     ],
+    de: {
+      subject: 'Ihr Konto hat jetzt diese E-Mail-Adresse',
+      body: ({ name }) => [
+        `Ein Administrator hat diese Adresse für ein Konto bei ${name} eingetragen. Die frühere Adresse wird nicht mehr verwendet.`,
+        'Wenn Sie kein solches Konto haben, wenden Sie sich bitte an den Betreiber des Dienstes.',
+      ],
+    },
   },
   passwordRemoved: {
     subject: 'Your password has been removed',
     isRateLimited: true,
     body: site => [
       `The password of your account at ${site.name} has been removed. You sign in another way now.`,
-      'If it was you, you need to do nothing.',
-      notYou(site),
+      en.ifYou,
+      en.notYou(site),
     ],
+    de: {
+      subject: 'Ihr Passwort wurde entfernt',
+      body: site => [
+        `Das Passwort Ihres Kontos bei ${site.name} wurde entfernt. Sie melden sich jetzt anders an.`,
+        de.ifYou,
+        de.notYou(site),
+      ],
+    },
   },
   passwordReset: {
     subject: 'Choose another password',
@@ -163,9 +249,17 @@ export const ACCOUNT_MAILS = {
     link: resetLink,
     body: (site, { token }: TokenValue) => [
       `A new password was requested for your account at ${site.name}.`,
-      ...resetPassword(site, token),
-      `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
+      ...en.resetPassword(site, token),
+      `The link works once, for ${en.hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
     ],
+    de: {
+      subject: 'Wählen Sie ein anderes Passwort',
+      body: (site, { token }: TokenValue) => [
+        `Für Ihr Konto bei ${site.name} wurde ein neues Passwort angefordert.`,
+        ...de.resetPassword(site, token),
+        `Der Link gilt einmal und ${de.hours(RESET_LIFETIME)} lang. Wenn Sie es nicht waren, ignorieren Sie diese E-Mail: Ihr Passwort bleibt gleich.`,
+      ],
+    },
   },
   passwordChanged: {
     subject: 'Your password has been changed',
@@ -173,9 +267,18 @@ export const ACCOUNT_MAILS = {
     body: (site, { isFirstConfirmation }: PasswordChangedValue) => [
       `The password of your account at ${site.name} has been changed. All sessions with the old password have ended.`,
       ...(isFirstConfirmation ? ['This has confirmed your address.'] : []),
-      'If it was you, you need to do nothing.',
-      notYou(site),
+      en.ifYou,
+      en.notYou(site),
     ],
+    de: {
+      subject: 'Ihr Passwort wurde geändert',
+      body: (site, { isFirstConfirmation }: PasswordChangedValue) => [
+        `Das Passwort Ihres Kontos bei ${site.name} wurde geändert. Alle Sitzungen mit dem alten Passwort sind beendet.`,
+        ...(isFirstConfirmation ? ['Damit ist Ihre Adresse bestätigt.'] : []),
+        de.ifYou,
+        de.notYou(site),
+      ],
+    },
   },
   /**
    * When a mailed code or a reset has confirmed the address for the first time: somebody else may have opened the account. Not limited: a
@@ -186,11 +289,21 @@ export const ACCOUNT_MAILS = {
     isRateLimited: false,
     body: (site, { removed }: AccessRemovedValue) => [
       `You have confirmed the address of your account at ${site.name} for the first time. What gave access to the account before has been removed:`,
-      ...list(removed),
+      ...list(removed, en.removed),
       ...(removed.some(({ kind }) => kind === 'password')
         ? [{ link: forgotPasswordLink(site), label: 'Choose a new password' }]
         : []),
     ],
+    de: {
+      subject: 'Ihre Adresse ist bestätigt, früherer Zugang ist entfernt',
+      body: (site, { removed }: AccessRemovedValue) => [
+        `Sie haben die Adresse Ihres Kontos bei ${site.name} zum ersten Mal bestätigt. Was vorher Zugang zum Konto gab, wurde entfernt:`,
+        ...list(removed, de.removed),
+        ...(removed.some(({ kind }) => kind === 'password')
+          ? [{ link: forgotPasswordLink(site), label: 'Neues Passwort wählen' }]
+          : []),
+      ],
+    },
   },
   /** To the owner of an address that is used for a sign-up or an e-mail change. */
   accountExists: {
@@ -202,6 +315,18 @@ export const ACCOUNT_MAILS = {
       { link: forgotPasswordLink(site), label: 'If you have forgotten your password, choose a new one' },
       'If it was not you, ignore this mail: nothing has changed.',
     ],
+    de: {
+      subject: 'Sie haben schon ein Konto',
+      body: site => [
+        `Diese Adresse wurde für ein Konto bei ${site.name} angegeben, gehört aber schon zu Ihrem Konto.`,
+        'Wenn Sie es waren, melden Sie sich an.',
+        {
+          link: forgotPasswordLink(site),
+          label: 'Wenn Sie Ihr Passwort vergessen haben, wählen Sie ein neues',
+        },
+        'Wenn Sie es nicht waren, ignorieren Sie diese E-Mail: Es hat sich nichts geändert.',
+      ],
+    },
   },
   /** By an administrator. */
   factorsRemoved: {
@@ -211,16 +336,30 @@ export const ACCOUNT_MAILS = {
       `An administrator has removed the authenticator app, the recovery codes and the passkeys of your account at ${site.name}.`,
       'If you did not ask for it, please contact the operator of the service, and choose a new password.',
     ],
+    de: {
+      subject: 'Authenticator-App und Passkeys Ihres Kontos wurden entfernt',
+      body: site => [
+        `Ein Administrator hat die Authenticator-App, die Wiederherstellungscodes und die Passkeys Ihres Kontos bei ${site.name} entfernt.`,
+        'Wenn Sie nicht darum gebeten haben, wenden Sie sich bitte an den Betreiber des Dienstes, und wählen Sie ein neues Passwort.',
+      ],
+    },
   },
   accountDeleted: {
     subject: 'Your account has been deleted',
     isRateLimited: true,
     body: ({ name }) => [
       `Your account at ${name} and its personal data have been deleted.`,
-      'If it was not you, please contact the operator of the service.',
+      en.notYouContact,
     ],
+    de: {
+      subject: 'Ihr Konto wurde gelöscht',
+      body: ({ name }) => [
+        `Ihr Konto bei ${name} und seine personenbezogenen Daten wurden gelöscht.`,
+        de.notYouContact,
+      ],
+    },
   },
-} as const satisfies MailKinds
+} as const satisfies TranslatedMailKinds
 
 export type AccountMails = typeof ACCOUNT_MAILS
 

@@ -76,7 +76,7 @@ export class PasswordChanges {
       return { changed, session }
     })
     if (done === undefined) throw new ServiceError('signInRequired')
-    mails.send('passwordChanged', done.changed.email, { isFirstConfirmation: false })
+    mails.send('passwordChanged', done.changed, { isFirstConfirmation: false })
     return authResult(tokens, done.changed, done.session)
   }
 
@@ -90,12 +90,12 @@ export class PasswordChanges {
     actor: Actor,
   ): Promise<void> {
     const { accountStore, mails, clock } = this.#deps
-    const { id, email } = cachedUser.user
-    const event = newEvent('password.removed', actor, id, clock())
+    const { user } = cachedUser
+    const event = newEvent('password.removed', actor, user.id, clock())
     const outcome = await accountStore.removePassword(credentialId, hasMailedMethod, event)
     if (outcome === 'passwordNotFound' || outcome === 'lastSignInMethod') throw new ServiceError(outcome)
     if (outcome !== 'removed') throw new ServiceError('signInRequired')
-    mails.send('passwordRemoved', email)
+    mails.send('passwordRemoved', user)
   }
 
   /** The current password is the proof of users without an authenticator app. */

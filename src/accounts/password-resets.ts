@@ -75,7 +75,7 @@ export class PasswordResets {
       }
     }
     const result = await signIns.complete('passwordReset', { client, code, verify })
-    mails.send('passwordChanged', email, { isFirstConfirmation })
+    mails.send('passwordChanged', { email, locale: result.user.locale }, { isFirstConfirmation })
     return result
   }
 
@@ -88,6 +88,6 @@ export class PasswordResets {
     const { token, stored } = newEmailToken('passwordReset', id, email, now)
     const event = newEvent('password.reset-requested', anonymous(ip), id, now)
     if ((await emailTokens.add(stored, event, null)) === 'added')
-      mails.send('passwordReset', email, { token })
+      mails.send('passwordReset', found.user, { token })
   }
 }

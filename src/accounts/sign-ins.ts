@@ -169,8 +169,7 @@ export class SignIns {
         : newEvent(type, actor, user.id, now)
     const signedIn = await this.#open(method, verified, session, event)
     if (signedIn === undefined) return undefined
-    if (signedIn.removed.length > 0)
-      mails.send('accessRemoved', signedIn.user.email, { removed: signedIn.removed })
+    if (signedIn.removed.length > 0) mails.send('accessRemoved', signedIn.user, { removed: signedIn.removed })
     return authResult(tokens, signedIn.user, session)
   }
 

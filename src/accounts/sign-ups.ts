@@ -107,7 +107,7 @@ export class SignUps {
     const event = newEvent('user.signed-up', actingUser(id, ip), id, createdAt)
     const extras = { emailToken: stored, session }
     const isAdded = await accountStore.addUser(user, event, extras)
-    if (isAdded) mails.send('verification', email, { token })
+    if (isAdded) mails.send('verification', user, { token })
     return isAdded
   }
 

@@ -25,6 +25,18 @@ const MAILS = {
         label: 'If it was not you, revoke the key and choose a new password now',
       },
     ],
+    de: {
+      subject: 'Ihr Konto hat einen neuen API-Schlüssel',
+      body: (site: MailSite, { scopes }: { readonly scopes: readonly string[] }) => [
+        `Für Ihr Konto bei ${site.name} gilt ein neuer API-Schlüssel. Programme mit ihm dürfen: ${scopes.join(', ')}.`,
+        'Wenn Sie es waren, müssen Sie nichts tun.',
+        {
+          link: site.accountUrl,
+          label:
+            'Wenn Sie es nicht waren, widerrufen Sie den Schlüssel und wählen Sie jetzt ein neues Passwort',
+        },
+      ],
+    },
   },
 }
 
@@ -82,7 +94,7 @@ export class ApiKeys {
     const outcome = await store.addApiKey({ ...apiKey, digest }, principal.credentialId, event)
     if (outcome === 'tooManyApiKeys') throw new ServiceError(ERRORS.tooManyApiKeys)
     if (outcome !== 'added') throw new ServiceError('signInRequired')
-    mails.send('apiKeyCreated', user.email, { scopes })
+    mails.send('apiKeyCreated', user, { scopes })
     return { token: text, apiKey }
   }
 

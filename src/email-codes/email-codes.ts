@@ -33,6 +33,23 @@ const MAILS = {
           ]),
       'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
     ],
+    de: {
+      subject: 'Ihr Code zum Anmelden',
+      body: (
+        site: MailSite,
+        { code, isConfirmed }: { readonly code: string; readonly isConfirmed: boolean },
+      ) => [
+        `Geben Sie diesen Code ein, um sich bei ${site.name} anzumelden:`,
+        { code },
+        'Er gilt einmal und zehn Minuten lang. Niemand wird Sie je danach fragen: Geben Sie ihn nicht weiter.',
+        ...(isConfirmed
+          ? []
+          : [
+              'Die Adresse Ihres Kontos ist noch nicht bestätigt. Der Code bestätigt sie und entfernt alles, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
+            ]),
+        'Wenn Sie es nicht waren, ignorieren Sie diese E-Mail: Ohne den Code kann sich niemand damit anmelden.',
+      ],
+    },
   },
 }
 
@@ -169,7 +186,7 @@ export class EmailCodes {
     }
     const event = newEvent('email-code.requested', anonymous(ip), userId)
     if ((await store.addEmailCode(stored, event)) === 'added')
-      mails.send('emailCode', email, { code, isConfirmed: emailVerified })
+      mails.send('emailCode', user, { code, isConfirmed: emailVerified })
   }
 }
 

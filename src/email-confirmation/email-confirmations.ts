@@ -172,7 +172,7 @@ export class EmailConfirmations {
     if (confirmed === undefined) throw proofRequired()
     if (confirmed === 'emailTaken') throw new ServiceError('emailTaken')
     if (confirmed === 'notFound') throw new ServiceError('badEmailToken')
-    if (user.email !== confirmed.email) mails.send('emailChanged', user.email, { newEmail: confirmed.email })
+    if (user.email !== confirmed.email) mails.send('emailChanged', user, { newEmail: confirmed.email })
     return confirmed
   }
 

@@ -46,13 +46,16 @@ export class PendingSignUps {
     const { store, mails, deferred, clock } = this.#deps
     const now = clock()
     const { token, digest } = newToken(now)
-    const { email } = signUp
+    const { email, fields } = signUp
     const event = newEvent('user.sign-up-requested', anonymous(ip), null, now)
     const pending = { ...signUp, digest, createdAt: now, expiresAt: now + VERIFICATION_LIFETIME }
     const { maySend, hasAccount } = await store.addPendingSignUp(pending, event, 'user.sign-up-repeated')
     if (!maySend) return
     deferred.run(async () =>
-      hasAccount ? mails.send('accountExists', email) : mails.send('signUp', email, { token }),
+      // Both in the language of the sign-up.
+      hasAccount
+        ? mails.send('accountExists', { email, locale: fields.locale })
+        : mails.send('signUp', { email, locale: fields.locale }, { token }),
     )
   }
 

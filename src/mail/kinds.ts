@@ -1,4 +1,5 @@
 /** How a kind of mail is declared. Everything else about it, the sender's type and the rate limit too, follows from the declaration. */
+import type { User } from '../users/user.ts'
 
 /** A paragraph, a link, or a token on a line of its own. */
 export type Block = string | { readonly link: string; readonly label: string } | { readonly code: string }
@@ -17,20 +18,32 @@ export interface MailSite {
   readonly accountUrl: string
 }
 
-export interface MailKind {
+/** The texts of a mail in one language. */
+export interface MailTexts {
   /** The same for every recipient: values that a user chooses never appear in a header. */
   readonly subject: string
-  /** Whether the limit for each recipient applies. Mails that give access back to an owner are exempt. */
-  readonly isRateLimited: boolean
   /** The text between greeting and footer. A second parameter declares the values that the sender passes. */
   readonly body: (site: MailSite, ...values: never[]) => readonly Block[]
+}
+
+/** A mail, with its texts in English, and in German if it has them. */
+export interface MailKind extends MailTexts {
+  readonly de?: MailTexts
+  /** Whether the limit for each recipient applies. Mails that give access back to an owner are exempt. */
+  readonly isRateLimited: boolean
   /** The mail's main link, for templates that replace `body`. */
   readonly link?: (site: MailSite, ...values: never[]) => string
 }
 
 export type MailKinds = Readonly<Record<string, MailKind>>
 
-/** What `send` takes behind the address: nothing, or the values of the kind's body. */
+/** Mails in every language. */
+export type TranslatedMailKinds = Readonly<Record<string, MailKind & { readonly de: MailTexts }>>
+
+/** Whom a mail is sent to, such as a user. Its language is that of `locale`, by default English. */
+export type MailRecipient = Pick<User, 'email' | 'locale'>
+
+/** What `send` takes behind the recipient: nothing, or the values of the kind's body. */
 export type MailValues<Kind extends MailKind> =
   Parameters<Kind['body']> extends [MailSite, ...infer Values] ? Values : []
 
@@ -42,8 +55,9 @@ export interface MailText {
   readonly html?: string
 }
 
-/** What a template receives: the service, the values of the kind, and the link of a kind that has one. */
+/** What a template receives: the service, the recipient's language, the values of the kind, and the link of a kind that has one. */
 export type MailData<Kind extends MailKind> = MailSite &
+  Pick<MailRecipient, 'locale'> &
   (MailValues<Kind> extends [infer Values] ? Values : unknown) &
   (Kind extends { link: unknown } ? { readonly link: string } : unknown)
 
@@ -57,7 +71,11 @@ export type MailTemplates<Kinds extends MailKinds> = {
 
 export interface MailSender<Kinds extends MailKinds> {
   /** Never waits and never fails. Call it after the change is stored. */
-  send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void
+  send<Name extends keyof Kinds & string>(
+    name: Name,
+    to: MailRecipient,
+    ...values: MailValues<Kinds[Name]>
+  ): void
 }
 
 /** `path` below `base`, whose own path and query stay. */

@@ -6,7 +6,7 @@ import {
   DeliveryQueue,
   type DeliveryStatistics,
 } from './delivery-queue.ts'
-import type { MailKinds, MailSender, MailSite, MailTemplate, MailValues } from './kinds.ts'
+import type { MailKinds, MailRecipient, MailSender, MailSite, MailTemplate, MailValues } from './kinds.ts'
 import { compose, composeFrom } from './templates.ts'
 import { type Content, FileTransport, SmtpTransport, type Transport } from './transports.ts'
 
@@ -73,27 +73,31 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
     return this.#queue.statistics
   }
 
-  send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void {
-    const message = { id: newId(), date: new Date(), to }
+  send<Name extends keyof Kinds & string>(
+    name: Name,
+    { email, locale }: MailRecipient,
+    ...values: MailValues<Kinds[Name]>
+  ): void {
+    const message = { id: newId(), date: new Date(), to: email }
     let content: Content | undefined
     this.#queue.add(name, () => {
-      content ??= this.#compose(name, values)
+      content ??= this.#compose(name, locale, values)
       return this.#transport.send({ ...message, ...content })
     })
   }
 
-  #compose(name: keyof Kinds & string, values: readonly unknown[]): Content {
+  #compose(name: keyof Kinds & string, locale: string | null, values: readonly unknown[]): Content {
     const kind = this.#kinds[name] as Kinds[string]
     const template = this.#templates[name]
     if (template !== undefined) {
       try {
-        return composeFrom(template, kind, this.#site, values)
+        return composeFrom(template, kind, { ...this.#site, locale }, values)
       } catch (error) {
         const err = error instanceof Error ? error : new Error(String(error))
         this.#log.error({ err }, `the template of a mail failed, the built-in text is sent (${name})`)
       }
     }
-    return compose(kind, this.#site, values)
+    return compose(kind, this.#site, locale, values)
   }
 
   /** Tries once more to send each waiting mail, for at most `closing`, logs how many mails were not sent, and closes connections. */

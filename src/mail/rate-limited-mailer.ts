@@ -4,7 +4,7 @@
  */
 import type { WindowLimit } from '../rate-limits/limits.ts'
 import { digestKey, type OpenRateLimit, type RateLimit } from '../rate-limits/rate-limit.ts'
-import type { MailKinds, MailSender, MailValues } from './kinds.ts'
+import type { MailKinds, MailRecipient, MailSender, MailValues } from './kinds.ts'
 
 export interface RateLimitedMailerDeps<Kinds extends MailKinds> {
   readonly kinds: Kinds
@@ -25,11 +25,15 @@ export class RateLimitedMailer<Kinds extends MailKinds> implements MailSender<Ki
     this.#limit = deps.openRateLimit({ ...deps.limit, name: 'mails', final: true })
   }
 
-  send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void {
+  send<Name extends keyof Kinds & string>(
+    name: Name,
+    to: MailRecipient,
+    ...values: MailValues<Kinds[Name]>
+  ): void {
     const { kinds, mails, onDropped } = this.#deps
     if (!kinds[name]?.isRateLimited) return mails.send(name, to, ...values)
     const done = this.#limit
-      .consume(digestKey(to))
+      .consume(digestKey(to.email))
       .then(({ allowed }) => (allowed ? mails.send(name, to, ...values) : onDropped()))
       .finally(() => this.#pending.delete(done))
     this.#pending.add(done)

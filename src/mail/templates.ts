@@ -1,5 +1,6 @@
 /** Both parts of a mail, text and HTML, from one list of blocks. */
-import type { Block, MailKind, MailSite, MailTemplate } from './kinds.ts'
+import { languageOf } from '../users/locale.ts'
+import type { Block, MailKind, MailRecipient, MailSite, MailTemplate } from './kinds.ts'
 import type { Content } from './transports.ts'
 
 const ENTITIES: Record<string, string> = {
@@ -35,10 +36,24 @@ const page = (lang: string, subject: string, body: readonly string[]): string =>
     '</body></html>\n',
   ].join('\n')
 
-const layOut = (subject: string, blocks: readonly Block[]): Content => ({
+/** What every mail has in a language. */
+const FRAMES = {
+  en: {
+    lang: 'en-GB',
+    greeting: 'Hello,',
+    footer: (name: string) => `This mail was sent by ${name}. Replies are not read.`,
+  },
+  de: {
+    lang: 'de',
+    greeting: 'Guten Tag,',
+    footer: (name: string) => `Diese E-Mail wurde von ${name} gesendet. Antworten werden nicht gelesen.`,
+  },
+}
+
+const layOut = (lang: string, subject: string, blocks: readonly Block[]): Content => ({
   subject,
   text: `${blocks.map(asText).join('\n\n')}\n`,
-  html: page(' lang="en-GB"', subject, blocks.map(asHtml)),
+  html: page(` lang="${lang}"`, subject, blocks.map(asHtml)),
 })
 
 /** The paragraphs of a text, with its URLs as links. */
@@ -62,7 +77,7 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value.t
 export const composeFrom = (
   template: MailTemplate,
   { link }: MailKind,
-  site: MailSite,
+  site: MailSite & Pick<MailRecipient, 'locale'>,
   values: readonly unknown[],
 ): Content => {
   const data = { ...site, ...(values[0] as object | undefined), link: link?.(site, ...(values as never[])) }
@@ -74,8 +89,18 @@ export const composeFrom = (
   return { subject, text, html: html ?? page('', subject, textAsHtml(text)) }
 }
 
-/** @param values what the kind's body declares; `MailSender` checks their types. */
-export const compose = ({ subject, body }: MailKind, site: MailSite, values: readonly unknown[]): Content => {
-  const blocks = body(site, ...(values as never[]))
-  return layOut(subject, ['Hello,', ...blocks, `This mail was sent by ${site.name}. Replies are not read.`])
+/**
+ * @param locale of the recipient. @param values what the kind's body declares; `MailSender` checks their types.
+ * @returns the mail in the recipient's language if the kind has that, else in English.
+ */
+export const compose = (
+  kind: MailKind,
+  site: MailSite,
+  locale: string | null,
+  values: readonly unknown[],
+): Content => {
+  const german = languageOf(locale, ['de']) && kind.de
+  const { subject, body } = german ?? kind
+  const { lang, greeting, footer } = FRAMES[german ? 'de' : 'en']
+  return layOut(lang, subject, [greeting, ...body(site, ...(values as never[])), footer(site.name)])
 }

@@ -300,7 +300,7 @@ export type Language = keyof typeof LANGUAGES
 const [DEFAULT_LANGUAGE] = Object.keys(LANGUAGES) as [Language]
 
 /** @param choose picks the language that the browser likes best of some, or `false`. */
-export const languageOf = (choose: (languages: string[]) => string | string[] | false): Language => {
+export const acceptedLanguage = (choose: (languages: string[]) => string | string[] | false): Language => {
   const chosen = choose(Object.keys(LANGUAGES))
   return typeof chosen === 'string' && Object.hasOwn(LANGUAGES, chosen)
     ? (chosen as Language)

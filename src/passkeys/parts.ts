@@ -5,6 +5,11 @@ import { storedPasskeys } from './stored-passkeys.ts'
 
 const Details = Type.Object({ passkey: Type.String({ description: 'The id of the passkey' }) })
 
+const notYouInGerman = (site: MailSite) => ({
+  link: site.accountUrl,
+  label: 'Wenn Sie es nicht waren, wählen Sie jetzt ein neues Passwort',
+})
+
 const MAILS = {
   passkeyAdded: {
     subject: 'A passkey has been added to your account',
@@ -14,6 +19,17 @@ const MAILS = {
       'If it was you, you need to do nothing.',
       { link: site.accountUrl, label: 'If it was not you, remove the passkey and choose a new password now' },
     ],
+    de: {
+      subject: 'Ihr Konto hat einen neuen Passkey',
+      body: (site: MailSite) => [
+        `Ein neuer Passkey meldet ohne Passwort bei Ihrem Konto bei ${site.name} an.`,
+        'Wenn Sie es waren, müssen Sie nichts tun.',
+        {
+          link: site.accountUrl,
+          label: 'Wenn Sie es nicht waren, entfernen Sie den Passkey und wählen Sie jetzt ein neues Passwort',
+        },
+      ],
+    },
   },
   passkeyRemoved: {
     subject: 'A passkey has been removed from your account',
@@ -26,6 +42,14 @@ const MAILS = {
         label: 'If it was not you, choose a new password now',
       },
     ],
+    de: {
+      subject: 'Ein Passkey Ihres Kontos wurde entfernt',
+      body: (site: MailSite) => [
+        `Ein Passkey Ihres Kontos bei ${site.name} wurde entfernt. Mit ihm kann man sich nicht mehr anmelden.`,
+        'Wenn Sie es waren, müssen Sie nichts tun.',
+        notYouInGerman(site),
+      ],
+    },
   },
 }
 

@@ -84,7 +84,8 @@ export class Passkeys {
     const ceremony = await this.#challenges.take(credential, holderOf(owner))
     if (ceremony === null) throw new ServiceError(ERRORS.wrongNewPasskey)
     const { credentialId, publicKey, counter, ...made } = await verified(ceremony, credential)
-    const { id: userId, email } = cachedUser.user
+    const { user } = cachedUser
+    const { id: userId } = user
     const now = clock()
     const passkey = { id: newId(now), credentialId, name, ...made, createdAt: now, lastUsedAt: null }
     const event = newEvent('passkey.added', actor, userId, { passkey: passkey.id })
@@ -94,7 +95,7 @@ export class Passkeys {
       event,
     )
     assertDone(outcome, ERRORS)
-    mails.send('passkeyAdded', email)
+    mails.send('passkeyAdded', user)
     return passkey
   }
 
@@ -109,12 +110,13 @@ export class Passkeys {
     { endsOthers, actor }: FactorChange,
   ): Promise<void> {
     const { signIns, newEvent, mails } = this.#deps
-    const { id: userId, email } = cachedUser.user
+    const { user } = cachedUser
+    const { id: userId } = user
     const event = newEvent('passkey.removed', actor, userId, { passkey: id })
     const row = { table: 'passkeys', id, amr: 'pop' }
     if ((await signIns.remove(row, { sessionId, endsOthers }, event)) === 'notFound')
       throw new ServiceError(ERRORS.passkeyNotFound)
-    mails.send('passkeyRemoved', email)
+    mails.send('passkeyRemoved', user)
   }
 }
 

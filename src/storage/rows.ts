@@ -39,7 +39,7 @@ export const toFactors = (column: string | null): readonly Factor[] =>
 const fieldColumns = compileFields<[FieldValues, typeof searchKey], FieldColumns>(
   'user, searchKey',
   ({ field, column, searchColumn }) =>
-    `${column}: kinds.${field}.toColumn(user.${field})${searchColumn === undefined ? '' : `, ${searchColumn}: searchKey(user.${field})`}`,
+    `${column}: kinds.${field}.toColumn(kinds.${field}.canonical(user.${field}))${searchColumn === undefined ? '' : `, ${searchColumn}: searchKey(user.${field})`}`,
 )
 
 export const userColumns = (user: NewUser): UserColumns => ({

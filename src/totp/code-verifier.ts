@@ -58,7 +58,7 @@ export class CodeVerifier implements SecondFactor {
     const event = newEvent('recovery-code.used', actingUser(user.id, ip), user.id)
     const left = await store.useRecoveryCode(recoveryCodeDigest(code), event)
     if (left === null) return false
-    mails.send('recoveryCodeUsed', user.email, { left })
+    mails.send('recoveryCodeUsed', user, { left })
     return true
   }
 
@@ -82,7 +82,7 @@ export class CodeVerifier implements SecondFactor {
   }
 
   /** The mail is worth sending: a client that sends codes has another proof of identity, or a session. */
-  async #noticeWrongCodes({ id, email }: User): Promise<void> {
-    if ((await this.#notices.consume(id)).allowed) this.#deps.mails.send('wrongCodes', email)
+  async #noticeWrongCodes(user: User): Promise<void> {
+    if ((await this.#notices.consume(user.id)).allowed) this.#deps.mails.send('wrongCodes', user)
   }
 }

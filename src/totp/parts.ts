@@ -10,6 +10,11 @@ const notYou = ({ accountUrl }: MailSite) => ({
   label: 'If it was not you, choose a new password now',
 })
 
+const notYouInGerman = (site: MailSite) => ({
+  link: site.accountUrl,
+  label: 'Wenn Sie es nicht waren, wählen Sie jetzt ein neues Passwort',
+})
+
 const MAILS = {
   totpAdded: {
     subject: 'An authenticator app has been added to your account',
@@ -22,6 +27,18 @@ const MAILS = {
         label: 'If it was not you, remove the app now where you are signed in, and choose a new password',
       },
     ],
+    de: {
+      subject: 'Ihr Konto hat jetzt eine Authenticator-App',
+      body: (site: MailSite) => [
+        `Wer sich mit dem Passwort bei Ihrem Konto bei ${site.name} anmeldet, braucht jetzt auch einen Code aus einer Authenticator-App.`,
+        'Wenn Sie es waren, müssen Sie nichts tun. Bewahren Sie die Wiederherstellungscodes sicher auf.',
+        {
+          link: site.accountUrl,
+          label:
+            'Wenn Sie es nicht waren, entfernen Sie die App jetzt dort, wo Sie angemeldet sind, und wählen Sie ein neues Passwort',
+        },
+      ],
+    },
   },
   totpRemoved: {
     subject: 'The authenticator app has been removed from your account',
@@ -31,6 +48,14 @@ const MAILS = {
       'If it was you, you need to do nothing.',
       notYou(site),
     ],
+    de: {
+      subject: 'Die Authenticator-App Ihres Kontos wurde entfernt',
+      body: (site: MailSite) => [
+        `Die Anmeldung bei Ihrem Konto bei ${site.name} braucht keinen Code mehr. Die Wiederherstellungscodes gelten nicht mehr.`,
+        'Wenn Sie es waren, müssen Sie nichts tun.',
+        notYouInGerman(site),
+      ],
+    },
   },
   recoveryCodesReplaced: {
     subject: 'Your account has new recovery codes',
@@ -40,6 +65,14 @@ const MAILS = {
       'If it was you, you need to do nothing.',
       notYou(site),
     ],
+    de: {
+      subject: 'Ihr Konto hat neue Wiederherstellungscodes',
+      body: (site: MailSite) => [
+        `Für Ihr Konto bei ${site.name} wurden neue Wiederherstellungscodes erstellt. Die früheren gelten nicht mehr.`,
+        'Wenn Sie es waren, müssen Sie nichts tun.',
+        notYouInGerman(site),
+      ],
+    },
   },
   recoveryCodeUsed: {
     subject: 'A recovery code of your account has been used',
@@ -49,6 +82,14 @@ const MAILS = {
       'If it was you, you need to do nothing. Make new codes before they run out.',
       notYou(site),
     ],
+    de: {
+      subject: 'Ein Wiederherstellungscode Ihres Kontos wurde verwendet',
+      body: (site: MailSite, { left }: { readonly left: number }) => [
+        `Ein Wiederherstellungscode Ihres Kontos bei ${site.name} wurde statt eines Codes aus Ihrer Authenticator-App verwendet. Übrige Codes: ${left}.`,
+        'Wenn Sie es waren, müssen Sie nichts tun. Erstellen Sie neue Codes, bevor sie ausgehen.',
+        notYouInGerman(site),
+      ],
+    },
   },
   /** Once a day, when wrong codes are throttled. Codes are compared only after another proof, or in a session. */
   wrongCodes: {
@@ -59,6 +100,14 @@ const MAILS = {
       'If it was you, you need to do nothing.',
       notYou(site),
     ],
+    de: {
+      subject: 'Jemand hat falsche Codes für Ihr Konto eingegeben',
+      body: (site: MailSite) => [
+        `Jemand hat mehrere falsche Codes für Ihr Konto bei ${site.name} eingegeben. Diese Person kennt Ihr Passwort, kann Ihre E-Mails lesen oder benutzt ein Gerät, auf dem Sie angemeldet sind.`,
+        'Wenn Sie es waren, müssen Sie nichts tun.',
+        notYouInGerman(site),
+      ],
+    },
   },
 }
 

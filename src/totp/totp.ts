@@ -104,7 +104,7 @@ export class Totp {
     const codes = newRecoveryCodes()
     const stored = this.#changeOf(owner, 'totp.added', change)
     assertDone(await store.confirmTotp({ id: totp.id, step }, storedCodes(codes), ...stored), ERRORS)
-    this.#deps.mails.send('totpAdded', user.email)
+    this.#deps.mails.send('totpAdded', user)
     return codes
   }
 
@@ -112,7 +112,7 @@ export class Totp {
   async remove(owner: SessionOwner, change: FactorChange): Promise<void> {
     const stored = this.#changeOf(owner, 'totp.removed', change)
     assertDone(await this.#deps.store.removeTotp(...stored), ERRORS)
-    this.#deps.mails.send('totpRemoved', owner.cachedUser.user.email)
+    this.#deps.mails.send('totpRemoved', owner.cachedUser.user)
   }
 
   /** Replaces the recovery codes. @returns the new ones. @throws {ServiceError} `totpNotFound`, `signInRequired` */
@@ -120,7 +120,7 @@ export class Totp {
     const codes = newRecoveryCodes()
     const stored = this.#changeOf(owner, 'recovery-codes.replaced', change)
     assertDone(await this.#deps.store.replaceRecoveryCodes(storedCodes(codes), ...stored), ERRORS)
-    this.#deps.mails.send('recoveryCodesReplaced', owner.cachedUser.user.email)
+    this.#deps.mails.send('recoveryCodesReplaced', owner.cachedUser.user)
     return codes
   }
 

@@ -17,8 +17,8 @@ export interface PageRequest {
 
 export interface UsersDeps {
   readonly store: UserStore
-  /** Called after an administrator's change of an e-mail is stored, with the former and the new one. */
-  readonly onEmailChange: (from: string, to: string) => void
+  /** Called after an administrator's change of an e-mail is stored, with the user before and after it. */
+  readonly onEmailChange: (from: User, to: User) => void
   readonly clock: () => number
 }
 
@@ -65,7 +65,7 @@ export class Users {
     if (updated === 'versionChanged' && options.versions !== versions)
       return this.update(id, changes, actor, versions)
     if (typeof updated === 'string') throw new ServiceError(updated)
-    if (isEmailChanged) this.#onEmailChange(current.email, updated.email)
+    if (isEmailChanged) this.#onEmailChange(current, updated)
     return updated
   }
 

@@ -86,6 +86,7 @@ t.test('a principal is restored as it was (DESIGN §6)', t => {
     lastName: '',
     emailVerified: true,
     roles: ['admin', 'support'],
+    locale: 'de-AT',
     userMetadata: { theme: 'dark', tags: ['ä', { deep: null }], ['__proto__']: 1 },
     appMetadata: { plan: 'gold' },
     lastRequestAt: null,

@@ -37,7 +37,7 @@ t.test('accounts, tokens and passwords work on PostgreSQL; a second run changes 
   const before = await build(t, { env: { DATABASE_URL: `sqlite:${file}`, JWT_SECRET: '' } })
   const people: SignedUp[] = []
   for (const [firstName, lastName] of NAMES) {
-    people.push(await signUp(before, { firstName, ...(lastName && { lastName }) }))
+    people.push(await signUp(before, { firstName, locale: 'de-CH', ...(lastName && { lastName }) }))
   }
   const [first, disabled] = [people[0], await signUp(before)]
   if (first === undefined) throw new Error('no sign-up')

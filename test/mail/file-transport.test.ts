@@ -7,7 +7,7 @@ import { Mailer } from '../../src/mail/mailer.ts'
 import { SHUTDOWN } from '../../src/shutdown.ts'
 import { build, logCapture, temporaryFolder } from '../support/build.ts'
 import { readMails, tokenIn } from '../support/mailbox.ts'
-import { createMailer, mailLog } from '../support/smtp.ts'
+import { createMailer, mailLog, recipient } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
@@ -18,7 +18,7 @@ t.test(
     const log = logCapture()
     const app = await build(t, { logStream: log.stream })
     const { folder } = app.config.mail
-    app.services.mails.send('verification', 'canary@example.com', { token: TOKEN })
+    app.services.mails.send('verification', recipient('canary@example.com'), { token: TOKEN })
     t.throws(() => statSync(folder), 'nothing has happened when the caller goes on')
     await app.close()
 
@@ -41,7 +41,7 @@ t.test('file names are unique and in the order of the mails (DESIGN §9: mail)',
   const mailers = [createMailer(t, null, { mail }).mailer, createMailer(t, null, { mail }).mailer]
   for (let count = 0; count < 100; count += 1)
     for (const [index, mailer] of mailers.entries())
-      mailer.send('passwordReset', `user-${index}@example.com`, { token: `token-${count}` })
+      mailer.send('passwordReset', recipient(`user-${index}@example.com`), { token: `token-${count}` })
   await Promise.all(mailers.map(mailer => mailer.close()))
   const mails = await readMails(folder)
   t.equal(mails.length, 200)
@@ -57,7 +57,7 @@ t.test('file names are unique and in the order of the mails (DESIGN §9: mail)',
 t.test('the headers of a file are those of the mail, for any address (DESIGN §9: mail)', async t => {
   const folder = join(temporaryFolder(t), 'outbox')
   const { mailer } = createMailer(t, null, { mail: { url: null, from: 'no-reply@localhost', folder } })
-  mailer.send('accountExists', 'a@example.com\r\nBcc: b@example.com\r\nSubject: canary\r\n\r\n<p>')
+  mailer.send('accountExists', recipient('a@example.com\r\nBcc: b@example.com\r\nSubject: canary\r\n\r\n<p>'))
   await mailer.close()
   const [mail] = await readMails(folder)
   t.equal(mail?.bcc, undefined)
@@ -71,7 +71,7 @@ t.test('a failed write is retried and leaves no partial file (DESIGN §9: mail)'
   const mail = { url: null, from: 'no-reply@localhost', folder }
   const { mailer, log } = createMailer(t, null, { mail, limits: { firstDelay: 1, maxDelay: 1 } })
   writeFileSync(dirname(folder), 'in the way')
-  mailer.send('passwordReset', 'canary@example.com', { token: TOKEN })
+  mailer.send('passwordReset', recipient('canary@example.com'), { token: TOKEN })
   await log.until(/^warn mails cannot be sent and are retried: ENOTDIR|^warn .*EEXIST/)
   rmSync(dirname(folder))
   mkdirSync(dirname(folder))
@@ -101,12 +101,12 @@ t.test('a kind of mail needs its declaration alone, which types what is sent (DE
     log: mailLog(),
     closing: SHUTDOWN.mails,
   })
-  mailer.send('noteShared', 'ann@example.com', { title: 'a < b' })
-  mailer.send('notesDeleted', 'ann@example.com')
+  mailer.send('noteShared', recipient('ann@example.com'), { title: 'a < b' })
+  mailer.send('notesDeleted', recipient('ann@example.com'))
   // @ts-expect-error a title is missing
-  const incomplete = () => mailer.send('noteShared', 'ann@example.com')
+  const incomplete = () => mailer.send('noteShared', recipient('ann@example.com'))
   // @ts-expect-error no such kind
-  const unknown = () => mailer.send('noteLost', 'ann@example.com')
+  const unknown = () => mailer.send('noteLost', recipient('ann@example.com'))
   t.same([incomplete, unknown].length, 2, 'neither compiles')
   await mailer.close()
   const mails = await readMails(folder)

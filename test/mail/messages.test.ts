@@ -9,7 +9,7 @@ import { EMAIL_CODES } from '../support/email-codes.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'
 import { lines, RawConnection, withJson } from '../support/raw-http.ts'
 import { liveRoutes } from '../support/routes.ts'
-import { createMailer, startSmtp } from '../support/smtp.ts'
+import { createMailer, recipient, startSmtp } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
 const ANN = 'ann@example.com'
@@ -62,7 +62,7 @@ t.test('mails with a token have link, token and validity in both parts (DESIGN �
   for (const [kind, subject, link, route, lasts] of WITH_TOKEN) {
     const smtp = await startSmtp(t)
     const { mailer, log } = createMailer(t, smtp.url)
-    mailer.send(kind, ANN, { token: TOKEN })
+    mailer.send(kind, recipient(ANN), { token: TOKEN })
     const [received] = await smtp.received(1)
     const { mail, from, to } = received ?? missing()
     t.same([from, to], ['no-reply@gatehouse.example', [ANN]], kind)
@@ -92,10 +92,10 @@ const NOTICES: { [Kind in keyof AccountMails]?: RegExp } = {
 t.test('notices name the event and the service in both parts, without a token (DESIGN §9: mail)', async t => {
   const smtp = await startSmtp(t)
   const { mailer } = createMailer(t, smtp.url)
-  mailer.send('emailChangeRequested', ANN, { newEmail: 'new@example.com' })
-  mailer.send('emailChanged', ANN, { newEmail: 'new@example.com' })
-  mailer.send('passwordChanged', ANN, { isFirstConfirmation: true })
-  mailer.send('accountDeleted', ANN)
+  mailer.send('emailChangeRequested', recipient(ANN), { newEmail: 'new@example.com' })
+  mailer.send('emailChanged', recipient(ANN), { newEmail: 'new@example.com' })
+  mailer.send('passwordChanged', recipient(ANN), { isFirstConfirmation: true })
+  mailer.send('accountDeleted', recipient(ANN))
   const mails = await smtp.received(4)
   for (const [kind, said] of Object.entries(NOTICES)) {
     const { mail } = mails.find(({ mail }) => said.test(mail.text ?? '')) ?? missing(kind)
@@ -112,8 +112,8 @@ t.test('values are escaped in HTML and encoded in links (DESIGN §9: mail)', asy
   const smtp = await startSmtp(t)
   const { mailer } = createMailer(t, smtp.url)
   const hostile = `"><script>alert('1')</script>&amp;?a=b#c`
-  mailer.send('emailChanged', ANN, { newEmail: hostile })
-  mailer.send('passwordReset', ANN, { token: hostile })
+  mailer.send('emailChanged', recipient(ANN), { newEmail: hostile })
+  mailer.send('passwordReset', recipient(ANN), { token: hostile })
   for (const { mail } of await smtp.received(2)) {
     t.notMatch(mail.html, /<script|alert\('/)
     t.notMatch(mail.html, /&(?!amp;|lt;|gt;|quot;|#39;)/)
@@ -136,8 +136,8 @@ t.test('an address is one recipient or none, and never a header (DESIGN §9: mai
     'a\0@canary.example',
     '',
   ]
-  for (const address of hostile) mailer.send('passwordReset', address, { token: TOKEN })
-  mailer.send('passwordReset', ANN, { token: TOKEN })
+  for (const address of hostile) mailer.send('passwordReset', recipient(address), { token: TOKEN })
+  mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
   await mailer.close()
   t.same(
     smtp.mails.map(({ to }) => to),
@@ -167,13 +167,13 @@ t.test('the service uses the credentials and TLS of MAIL_URL (DESIGN §9: mail)'
       PUBLIC_URL: API,
     },
   })
-  app.services.mails.send('verification', ANN, { token: TOKEN })
+  app.services.mails.send('verification', recipient(ANN), { token: TOKEN })
   const [received] = await smtp.received(1)
   t.match(received, { from: 'accounts@example.com', to: [ANN], secure: true, user: 'user@example.com' })
   t.match(received?.mail.text, `${API}/account/verify-email?token=${TOKEN}`)
   t.match(seen, [{ username: 'user@example.com', password: 'canary/pass' }])
 
-  app.services.mails.send('accountDeleted', ANN)
+  app.services.mails.send('accountDeleted', recipient(ANN))
   await app.close()
   t.equal(smtp.mails.length, 2, 'what waits when the service stops is sent')
 })

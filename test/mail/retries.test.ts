@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DeliveryQueue } from '../../src/mail/delivery-queue.ts'
 import type { Context } from '../support/build.ts'
-import { createMailer, mailLog, startSmtp } from '../support/smtp.ts'
+import { createMailer, mailLog, recipient, startSmtp } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
 const ANN = 'canary@example.com'
@@ -54,7 +54,7 @@ t.test('a deferred mail is sent again as the same message (DESIGN §9: mail)', a
   })
   for (const { url } of [smtp, later]) {
     const { mailer, log } = createMailer(t, url, { limits: SOON })
-    mailer.send('passwordReset', ANN, { token: TOKEN })
+    mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
     await log.until(/^info mails can be sent again/)
     t.equal(log.lines.length, 2, 'one line when it begins, one when it is over')
     t.match(log.lines[0], /^warn mails cannot be sent and are retried: 45[01] (5\.1\.1 )?to (RCPT TO|DATA)$/)
@@ -70,8 +70,8 @@ t.test('mails wait while the server is down (DESIGN §9: mail)', async t => {
   const before = await startSmtp(t)
   await before.stop()
   const { mailer, log } = createMailer(t, before.url, { limits: SOON })
-  mailer.send('verification', ANN, { token: TOKEN })
-  mailer.send('passwordReset', ANN, { token: TOKEN })
+  mailer.send('verification', recipient(ANN), { token: TOKEN })
+  mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
   await log.until(/^warn mails cannot be sent and are retried: connect ECONNREFUSED 127\.0\.0\.1/)
   const after = await startSmtp(t, { port: before.port })
   await after.received(2)
@@ -90,8 +90,8 @@ t.test('a permanently rejected mail is not sent again (DESIGN §9: mail)', async
     },
   })
   const { mailer, log } = createMailer(t, smtp.url, { limits: { ...SOON, concurrency: 1 } })
-  mailer.send('verification', ANN, { token: TOKEN })
-  mailer.send('verification', 'ben@example.com', { token: TOKEN })
+  mailer.send('verification', recipient(ANN), { token: TOKEN })
+  mailer.send('verification', recipient('ben@example.com'), { token: TOKEN })
   await smtp.received(1)
   await mailer.close()
   t.equal(attempts, 1)
@@ -110,7 +110,7 @@ t.test('mails wait while credentials are rejected; the log has no password (DESI
   })
   const url = smtp.url.replace('//', '//canary-user:canary-password@')
   const { mailer, log } = createMailer(t, url, { limits: SOON })
-  mailer.send('accountDeleted', ANN)
+  mailer.send('accountDeleted', recipient(ANN))
   await smtp.received(1)
   t.match(log.lines[0], /^warn mails cannot be sent and are retried: 535 to AUTH PLAIN$/)
   t.notMatch(log.lines.join(), /canary/)
@@ -119,7 +119,7 @@ t.test('mails wait while credentials are rejected; the log has no password (DESI
 t.test('a mail is dropped when its time is over (DESIGN §9: mail)', async t => {
   const { url } = await startSmtp(t, { onRcptTo: (_address, _session, done) => done(rejection(450)) })
   const { mailer, log } = createMailer(t, url, { limits: { ...SOON, maxAge: 0 } })
-  mailer.send('passwordReset', ANN, { token: TOKEN })
+  mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
   const line = await log.until(/^error/)
   t.match(line, /^error a mail was dropped after the last attempt \(passwordReset\): MailFailure: 450/)
   t.notMatch(log.lines.join(), /canary/)
@@ -167,18 +167,18 @@ t.test('retries back off with jitter (DESIGN §9: mail)', async t => {
 t.test('mails past the bound are dropped and logged (DESIGN §9: mail)', async t => {
   const smtp = await startSmtp(t)
   const { mailer, log } = createMailer(t, smtp.url, { limits: { capacity: 2 } })
-  for (let count = 0; count < 3; count += 1) mailer.send('passwordReset', ANN, { token: TOKEN })
+  for (let count = 0; count < 3; count += 1) mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
   t.same(log.lines, ['error a mail was dropped (passwordReset): MailFailure: the queue is full (2 mails)'])
   await mailer.close()
   t.equal(smtp.mails.length, 2)
-  mailer.send('passwordReset', ANN, { token: TOKEN })
+  mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
   t.match(log.lines[1], /a mail was dropped \(passwordReset\): MailFailure: the service is shutting down/)
 })
 
 t.test('closing is bounded in time and logs what was not sent (DESIGN §9: mail)', async t => {
   const { url, server, sockets } = await startSilent(t)
   const { mailer, log } = createMailer(t, url, { closing: 200, limits: { concurrency: 2 } })
-  for (let count = 0; count < 5; count += 1) mailer.send('passwordReset', ANN, { token: TOKEN })
+  for (let count = 0; count < 5; count += 1) mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
   await once(server, 'connection')
   const began = performance.now()
   await mailer.close()
@@ -213,7 +213,7 @@ t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)'
   const before = await startSmtp(t)
   await before.stop()
   const { mailer, log } = createMailer(t, before.url)
-  mailer.send('verification', ANN, { token: TOKEN })
+  mailer.send('verification', recipient(ANN), { token: TOKEN })
   await log.until(/^warn/)
   const after = await startSmtp(t, { port: before.port })
   await mailer.close()
@@ -221,7 +221,7 @@ t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)'
 
   const { mailer: vain, log: said } = createMailer(t, before.url)
   await after.stop()
-  vain.send('verification', ANN, { token: TOKEN })
+  vain.send('verification', recipient(ANN), { token: TOKEN })
   await said.until(/^warn/)
   await vain.close()
   t.same(said.lines.slice(1), ['error mails not sent: 1: MailFailure: the service is shutting down'])
@@ -237,9 +237,9 @@ t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t =
       mail: { url, from: 'a@example.com', folder: '' }, publicUrl: 'http://x', webUrl: 'http://x', accountUrl: 'http://x', productName: 'x', closing,
       log: { info() {}, warn() {}, error(_context, message) { console.log(message) } },
     })
-    mailer('smtp://127.0.0.1:1', 100).send('accountDeleted', 'a@example.com')
+    mailer('smtp://127.0.0.1:1', 100).send('accountDeleted', { email: 'a@example.com', locale: null })
     const silent = mailer('${url}', 100)
-    silent.send('accountDeleted', 'a@example.com')
+    silent.send('accountDeleted', { email: 'a@example.com', locale: null })
     setTimeout(() => silent.close(), 300)`
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: join(import.meta.dirname, '..', '..'),

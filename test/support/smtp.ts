@@ -108,3 +108,6 @@ export const createMailer = (t: Context, url: string | null, parts: Partial<Mail
   t.teardown(() => mailer.close())
   return { mailer, log }
 }
+
+/** The recipient of a mail. */
+export const recipient = (email: string, locale: string | null = null) => ({ email, locale })
