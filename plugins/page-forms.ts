@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorPage } from '../src/pages/access.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
-import { alreadyGonePage, proofPage } from '../src/pages/security.ts'
+import { alreadyGonePage, proofPage, signInAgainPage } from '../src/pages/security.ts'
 import { needsCode } from '../src/users/factors.ts'
 
 /** A form that the page of the proof sends again. */
@@ -75,7 +75,9 @@ const pageForms = async (app: FastifyInstance): Promise<void> => {
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
     const { email } = account.body
-    const hasCodes = request.principal !== null && needsCode(request.principal.cachedUser.user)
+    const { user } = request.requirePrincipal().cachedUser
+    const hasCodes = needsCode(user)
+    if (!hasCodes && !user.hasPassword) return reply.sendPage(signInAgainPage)
     return reply.sendPage(context => proofPage(context, { action, fields, email, hasCodes, errors }))
   })
 

@@ -344,7 +344,9 @@ const setRoles = async (
   given: readonly string[],
   options: StoreOptions,
 ): Promise<void> => {
-  const { roles } = await validated({ roles: given }, ({ Roles, Strict }) => Strict({ roles: Roles }))
+  const { roles } = await validated({ roles: given }, ({ fieldProperties, Strict }) =>
+    Strict(fieldProperties({ user: null, app: null }, ['roles'])),
+  )
   await withStore(options, async ({ users }) => {
     const { id } = await findUser(users, idOrEmail)
     printUser(options.json, await users.update(id, { roles }, OPERATOR))

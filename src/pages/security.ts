@@ -31,6 +31,7 @@ interface Session {
 export interface SecurityState {
   readonly account: { readonly email: string; readonly emailVerified: boolean }
   readonly sessions: readonly Session[]
+  readonly hasPassword: boolean
   /** What features add: about factors, and other sections. */
   readonly factors: readonly Html[]
   readonly sections: readonly Html[]
@@ -86,7 +87,12 @@ ${button(context, { action: 'security/verify-email', text: texts.resendButton, c
 }
 <section>
 <h2>${texts.changePassword}</h2>
-<p><a href="${root}security/password">${texts.changePasswordButton}</a></p>
+${
+  state.hasPassword
+    ? html`<p><a href="${root}security/password">${texts.changePasswordButton}</a></p>
+${button(context, { action: 'security/password/remove', text: texts.removePassword, className: 'plain' })}`
+    : html`<p>${texts.noPassword} <a href="${root}security/password">${texts.addPassword}</a></p>`
+}
 </section>
 ${state.factors}
 ${sessionsSection(context, state.sessions)}
@@ -104,22 +110,27 @@ export const alreadyGonePage = (context: PageContext, errors: FieldErrors): Page
 export interface PasswordState {
   readonly email: string
   readonly minLength: number
+  /** Whether there is a current one. */
+  readonly hasPassword: boolean
+  /** Whether the user has codes. */
+  readonly hasCodes: boolean
   readonly errors?: FieldErrors
 }
 
 export const changePasswordPage = (
   context: PageContext,
-  { email, minLength, errors = NO_ERRORS }: PasswordState,
+  { email, minLength, hasPassword, hasCodes, errors = NO_ERRORS }: PasswordState,
 ): Page => {
   const { texts, root } = context
   const form = new Form(context, errors)
   const fields = [
-    form.field({
-      name: 'currentPassword',
-      label: texts.currentPassword,
-      type: 'password',
-      autocomplete: 'current-password',
-    }),
+    hasPassword &&
+      form.field({
+        name: 'currentPassword',
+        label: texts.currentPassword,
+        type: 'password',
+        autocomplete: 'current-password',
+      }),
     form.field({
       name: 'newPassword',
       label: texts.newPassword,
@@ -127,6 +138,7 @@ export const changePasswordPage = (
       hint: texts.passwordHint(minLength),
       autocomplete: 'new-password',
     }),
+    hasCodes && form.field(codeField(context)),
   ]
   return {
     title: texts.reset,
@@ -144,6 +156,16 @@ ${fields}
 </div>
 ${backToSecurity(context)}`,
   }
+}
+
+/** For a user who can only prove their identity by signing in. */
+export const signInAgainPage = (context: PageContext): Page => {
+  const { texts } = context
+  return messagePage(context, {
+    title: texts.proof,
+    text: texts.proofSignIn,
+    next: ['sign-in', texts.signIn],
+  })
 }
 
 export interface ProofState {

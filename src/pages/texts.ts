@@ -75,6 +75,7 @@ const en = {
   alreadyGone: 'Already done',
   notices: {
     password: 'Your password is changed. Other devices are signed out.',
+    passwordRemoved: 'Your password is removed.',
     session: 'The session has ended.',
     sessions: 'All other sessions have ended.',
     mailSent: 'A mail with a link is on its way.',
@@ -82,6 +83,9 @@ const en = {
   },
   changePassword: 'Password',
   changePasswordButton: 'Change the password',
+  noPassword: 'Your account has no password.',
+  addPassword: 'Choose a password',
+  removePassword: 'Remove the password',
   sessions: 'Sessions',
   sessionsText: 'Devices and programs that are signed in to your account.',
   unknownClient: 'Unknown device',
@@ -95,6 +99,7 @@ const en = {
   endOthers: 'End all other sessions',
   proof: 'Confirm that it is you',
   proofPassword: 'This needs your password.',
+  proofSignIn: 'This needs a recent sign-in. Please sign in again, and come back.',
   proofCode: 'This needs a code.',
   proofButton: 'Continue',
 
@@ -224,6 +229,7 @@ const de: Texts = {
   alreadyGone: 'Schon erledigt',
   notices: {
     password: 'Ihr Passwort ist geändert. Andere Geräte sind abgemeldet.',
+    passwordRemoved: 'Ihr Passwort ist entfernt.',
     session: 'Die Sitzung ist beendet.',
     sessions: 'Alle anderen Sitzungen sind beendet.',
     mailSent: 'Eine Mail mit einem Link ist unterwegs.',
@@ -231,6 +237,9 @@ const de: Texts = {
   },
   changePassword: 'Passwort',
   changePasswordButton: 'Passwort ändern',
+  noPassword: 'Ihr Konto hat kein Passwort.',
+  addPassword: 'Passwort wählen',
+  removePassword: 'Passwort entfernen',
   sessions: 'Sitzungen',
   sessionsText: 'Geräte und Programme, die an Ihrem Konto angemeldet sind.',
   unknownClient: 'Unbekanntes Gerät',
@@ -244,6 +253,8 @@ const de: Texts = {
   endOthers: 'Alle anderen Sitzungen beenden',
   proof: 'Bestätigen Sie, dass Sie es sind',
   proofPassword: 'Dafür ist Ihr Passwort nötig.',
+  proofSignIn:
+    'Dafür müssen Sie sich vor Kurzem angemeldet haben. Bitte melden Sie sich erneut an und kommen Sie zurück.',
   proofCode: 'Dafür ist ein Code nötig.',
   proofButton: 'Weiter',
 

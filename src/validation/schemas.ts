@@ -85,9 +85,6 @@ export const PasswordHash = Type.String({
 
 export const Role = Type.String({ pattern: ROLE_PATTERN, examples: ['editor'] })
 
-/** The roles of a user, in any order. */
-export const Roles = Type.Unsafe<readonly string[]>(USER_FIELDS.roles.schema)
-
 /** The operator's schema of the metadata of each field. */
 const metadataOf: Partial<Record<FieldName, keyof MetadataSchemas>> = {
   userMetadata: 'user',

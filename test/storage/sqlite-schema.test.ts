@@ -87,7 +87,10 @@ t.test('what differs from this version is migrated or reported', async t => {
 
   const [first = builtIn[0]] = builtIn
   const { up } = Object.values(first?.migrations ?? {})[0] ?? {}
-  const more = { ...first, migrations: { ...first?.migrations, '0000_new': { up } } } as (typeof builtIn)[number]
+  const more = {
+    ...first,
+    migrations: { ...first?.migrations, '0000_new': { up } },
+  } as (typeof builtIn)[number]
   await t.rejects(ensureSchema(file, [more]), /0000_new .* is new, but sorts before/)
 
   const name = first?.name ?? ''

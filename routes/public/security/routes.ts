@@ -4,11 +4,13 @@
  * the only time.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorPage } from '../../../src/pages/access.ts'
 import type { ApiResponse } from '../../../src/pages/api.ts'
 import type { Html, PageContext } from '../../../src/pages/layout.ts'
 import { changePasswordPage, securityPage } from '../../../src/pages/security.ts'
+import { needsCode } from '../../../src/users/factors.ts'
 import { FormText, InputId, ProofFields, pageForm } from '../../schemas.ts'
 
 const security: FastifyPluginAsyncTypebox = async app => {
@@ -39,6 +41,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
       securityPage(context, {
         account: account.body,
         sessions: sessions.body.results,
+        hasPassword: request.requirePrincipal().cachedUser.user.hasPassword,
         factors: sectionsOf(context, true),
         sections: sectionsOf(context, false),
         notice: context.notices.get(notice ?? ''),
@@ -73,17 +76,38 @@ const security: FastifyPluginAsyncTypebox = async app => {
   ): Promise<FastifyReply> => {
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
-    const { email } = account.body
-    return reply.sendPage(context => changePasswordPage(context, { email, minLength, errors }))
+    const { user } = request.requirePrincipal().cachedUser
+    const { email, hasPassword } = user
+    const state = { email, minLength, hasPassword, hasCodes: needsCode(user), errors }
+    return reply.sendPage(context => changePasswordPage(context, state))
   }
 
   app.get('/password', { schema: { hide: true } }, (request, reply) => sendPasswordForm(request, reply, {}))
 
-  app.post('/password', pageForm({ currentPassword: FormText, newPassword: FormText }), (request, reply) => {
-    const call = { method: 'PUT', path: '/account/password', body: request.validatedData.body } as const
+  const PasswordForm = pageForm({
+    currentPassword: Type.Optional(FormText),
+    newPassword: FormText,
+    code: Type.Optional(FormText),
+  })
+
+  app.post('/password', PasswordForm, (request, reply) => {
+    const { code, ...passwords } = request.validatedData.body
+    const body = { ...passwords, ...(code && { code }) }
+    const call = { method: 'PUT', path: '/account/password', body } as const
     const form = (errors: ApiResponse['errors']) => sendPasswordForm(request, reply, errors)
     return app.submitForm(request, reply, { call, form }, response =>
       reply.relay(response).redirectToPage('security', 'password'),
+    )
+  })
+
+  app.post('/password/remove', pageForm(ProofFields), (request, reply) => {
+    const call = { method: 'DELETE', path: '/account/password' } as const
+    const { body: proof } = request.validatedData
+    return app.submitForm(
+      request,
+      reply,
+      { call, proof, repeat: { action: 'security/password/remove' } },
+      () => reply.redirectToPage('security', 'passwordRemoved'),
     )
   })
 
