@@ -1,7 +1,6 @@
 /** Pages of users who are not signed in: sign-in, forgotten passwords, links of mails, errors. */
 
 import type { FieldErrors } from '../errors.ts'
-import type { SignInPart } from './feature-pages.ts'
 import { type Html, html } from './html.ts'
 import {
   Form,
@@ -11,6 +10,7 @@ import {
   NO_ERRORS,
   type Page,
   type PageContext,
+  type SignInPart,
   usernameField,
 } from './layout.ts'
 import type { Texts } from './texts.ts'

@@ -3,7 +3,7 @@
  * docs/extending.md lists it. Host applications import it as `gatehouse/pages`.
  */
 import type { Html } from './html.ts'
-import type { Link, PageContext } from './layout.ts'
+import type { PageContext, SignInPart } from './layout.ts'
 import type { Language } from './texts.ts'
 
 /** Texts by name, in every language of the pages. */
@@ -18,14 +18,6 @@ export interface SecuritySection {
   readonly section: (context: PageContext, body: any) => Html
   /** Whether it is about a factor or a way to sign in: these come before the sessions. */
   readonly isOfFactor?: true
-}
-
-/** How the sign-in page offers a sign-in method. */
-export interface SignInPart {
-  /** Below the form: to a page of the feature. */
-  readonly link?: (context: PageContext) => Link
-  /** Below the button of the form. */
-  readonly button?: (context: PageContext) => Html
 }
 
 /** The default export of the module that `pages` of a feature imports. */

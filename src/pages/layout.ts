@@ -229,3 +229,11 @@ ${hasPages && links([[root + next[0], next[1]]])}`,
 })
 
 export { type Html, html } from './html.ts'
+
+/** How the sign-in page offers a sign-in method. */
+export interface SignInPart {
+  /** Below the form: to a page of the feature. */
+  readonly link?: (context: PageContext) => Link
+  /** Below the button of the form. */
+  readonly button?: (context: PageContext) => Html
+}
