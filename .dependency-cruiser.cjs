@@ -173,8 +173,8 @@ module.exports = {
     rule(
       'mail-imports',
       '^src/mail/',
-      '^src/(?!statistics/|mail/|rate-limits/|users/(user|locale)\\.ts$|(ids|errors)\\.ts$)',
-      'src/mail imports only src/rate-limits, src/statistics, the user and the locale, src/ids.ts and src/errors.ts: use cases declare the kinds of mail',
+      '^src/(?!statistics/|mail/|rate-limits/|users/|(ids|errors)\\.ts$)',
+      'src/mail imports only src/rate-limits, src/users, src/statistics, src/ids.ts and src/errors.ts: use cases declare the kinds of mail',
     ),
     {
       name: 'mail-texts-in-set-up',

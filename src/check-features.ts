@@ -147,8 +147,11 @@ function* problemsOfEvent(name: string, schema: unknown): Problems {
 }
 
 function* problemsOfMail(_: string, mail: unknown): Problems {
-  const { subject, body } = membersOf(mail)
+  const { subject, body, de } = membersOf(mail)
   if (!subject || !isFunction(body)) yield 'needs a subject and a function body'
+  const german = membersOf(de)
+  if (de !== undefined && !(german.subject && isFunction(german.body)))
+    yield 'needs a subject and a function body in de, too'
 }
 
 function* problemsOfService(name: string, value: unknown): Problems {

@@ -39,14 +39,16 @@ const inSentences = ({ errors }: { errors: Record<string, string[]> }): string[]
 t.test('users create opens the account that POST /admin/users opens', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
-    const names = ['--first-name', '  Ann ', '--last-name', 'Łucja', '--email-verified', '--json']
+    const fields = ['--first-name', '  Ann ', '--last-name', 'Łucja', '--locale', 'de-ch']
+    const options = [...fields, '--email-verified', '--json']
     // Only the first part is awaited: the pipe stays open.
-    const typed = service.open('users', 'create', ' Ann@Example.com', '--password-stdin', ...names)
+    const typed = service.open('users', 'create', ' Ann@Example.com', '--password-stdin', ...options)
     typed.process.stdin?.write(`${PASSWORD}\r\nnot the password\n`)
     const created = await typed.ended
     t.match(created, { code: 0, stderr: '' })
     const ann = JSON.parse(created.stdout)
-    t.match(ann, { email: 'ann@example.com', firstName: 'Ann', lastName: 'Łucja', emailVerified: true })
+    const expected = { firstName: 'Ann', lastName: 'Łucja', locale: 'de-CH', emailVerified: true }
+    t.match(ann, { email: 'ann@example.com', ...expected })
     t.strictSame(ann, await service.asAdmin(`/admin/users/${ann.id}`))
     t.equal((await signIn(service.app, 'ann@example.com')).statusCode, 200)
     const { results } = await service.asAdmin(`/admin/events?userId=${ann.id}&type=user.created`)
@@ -147,6 +149,11 @@ t.test('users create and set-roles write roles and metadata, by the rules of the
       [['set-roles', ann.id, 'a', 'a'], 2, 'The roles must not have the same entry twice\n'],
       [['set-roles', 'nobody@example.com', 'a'], 1, 'There is no such user\n'],
       [['create', 'bob@example.com', '--role', 'Editor'], 2, `The roles.0 ${ROLE}\n`],
+      [
+        ['create', 'bob@example.com', '--locale', 'german'],
+        2,
+        'The locale must be a language tag (BCP 47), such as de or en-GB\n',
+      ],
       [['create', 'bob@example.com', '--app-metadata', '[]'], 2, 'The appMetadata must be object\n'],
       [['create', 'bob@example.com', '--app-metadata', '{'], 2, '--app-metadata must be a JSON object\n'],
       [

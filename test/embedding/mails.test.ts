@@ -17,9 +17,9 @@ t.test('a host replaces the texts, the product name and the sender of mails (DES
       productName: 'Acme & Sons',
       from: 'Acme <no-reply@acme.example>',
       templates: {
-        verification: ({ name, link, token, host }) => ({
+        verification: ({ name, link, token, host, locale }) => ({
           subject: `Welcome to ${name}`,
-          text: `Open ${link}\nor use <${token}>\n\nYour ${host}`,
+          text: `Open ${link}\nor use <${token}>\n\nYour ${host} (${locale})`,
         }),
         passwordReset: () => {
           throw new Error('no template')
@@ -30,7 +30,7 @@ t.test('a host replaces the texts, the product name and the sender of mails (DES
   })
   const email = 'ada@example.com'
   const forgot = { method: 'POST', url: '/auth/account/forgot-password', payload: { email } } as const
-  t.equal((await signUpAt(host, '/auth', { email })).statusCode, 201)
+  t.equal((await signUpAt(host, '/auth', { email, locale: 'fr' })).statusCode, 201)
   t.equal((await host.inject(forgot)).statusCode, 202)
   const folder = join(dirname(String(config.DATABASE_URL).slice('sqlite:'.length)), 'outbox')
   const mails = await until(
@@ -42,7 +42,7 @@ t.test('a host replaces the texts, the product name and the sender of mails (DES
   t.match(welcome, {
     subject: 'Welcome to Acme & Sons',
     from: { name: 'Acme', address: 'no-reply@acme.example' },
-    text: /^Open https:\/\/app\.example\/auth\/account\/verify-email\?token=[\w-]+\nor use <[\w-]+>\n\nYour app\.example\n$/,
+    text: /^Open https:\/\/app\.example\/auth\/account\/verify-email\?token=[\w-]+\nor use <[\w-]+>\n\nYour app\.example \(fr\)\n$/,
   })
   t.match(welcome?.html, /<p>Open <a href="(https:[^"]+)">\1<\/a><br>\nor use &lt;[\w-]+&gt;<\/p>/)
   t.match(reset, { subject: 'Choose another password', text: /your account at Acme & Sons\./ })

@@ -191,6 +191,10 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     [changed({ mails: { noteAdded: {} } })],
   ],
   [
+    'The mail noteAdded of the feature notes needs a subject and a function body in de, too',
+    [changed({ mails: { noteAdded: { ...mail, de: { subject: 's' } } } })],
+  ],
+  [
     'The mail passwordReset is declared twice: by the core and by the feature notes',
     [changed({ mails: { passwordReset: mail } })],
   ],
