@@ -35,7 +35,6 @@ export const COUNTERS = [
   'mails',
   'clean-up',
   'throttle-events',
-  'wrong-code-mails',
   'login-attempts',
   'login-lock',
   'login-lock-count',
