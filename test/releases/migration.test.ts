@@ -84,7 +84,11 @@ for (const release of releases)
         ),
         'sessions',
       )
-      t.match(await accountOf(app, tokens.active), { email: 'ann@example.com', lastName: 'Ångström' })
+      t.match(await accountOf(app, tokens.active), {
+        email: 'ann@example.com',
+        lastName: 'Ångström',
+        locale: null,
+      })
       t.match(await accountOf(app, tokens.impersonated), { email: 'ann@example.com' })
       for (const token of [tokens.signedOut, tokens.disabled])
         t.same(Object.keys(await accountOf(app, token)), ['errors'], 'a revoked token stays revoked')

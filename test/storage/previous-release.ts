@@ -16,7 +16,7 @@ export const worksBesidePreviousRelease = async (
   await run(`INSERT INTO users (id, email, password_hash, first_name, last_name, first_name_key, last_name_key,
     email_verified, disabled, created_at, updated_at, version)
     VALUES ('${ID}', 'old@example.com', 'hash', NULL, NULL, '', '', 0, 0, ${NOW}, ${NOW}, 1)`)
-  t.match(await storage.users.find(ID), { roles: [], userMetadata: {}, appMetadata: {} })
+  t.match(await storage.users.find(ID), { locale: null, roles: [], userMetadata: {}, appMetadata: {} })
   const record = { roles: ['editor'], userMetadata: { a: 1 }, appMetadata: { b: 2 } }
   await storage.users.update(ID, record, eventOf(ID, NOW + 1), KEEP)
   await run(`UPDATE users SET first_name = 'Old', first_name_key = 'old', updated_at = ${NOW + 2},
