@@ -22,6 +22,7 @@ const CHANGES: Record<string, readonly (() => Body)[]> = {
   'users:write': [
     () => ({ firstName: 'Ann' }),
     () => ({ lastName: null }),
+    () => ({ locale: 'de' }),
     () => ({ userMetadata: { a: 1 } }),
     () => ({ appMetadata: { b: 2 } }),
     () => ({ disabled: true }),
@@ -42,6 +43,7 @@ const PROPERTIES: Record<string, readonly Body[]> = {
     { password: PASSWORD },
     { firstName: 'Ann' },
     { lastName: 'Lee' },
+    { locale: 'de' },
     { userMetadata: { a: 1 } },
     { appMetadata: { b: 2 } },
   ],
