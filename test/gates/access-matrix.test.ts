@@ -124,6 +124,7 @@ await onEveryEngine(t, async (t, { name, build }) => {
       'POST /security/api-keys/revoke public',
       'POST /security/passkeys/remove public',
       'POST /security/password public',
+      'POST /security/password/remove public',
       'POST /security/proof public',
       'POST /security/recovery-codes public',
       'POST /security/sessions/end public',
