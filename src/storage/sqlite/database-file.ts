@@ -168,7 +168,10 @@ export interface WalState {
 /** How often unexpected bytes are read before they count as a problem: SQLite may be writing them. */
 const ATTEMPTS = 3
 
-/** Milliseconds between two such reads of the database, which another process's checkpoint may be about to extend. */
+/** As {@link ATTEMPTS}, for a database that is too short: another process, which waits for the processor, may be about to extend it. */
+const TRUNCATION_ATTEMPTS = 20
+
+/** Milliseconds between two such reads of the database. */
 const RETRY_DELAY = 100
 const SLEEP_BUFFER = new Int32Array(new SharedArrayBuffer(4))
 
@@ -224,10 +227,13 @@ export class FileContent {
 
   #isOwnDatabase(): boolean {
     const { fd } = this.#files
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    let attempts = ATTEMPTS
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
       if (attempt > 1) sleep(RETRY_DELAY)
       const header = readBytes(fd, HEADER_SIZE, 0)
-      if (header !== undefined && this.#accepts(header) && !this.#isTruncated(header)) return true
+      if (header === undefined || !this.#accepts(header)) continue
+      if (!this.#isTruncated(header)) return true
+      attempts = TRUNCATION_ATTEMPTS
     }
     return false
   }
