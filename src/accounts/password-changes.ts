@@ -1,7 +1,7 @@
 /** The password of a signed-in user: a change, the first one, and its removal. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import type { Principal } from '../auth/principal.ts'
+import type { Principal, SessionOwner } from '../auth/principal.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
@@ -13,7 +13,8 @@ import { type AuthResult, authResult } from './auth-result.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
 import { retryOnChange } from './retry.ts'
-import { withPassword } from './sign-in-methods.ts'
+import { amrWithPassword } from './sign-in-methods.ts'
+import type { SignIns } from './sign-ins.ts'
 
 export interface PasswordChangesDeps {
   readonly accountStore: AccountStore
@@ -21,6 +22,7 @@ export interface PasswordChangesDeps {
   readonly hasher: PasswordHasher
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
   readonly reauthentication: Reauthentication
+  readonly signIns: Pick<SignIns, 'hasMailedMethod'>
   readonly mails: Mails
   readonly limits: SessionLimits
   readonly clock: () => number
@@ -60,7 +62,7 @@ export class PasswordChanges {
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
     const { accountStore, tokens, mails, limits, clock } = this.#deps
     await this.#requireProof(principal, change, actor.ip, signal)
-    const authentication = { method: 'password', amr: withPassword(principal.amr) }
+    const authentication = { method: 'password', amr: amrWithPassword(principal.amr) }
     let newHash: string | undefined
     const done = await retryOnChange(async attempt => {
       const passwordHash = await this.#verifyCurrent(principal, change, attempt, actor.ip, signal)
@@ -84,15 +86,11 @@ export class PasswordChanges {
    * Removes the password of a user who has another way to sign in. The caller has required a proof of identity.
    * @throws {ServiceError} `passwordNotFound`, `lastSignInMethod`, `signInRequired`
    */
-  async remove(
-    { cachedUser, credentialId }: Principal,
-    hasMailedMethod: boolean,
-    actor: Actor,
-  ): Promise<void> {
-    const { accountStore, mails, clock } = this.#deps
+  async remove({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
+    const { accountStore, signIns, mails, clock } = this.#deps
     const { user } = cachedUser
     const event = newEvent('password.removed', actor, user.id, clock())
-    const outcome = await accountStore.removePassword(credentialId, hasMailedMethod, event)
+    const outcome = await accountStore.removePassword(credentialId, signIns.hasMailedMethod, event)
     if (outcome === 'passwordNotFound' || outcome === 'lastSignInMethod') throw new ServiceError(outcome)
     if (outcome !== 'removed') throw new ServiceError('signInRequired')
     mails.send('passwordRemoved', user)

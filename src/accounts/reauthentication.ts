@@ -9,7 +9,7 @@ import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import { retryOnChange } from './retry.ts'
 import type { SecondFactor } from './second-factor.ts'
-import { withCode, withPassword } from './sign-in-methods.ts'
+import { amrWithCode, amrWithPassword } from './sign-in-methods.ts'
 
 export interface ReauthenticationDeps {
   readonly users: UserStore
@@ -45,9 +45,9 @@ const assertOwnSession = ({ impersonatedBy }: SessionPrincipal): void => {
 
 /** A code is a second factor only beside another one: of a session from before this release it is not known. */
 const amrAfter = (amr: readonly string[], { password, code }: Proof): readonly string[] => {
-  const before = password === undefined ? amr : withPassword(amr)
+  const before = password === undefined ? amr : amrWithPassword(amr)
   if (code === undefined) return before
-  return before.length === 0 ? ['otp'] : withCode(before)
+  return before.length === 0 ? ['otp'] : amrWithCode(before)
 }
 
 const proofRequired = () =>

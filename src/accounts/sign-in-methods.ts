@@ -35,10 +35,10 @@ const withValues = (amr: readonly string[], ...values: readonly string[]): reado
 }
 
 /** With a code of an authenticator app, or a recovery code. */
-export const withCode = (amr: readonly string[]): readonly string[] => withValues(amr, 'otp', MULTI_FACTOR)
+export const amrWithCode = (amr: readonly string[]): readonly string[] => withValues(amr, 'otp', MULTI_FACTOR)
 
 /** With the password, in a session that exists. */
-export const withPassword = (amr: readonly string[]): readonly string[] => withValues(amr, 'pwd')
+export const amrWithPassword = (amr: readonly string[]): readonly string[] => withValues(amr, 'pwd')
 
 /** A session in which an administrator acts as a user, who has not signed in. */
 export const IMPERSONATION = { method: 'impersonation', amr: [] } as const

@@ -10,7 +10,7 @@ import type { Mails } from './mails.ts'
 import { Outcomes } from './outcomes.ts'
 import { retryOnChange } from './retry.ts'
 import { PresentedCode, type SecondFactor } from './second-factor.ts'
-import { type SignInMethod, withCode } from './sign-in-methods.ts'
+import { amrWithCode, type SignInMethod } from './sign-in-methods.ts'
 
 /** What a method has verified. The store compares it with the user again, in the transaction that opens the session. */
 export interface VerifiedSignIn {
@@ -103,13 +103,8 @@ export class SignIns {
    * @returns `notFound` if the user has no such row.
    * @throws {ServiceError} `lastSignInMethod`, `signInRequired`
    */
-  async remove(
-    row: SignInRow,
-    { sessionId, endsOthers }: OwnFactorChange,
-    event: AuditEvent,
-  ): Promise<'removed' | 'notFound'> {
+  async remove(row: SignInRow, change: OwnFactorChange, event: AuditEvent): Promise<'removed' | 'notFound'> {
     const { accountStore } = this.#deps
-    const change = { sessionId, endsOthers }
     const outcome = await accountStore.removeSignInRow(row, this.hasMailedMethod, change, event)
     if (outcome === 'done') return 'removed'
     if (outcome === 'notFound') return outcome
@@ -160,7 +155,7 @@ export class SignIns {
     const isEmptied = provesMailbox && !user.emailVerified
     const hasCode = needsSecondFactor && !isEmptied && (await code.require(user))
     const now = clock()
-    const authentication = { method: name, amr: hasCode ? withCode(amr) : amr }
+    const authentication = { method: name, amr: hasCode ? amrWithCode(amr) : amr }
     const session = newSession(user.id, now, limits, authentication, client)
     const actor = actingUser(user.id, client.ip)
     const event =

@@ -62,7 +62,7 @@ export function* takeOwned({ name, owner, key }: OwnedTable, userId: string): St
 }
 
 /** @throws {Error} if no table of that name has an owner. */
-const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTable => {
+export const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTable => {
   const table = tables.find(table => table.name === name)
   if (table === undefined) throw new Error(`No feature declares a table ${name} whose rows belong to users`)
   return table

@@ -4,7 +4,7 @@ import { type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature
 import { recordStatement } from './events.ts'
 import { changeFactors, listFactor, type OwnFactorChange } from './factors.ts'
 import { firstRow, type Steps, USER_KEY } from './operation.ts'
-import { type OwnedTables, quoted } from './owned-rows.ts'
+import { type OwnedTables, ownedTable, quoted } from './owned-rows.ts'
 import type { SessionRefusal } from './refusals.ts'
 import { lowerAssuranceStatement, refusalOfSession } from './sessions.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
@@ -19,13 +19,6 @@ export interface SignInRow {
 
 export const signInMethodOperations = (features: readonly StoredFeature[], { all }: OwnedTables) => {
   const signingIn = all.filter(({ signsIn }) => signsIn === true)
-
-  /** @throws {Error} if no table of that name signs its owners in. */
-  const tableOf = (name: string): OwnedTable => {
-    const table = signingIn.find(table => table.name === name)
-    if (table === undefined) throw new Error(`No feature declares a table ${name} with signsIn`)
-    return table
-  }
 
   function* hasRow({ name, owner, key }: OwnedTable, userId: string): Steps<boolean> {
     const row = yield* firstRow({
@@ -82,7 +75,8 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
     ) =>
       changeFactors(change, event, function* () {
         const { userId, at } = event
-        const { name, owner, key } = tableOf(table)
+        const signedInBy = ownedTable(signingIn, table)
+        const { name, owner, key } = signedInBy
         const removed = yield* firstRow({
           text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY} AND ${quoted(key)} = $2 RETURNING ${quoted(key)}`,
           values: [userId, id],
@@ -92,7 +86,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
         if (isLast) return 'lastSignInMethod'
         const feature = features.find(each => tablesOf([each]).some(each => each.name === table))
         if (feature?.factor !== undefined)
-          yield* listFactor(userId, feature.factor.name, yield* hasRow(tableOf(table), userId), at)
+          yield* listFactor(userId, feature.factor.name, yield* hasRow(signedInBy, userId), at)
         yield lowerAssuranceStatement(userId, amr)
         return null
       }),

@@ -14,7 +14,7 @@ import {
 import { sendSignedIn } from '../../../serializers.ts'
 
 const password: FastifyPluginAsyncTypebox = async app => {
-  const { passwordChanges, signIns } = app.services
+  const { passwordChanges } = app.services
   const PasswordChange = Strict({
     currentPassword: Type.Optional(PresentedPassword),
     code: OptionalCode,
@@ -57,7 +57,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      await passwordChanges.remove(request.requirePrincipal(), signIns.hasMailedMethod, userActor(request))
+      await passwordChanges.remove(request.requirePrincipal(), userActor(request))
       return reply.code(204).send(null)
     },
   )
