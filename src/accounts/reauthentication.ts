@@ -43,11 +43,13 @@ const assertOwnSession = ({ impersonatedBy }: SessionPrincipal): void => {
   if (impersonatedBy !== null) throw new ServiceError('impersonated')
 }
 
-/** A code is a second factor only beside another one: of a session from before this release it is not known. */
+/**
+ * A code is a second factor only beside another proof. That of a session from before 0.3.0 is not known: a code adds nothing to it, because
+ * two codes of one app would look like two factors.
+ */
 const amrAfter = (amr: readonly string[], { password, code }: Proof): readonly string[] => {
   const before = password === undefined ? amr : amrWithPassword(amr)
-  if (code === undefined) return before
-  return before.length === 0 ? ['otp'] : amrWithCode(before)
+  return code === undefined || before.length === 0 ? before : amrWithCode(before)
 }
 
 const proofRequired = () =>
