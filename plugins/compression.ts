@@ -1,6 +1,6 @@
 /**
- * Compresses the responses of routes that declare it, if the client accepts that. Other routes have no hook. DESIGN §4 says why this
- * is not @fastify/compress.
+ * Compresses the responses of routes that declare it, if the client accepts that. Other routes have no hook. docs/design.md, "Contract"
+ * says why this is not @fastify/compress.
  */
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, onSendHookHandler, RouteOptions } from 'fastify'

@@ -1,6 +1,6 @@
 /**
  * CORS: pages of `CORS_ORIGINS` may read responses. Before authentication, so that they can read errors too, and because browsers
- * send preflights without credentials. DESIGN §5 says why this is not @fastify/cors.
+ * send preflights without credentials. docs/design.md, "Tokens and sessions" says why this is not @fastify/cors.
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'

@@ -1,4 +1,4 @@
-/** Rejects requests that another site may have caused (DESIGN §5), before they count towards a limit. */
+/** Rejects requests that another site may have caused (docs/design.md, "Tokens and sessions"), before they count towards a limit. */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { csrfError, simpleRequestError } from '../src/http/csrf.ts'

@@ -1,4 +1,6 @@
-/** Graceful shutdown (DESIGN §8): while an instance drains, it is not ready, and every response closes its connection. */
+/**
+ * Graceful shutdown (docs/design.md, "Configuration"): while an instance drains, it is not ready, and every response closes its connection.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'

@@ -1,6 +1,6 @@
 /**
- * Hosted pages (DESIGN §23): HTML for people, made of responses of the API. Routes of pages call `app.servePages()` in a scope of their
- * own.
+ * Hosted pages (docs/design.md, "Hosted pages"): HTML for people, made of responses of the API. Routes of pages call `app.servePages()` in
+ * a scope of their own.
  */
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'

@@ -1,5 +1,6 @@
 /**
- * Measures every request by route (DESIGN §14). In `onSend`, because `onResponse` adds a listener for the end of each response.
+ * Measures every request by route (docs/design.md, "Observability"). In `onSend`, because `onResponse` adds a listener for the end of each
+ * response.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'

@@ -1,6 +1,6 @@
 /**
- * `Server-Timing` with `SERVER_TIMING=on`, for authenticated requests to routes that do not declare a rate limit (DESIGN §14): exact
- * times of the others would show what their responses hide.
+ * `Server-Timing` with `SERVER_TIMING=on`, for authenticated requests to routes that do not declare a rate limit (docs/design.md,
+ * "Observability"): exact times of the others would show what their responses hide.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'

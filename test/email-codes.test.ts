@@ -1,4 +1,4 @@
-/** Signing in with mailed codes (DESIGN §21). */
+/** Signing in with mailed codes (docs/design.md, "E-mail codes"). */
 import './email-codes/attempts.test.ts'
 import './email-codes/enumeration.test.ts'
 import './email-codes/mails.test.ts'

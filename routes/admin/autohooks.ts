@@ -1,6 +1,6 @@
 /**
  * The admin gate: every route in this folder and its subfolders needs a valid admin key (§5.2), but no user. The key needs the scope
- * that the route declares (DESIGN §13); a route without one does not start (`plugins/scopes.ts`).
+ * that the route declares (docs/design.md, "Machine callers"); a route without one does not start (`plugins/scopes.ts`).
  */
 import type { FastifyInstance } from 'fastify'
 

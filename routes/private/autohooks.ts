@@ -1,6 +1,6 @@
 /**
  * The user gate: every route in this folder and its subfolders needs an authenticated user (§5.1.4). API keys need the scope that the
- * route declares; routes without one accept sessions only (DESIGN §13).
+ * route declares; routes without one accept sessions only (docs/design.md, "Machine callers").
  */
 import type { FastifyInstance } from 'fastify'
 

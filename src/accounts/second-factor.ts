@@ -1,4 +1,4 @@
-/** The code that some users send besides their password (DESIGN §20). */
+/** The code that some users send besides their password (docs/design.md, "Second factors"). */
 import { ServiceError } from '../errors.ts'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'

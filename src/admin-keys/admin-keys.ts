@@ -1,6 +1,6 @@
 /**
- * Admin keys of the store (DESIGN §13): keys for programs of administrators, with scopes and an expiry. The root keys of the
- * configuration are not among them. `src/auth/admin-authenticator.ts` verifies both. The lookup is part of authentication and
+ * Admin keys of the store (docs/design.md, "Machine callers"): keys for programs of administrators, with scopes and an expiry. The root
+ * keys of the configuration are not among them. `src/auth/admin-authenticator.ts` verifies both. The lookup is part of authentication and
  * written by hand for each engine.
  */
 import { Type } from '@sinclair/typebox'

@@ -1,6 +1,6 @@
 /**
- * API keys of users (DESIGN §13): tokens for programs, with scopes and without a session. Their lookup is part of authentication
- * (`src/auth/api-key.ts`) and written by hand for each engine.
+ * API keys of users (docs/design.md, "Machine callers"): tokens for programs, with scopes and without a session. Their lookup is part of
+ * authentication (`src/auth/api-key.ts`) and written by hand for each engine.
  */
 import { Type } from '@sinclair/typebox'
 import type { ApiKey, NewKeyOptions } from '../auth/api-key.ts'

@@ -1,4 +1,4 @@
-/** Access tokens (DESIGN §5): JWTs of one fixed form. Verifying one identifies a session without the store. */
+/** Access tokens (docs/design.md, "Tokens and sessions"): JWTs of one fixed form. Verifying one identifies a session without the store. */
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
 import type { Session } from './session.ts'
 import {

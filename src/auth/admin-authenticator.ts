@@ -1,7 +1,7 @@
 /**
  * Verifies admin keys: the root keys of the configuration, which have every scope, and the keys of the store, which have the scopes
- * that they were created with (DESIGN §13). A key of the store is looked up once. Afterwards a request costs its digest and one lookup
- * in memory (1.5 µs together).
+ * that they were created with (docs/design.md, "Machine callers"). A key of the store is looked up once. Afterwards a request costs its
+ * digest and one lookup in memory (1.5 µs together).
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { MaybePromise } from '../maybe-promise.ts'

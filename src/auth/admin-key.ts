@@ -1,4 +1,4 @@
-/** Admin keys of the store, and the admin key of a request (DESIGN §13). */
+/** Admin keys of the store, and the admin key of a request (docs/design.md, "Machine callers"). */
 import { type ApiKey, serializeApiKey } from './api-key.ts'
 
 /** Keys of the store, expired ones included. */

@@ -1,6 +1,6 @@
 /**
  * Authenticates requests (§5.1.2). A token is verified and its session looked up once; an API key is looked up by its digest
- * (DESIGN §13). Afterwards a request costs one lookup in memory (under 1 µs; verifying costs 6 and the session 11).
+ * (docs/design.md, "Machine callers"). Afterwards a request costs one lookup in memory (under 1 µs; verifying costs 6 and the session 11).
  *
  * Revocation: every cached token refers to its user's record, and a change of a user, a session or an API key marks that record as no
  * longer current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.

@@ -1,6 +1,7 @@
 /**
- * The timestamp of the last request of each user (§5.1.2, DESIGN §6), session, API key and admin key: exact in memory, written in one
- * batch a second, in slices, and never set back. A stop loses none, a crash at most one second's. A failed write is repeated.
+ * The timestamp of the last request of each user (§5.1.2; docs/design.md, "Hot path"), session, API key and admin key: exact in memory,
+ * written in one batch a second, in slices, and never set back. A stop loses none, a crash at most one second's. A failed write is
+ * repeated.
  */
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'

@@ -1,6 +1,6 @@
 /**
  * The second level of the token cache: tokens that the first has no place for, as records outside of the JavaScript heap
- * (DESIGN §6). Beside one level of as many objects:
+ * (docs/design.md, "Hot path"). Beside one level of as many objects:
  *
  * | tokens | bytes of a token: heap + outside | full collection | `authenticate` | CPU of `GET /account` |
  * |---|---|---|---|---|

@@ -1,4 +1,4 @@
-/** Private keys of access tokens (DESIGN §5): Ed25519 and P-256, in PKCS#8 PEM. */
+/** Private keys of access tokens (docs/design.md, "Tokens and sessions"): Ed25519 and P-256, in PKCS#8 PEM. */
 import {
   createPrivateKey,
   createPublicKey,

@@ -1,4 +1,4 @@
-/** A log of records outside of the JavaScript heap, where garbage collection does not visit them (DESIGN §6). */
+/** A log of records outside of the JavaScript heap, where garbage collection does not visit them (docs/design.md, "Hot path"). */
 
 /** Bytes of a segment. Segments of a small log are smaller, so that it has several. */
 const MAX_SEGMENT = 2 ** 20

@@ -1,4 +1,4 @@
-/** The keys that the service generates beside its SQLite file if they are not set (DESIGN §5). */
+/** The keys that the service generates beside its SQLite file if they are not set (docs/design.md, "Tokens and sessions"). */
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -26,7 +26,7 @@ const MIN_BYTES = 32
 
 export const secretFileOf = (databaseFile: string): string => `${databaseFile}.jwt-secret`
 
-/** Of the key that encrypts second factors (DESIGN §20). */
+/** Of the key that encrypts second factors (docs/design.md, "Second factors"). */
 export const encryptionKeyFileOf = (databaseFile: string): string => `${databaseFile}.encryption-key`
 
 /** One file for each algorithm: after a change of the algorithm, the former key still verifies. */
@@ -92,7 +92,7 @@ const parseFile = (file: string, pem: string): PrivateKey => {
 }
 
 /**
- * The secret in `file`. The first start creates it, readable by its owner only (DESIGN §5).
+ * The secret in `file`. The first start creates it, readable by its owner only (docs/design.md, "Tokens and sessions").
  * @throws {Error} `BAD_SECRET_FILE` if the file exists without a secret: a new one would end every session unnoticed.
  */
 export const readOrCreateSecret = (file: string): string =>

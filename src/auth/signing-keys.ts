@@ -1,4 +1,4 @@
-/** The keys of access tokens (DESIGN §5): one signs, every one verifies the tokens that name it. */
+/** The keys of access tokens (docs/design.md, "Tokens and sessions"): one signs, every one verifies the tokens that name it. */
 import { createHash, createHmac, createPublicKey, type KeyObject } from 'node:crypto'
 import type { AsymmetricAlgorithm, PrivateKey } from './private-key.ts'
 import {

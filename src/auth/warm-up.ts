@@ -1,6 +1,6 @@
 /**
- * Fills the token cache before requests do (DESIGN §17). A cached token is found by its text, which the service does not store. But
- * a signature of HS256 or EdDSA follows from its content, so the token of a session can be issued again.
+ * Fills the token cache before requests do (docs/design.md, "Load tests"). A cached token is found by its text, which the service does not
+ * store. But a signature of HS256 or EdDSA follows from its content, so the token of a session can be issued again.
  */
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { SessionStore } from '../storage/stores.ts'

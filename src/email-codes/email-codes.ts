@@ -1,4 +1,4 @@
-/** Signing in with a code that is mailed (DESIGN §21). */
+/** Signing in with a code that is mailed (docs/design.md, "E-mail codes"). */
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import type { AuthResult } from '../accounts/auth-result.ts'

@@ -1,7 +1,7 @@
 /**
- * Protection against requests of other sites (DESIGN §5). Browsers send the cookie with requests from any page, so an unsafe request
- * that is authenticated by the cookie must come from this service's origin or a configured one. So must an anonymous one that any page
- * can send without a preflight: it would use up the limits of the visitor's address.
+ * Protection against requests of other sites (docs/design.md, "Tokens and sessions"). Browsers send the cookie with requests from any page,
+ * so an unsafe request that is authenticated by the cookie must come from this service's origin or a configured one. So must an anonymous
+ * one that any page can send without a preflight: it would use up the limits of the visitor's address.
  */
 import type { FastifyRequest } from 'fastify'
 import { ServiceError } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** The id of each request, which `X-Request-Id` and its log lines have (DESIGN §14). */
+/** The id of each request, which `X-Request-Id` and its log lines have (docs/design.md, "Observability"). */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import proxyaddr from '@fastify/proxy-addr'

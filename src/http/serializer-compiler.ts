@@ -42,7 +42,8 @@ const compileOnDemand: Compiler = route => {
 
 /**
  * The factory of an app's compilers. In development they compile at the start, so that an error in a schema stops it; else on demand
- * (DESIGN §18). With schemas that the app has added (`addSchema`), which a schema may refer to, each schema is compiled anew, at the start.
+ * (docs/design.md, "Start and idle memory"). With schemas that the app has added (`addSchema`), which a schema may refer to, each schema is
+ * compiled anew, at the start.
  */
 export const serializerFactory =
   ({ environment }: Pick<Config, 'environment'>): Factory =>

@@ -22,8 +22,8 @@ const validatorOnDemand = ({ schema, httpPart }: Definition): Validate =>
   httpPart === 'body' ? lazyJsonValidator(schema) : lazyQueryValidator(schema)
 
 /**
- * In development it compiles at the start, so that an error in a schema stops it; else on demand (DESIGN §18), which saves 270 ms of CPU
- * (a third) and 12 MB of a start.
+ * In development it compiles at the start, so that an error in a schema stops it; else on demand (docs/design.md, "Start and idle memory"),
+ * which saves 270 ms of CPU (a third) and 12 MB of a start.
  */
 export const validatorCompiler = ({ environment }: Pick<Config, 'environment'>) =>
   environment === 'development' ? validatorAtStart : validatorOnDemand

@@ -1,4 +1,7 @@
-/** Every metric of the core, declared once (DESIGN §14). A test compares docs/operations.md and the examples with this list. */
+/**
+ * Every metric of the core, declared once (docs/design.md, "Observability"). A test compares docs/operations.md and the examples with this
+ * list.
+ */
 
 import type { Aggregation, FeatureMetric } from '../statistics/feature-metrics.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The metrics of one service (DESIGN §14). Services count for themselves, in plain numbers; only here they get names and labels,
- * when they are read.
+ * The metrics of one service (docs/design.md, "Observability"). Services count for themselves, in plain numbers; only here they get names
+ * and labels, when they are read.
  */
 import packageJson from '../../package.json' with { type: 'json' }
 import type { SignIns } from '../accounts/sign-ins.ts'

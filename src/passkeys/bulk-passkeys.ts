@@ -1,4 +1,4 @@
-/** Passkeys in imports and exports of users (DESIGN §9). They work at a service with the same RP id. */
+/** Passkeys in imports and exports of users (docs/design.md, "Account life cycle"). They work at a service with the same RP id. */
 import { setImmediate } from 'node:timers/promises'
 import type { BulkFactor, FactorRows, LineUser } from '../accounts/bulk-factors.ts'
 import type { FieldErrors } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** Passkeys of users (DESIGN §22). `passkey-sign-ins.ts` signs in with them. */
+/** Passkeys of users (docs/design.md, "Passkeys"). `passkey-sign-ins.ts` signs in with them. */
 import { Type } from '@sinclair/typebox'
 import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
 import type { Principal, SessionOwner } from '../auth/principal.ts'

@@ -1,7 +1,7 @@
 /**
  * Makes a comparison with a hash that costs less than ours take as long, so that response times reveal neither the account nor what
- * hashed its password (DESIGN §5). What is missing is measured, because no table has it: beside a hash of ours, which needs memory, one
- * that needs only the processor took 0.3 to 0.5 of its estimate, by the load of the machine.
+ * hashed its password (docs/design.md, "Tokens and sessions"). What is missing is measured, because no table has it: beside a hash of ours,
+ * which needs memory, one that needs only the processor took 0.3 to 0.5 of its estimate, by the load of the machine.
  */
 import { HASH_PARAMETERS, isOurs } from './formats.ts'
 

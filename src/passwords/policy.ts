@@ -1,6 +1,6 @@
 /**
- * Which passwords are accepted (DESIGN §4), and how a password becomes the bytes that are hashed. The list of common passwords
- * and the keyboard layouts are loaded with the first new password.
+ * Which passwords are accepted (docs/design.md, "Contract"), and how a password becomes the bytes that are hashed. The list of common
+ * passwords and the keyboard layouts are loaded with the first new password.
  */
 import { createRequire } from 'node:module'
 import { ERRORS } from '../errors.ts'

@@ -60,7 +60,7 @@ export const toApiKey = (row: ApiKeyRow): ApiKey => ({
 
 export const toAdminKey = (row: AdminKeyRow): AdminKey => ({ ...toApiKey(row), createdBy: row.created_by })
 
-/** Adds the columns that follow the id and the owner. Migrations that ran use it: it must not change (DESIGN §11). */
+/** Adds the columns that follow the id and the owner. Migrations that ran use it: it must not change (docs/design.md, "Features"). */
 export const addKeyColumns = <Table extends string, Column extends string>(
   builder: CreateTableBuilder<Table, Column>,
   { text }: Pick<SchemaDialect, 'text'>,

@@ -15,7 +15,7 @@ import type {
   UserStore,
 } from './stores.ts'
 
-/** What every engine implements (DESIGN §7). One suite of tests, `test/storage`, runs against all of them. */
+/** What every engine implements (docs/design.md, "Storage"). One suite of tests, `test/storage`, runs against all of them. */
 export interface Storage {
   readonly users: UserStore
   readonly accounts: AccountStore

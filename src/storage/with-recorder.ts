@@ -1,6 +1,6 @@
 /**
- * A store whose operations are recorded, for traces (DESIGN §14). Only those that a request can wait for: clean-up, last requests
- * and heartbeats belong to no request.
+ * A store whose operations are recorded, for traces (docs/design.md, "Observability"). Only those that a request can wait for: clean-up,
+ * last requests and heartbeats belong to no request.
  */
 import type { RateLimit } from '../rate-limits/rate-limit.ts'
 import type { Storage } from './storage.ts'

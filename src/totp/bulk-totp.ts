@@ -1,4 +1,4 @@
-/** Authenticator apps and recovery codes in imports and exports of users (DESIGN §9). */
+/** Authenticator apps and recovery codes in imports and exports of users (docs/design.md, "Account life cycle"). */
 import { setImmediate } from 'node:timers/promises'
 import type { BulkFactor, LineUser } from '../accounts/bulk-factors.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'

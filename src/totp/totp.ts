@@ -1,4 +1,4 @@
-/** Authenticator apps and recovery codes of users (DESIGN §20). `code-verifier.ts` verifies their codes. */
+/** Authenticator apps and recovery codes of users (docs/design.md, "Second factors"). `code-verifier.ts` verifies their codes. */
 import encodeQr from 'qr'
 import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
 import type { AuditEvent } from '../audit-log/event.ts'

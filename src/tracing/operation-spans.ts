@@ -1,4 +1,4 @@
-/** Database client spans: one for each operation of the store that runs for a request that is traced (DESIGN §14). */
+/** Database client spans: one for each operation of the store that runs for a request that is traced (docs/design.md, "Observability"). */
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import {
   ATTR_DB_OPERATION_NAME,

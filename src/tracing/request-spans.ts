@@ -1,4 +1,4 @@
-/** HTTP server spans: one for each request, a child of the span that the client's `traceparent` names (DESIGN §14). */
+/** HTTP server spans: one for each request, a child of the span that the client's `traceparent` names (docs/design.md, "Observability"). */
 import {
   type Context,
   context,
@@ -49,7 +49,7 @@ const end = (request: FastifyRequest, { raw, statusCode }: FastifyReply): void =
 /**
  * Adds the hooks. They must be the first ones, so that every other hook runs in the span.
  *
- * No attribute has the URL, whose query may contain the token of a mailed link, or the client: see DESIGN §14.
+ * No attribute has the URL, whose query may contain the token of a mailed link, or the client: see docs/design.md, "Observability".
  */
 export const addRequestSpans = (app: FastifyInstance): void => {
   const tracer = trace.getTracer(packageJson.name, packageJson.version)

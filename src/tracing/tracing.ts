@@ -1,6 +1,6 @@
 /**
- * Traces of the standalone service (DESIGN §14). This module loads OpenTelemetry, so it is imported only if `tracesUrl` is
- * configured. The SDK reads its own settings from the standard variables, `OTEL_…`.
+ * Traces of the standalone service (docs/design.md, "Observability"). This module loads OpenTelemetry, so it is imported only if
+ * `tracesUrl` is configured. The SDK reads its own settings from the standard variables, `OTEL_…`.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { context, DiagLogLevel, diag, propagation, trace } from '@opentelemetry/api'

@@ -1,4 +1,7 @@
-/** Keyset pagination of users (DESIGN §4): a page starts after the last row of the previous one, so deep pages cost the same. */
+/**
+ * Keyset pagination of users (docs/design.md, "Contract"): a page starts after the last row of the previous one, so deep pages cost the
+ * same.
+ */
 import { ServiceError } from '../errors.ts'
 import { ID } from '../ids.ts'
 import { searchKey, type User } from './user.ts'

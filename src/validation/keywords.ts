@@ -73,7 +73,7 @@ const passwordHash: KeywordValidator = (_on, encoded) => {
 const violations: KeywordValidator = (violationsOf, value) =>
   report('violations', violations, (violationsOf as (text: string) => readonly string[])(value))
 
-/** `text: 'any' | 'storable'`: rejects text that a store could not return exactly (DESIGN §4). */
+/** `text: 'any' | 'storable'`: rejects text that a store could not return exactly (docs/design.md, "Contract"). */
 const text: KeywordValidator = (kind, value) => {
   const violations: string[] = []
   if (!value.isWellFormed()) violations.push('must be valid Unicode')

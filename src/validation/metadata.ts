@@ -25,7 +25,7 @@ export interface MetadataSchemas {
 const segment = (name: string | number): string =>
   `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-/** Without NUL and lone surrogates, which PostgreSQL cannot store (DESIGN §4). @returns the messages. */
+/** Without NUL and lone surrogates, which PostgreSQL cannot store (docs/design.md, "Contract"). @returns the messages. */
 const textViolations = (text: string): string[] => [
   ...(text.isWellFormed() ? [] : ['must be valid Unicode']),
   ...(text.includes('\0') ? ['must not contain NUL'] : []),

@@ -1,4 +1,4 @@
-/** Clean-up of expired sessions, e-mail tokens and old events (DESIGN §9, Sessions). */
+/** Clean-up of expired sessions, e-mail tokens and old events (Sessions; docs/design.md, "Account life cycle"). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** PUT /account/email (DESIGN §9): a new address takes effect when it is confirmed. */
+/** PUT /account/email (docs/design.md, "Account life cycle"): a new address takes effect when it is confirmed. */
 import t from 'tap'
 import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-routes.ts'
 import {
@@ -95,7 +95,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     )
   })
 
-  t.test('the page behind the link confirms the address too (DESIGN §23: GET verify-email)', async t => {
+  t.test('the page behind the link confirms the address too', async t => {
     const user = await pending()
     const url = `/account/verify-email?token=${user.change}`
     t.ok((await call(app, 'HEAD', url)).statusCode < 400)

@@ -1,4 +1,4 @@
-/** Verification of an account's e-mail (DESIGN §9: verify-email and resend). */
+/** Verification of an account's e-mail (docs/design.md, "Account life cycle"). */
 import t from 'tap'
 import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-routes.ts'
 import { bearer, freshEmail, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
@@ -24,7 +24,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const follow = (token: string, headers: Record<string, string> = HTML) =>
     call(app, 'GET', `/account/verify-email?token=${encodeURIComponent(token)}`, undefined, headers)
 
-  t.test('sign-up mails a token that verifies the address once (DESIGN §9: POST verify-email)', async t => {
+  t.test('sign-up mails a token that verifies the address once', async t => {
     const user = await signUp(app)
     t.equal((await accountOf(app, user.token)).emailVerified, false)
     const token = await mails.token(user.email, 'verification')
@@ -41,26 +41,23 @@ await onEveryEngine(t, async (t, { build }) => {
   const press = (token: string, password = PASSWORD) =>
     call(app, 'POST', '/account/verify-email/confirm', { token, password }, HTML)
 
-  t.test(
-    'the link in the mail opens a page, whose button verifies (DESIGN §23: GET verify-email)',
-    async t => {
-      const user = await signUp(app)
-      const token = await mails.token(user.email, 'verification')
-      const [mail] = await mails.to(user.email, 'verification')
-      const link = /https?:\/\/\S+verify-email\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? ''
-      const { pathname, search } = new URL(link)
-      const page = await call(app, 'GET', pathname + search, undefined, HTML)
-      t.equal(page.statusCode, 200)
-      t.match(page.headers['content-type'], 'text/html')
-      t.equal(page.headers['cache-control'], 'no-store')
-      t.match(page.body, `<input type="hidden" name="token" value="${token}">`)
-      t.equal((await accountOf(app, user.token)).emailVerified, false)
-      t.equal((await press(token)).headers.location, WEB_URL)
-      t.equal((await accountOf(app, user.token)).emailVerified, true)
-    },
-  )
+  t.test('the link in the mail opens a page, whose button verifies', async t => {
+    const user = await signUp(app)
+    const token = await mails.token(user.email, 'verification')
+    const [mail] = await mails.to(user.email, 'verification')
+    const link = /https?:\/\/\S+verify-email\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? ''
+    const { pathname, search } = new URL(link)
+    const page = await call(app, 'GET', pathname + search, undefined, HTML)
+    t.equal(page.statusCode, 200)
+    t.match(page.headers['content-type'], 'text/html')
+    t.equal(page.headers['cache-control'], 'no-store')
+    t.match(page.body, `<input type="hidden" name="token" value="${token}">`)
+    t.equal((await accountOf(app, user.token)).emailVerified, false)
+    t.equal((await press(token)).headers.location, WEB_URL)
+    t.equal((await accountOf(app, user.token)).emailVerified, true)
+  })
 
-  t.test('opening the link changes nothing: mail scanners do (DESIGN §23)', async t => {
+  t.test('opening the link changes nothing: mail scanners do', async t => {
     const user = await signUp(app)
     const token = await mails.token(user.email, 'verification')
     for (const method of ['GET', 'HEAD'] as const)
@@ -73,7 +70,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await verify(app, token)).statusCode, 200, 'the token is not used up')
   })
 
-  t.test('the button redirects to WEB_URL, with the error if there is one (DESIGN §3)', async t => {
+  t.test('the button redirects to WEB_URL, with the error if there is one', async t => {
     const user = await signUp(app)
     const token = await mails.token(user.email, 'verification')
     const wrong = await press(token, 'not the pass phrase')
@@ -90,7 +87,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(target.href, WEB_URL)
   })
 
-  t.test('a link that cannot be used leads to WEB_URL too (DESIGN §3)', async t => {
+  t.test('a link that cannot be used leads to WEB_URL too', async t => {
     const user = await signUp(app)
     const token = await mails.token(user.email, 'verification')
     t.equal((await verify(app, token)).statusCode, 200)
@@ -207,7 +204,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await accountOf(app, tooLate.token)).emailVerified, false)
   })
 
-  t.test('resend mails another token (DESIGN §9: verify-email/resend)', async t => {
+  t.test('resend mails another token', async t => {
     const user = await signUp(app)
     globalErrorOf(t, await call(app, 'POST', '/account/verify-email/resend'), 401)
     const response = await resend(app, user.token)

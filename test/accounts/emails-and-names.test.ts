@@ -1,4 +1,4 @@
-/** Rules for e-mails and names, and their messages, on every route that takes one (DESIGN §4). */
+/** Rules for e-mails and names, and their messages, on every route that takes one (docs/design.md, "Contract"). */
 import fc from 'fast-check'
 import t from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'

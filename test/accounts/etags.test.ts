@@ -1,4 +1,4 @@
-/** ETag and If-Match on both routes that change a user (DESIGN §9; RFC 9110 §8.8.3, §13.1.1). */
+/** ETag and If-Match on both routes that change a user (RFC 9110 §8.8.3; §13.1.1; docs/design.md, "Account life cycle"). */
 import t from 'tap'
 import { allEvents, createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'

@@ -1,6 +1,6 @@
 /**
  * A password reset that confirms the e-mail for the first time removes what somebody else could have added: passkeys, API keys and
- * authenticator apps (DESIGN §9).
+ * authenticator apps (docs/design.md, "Account life cycle").
  */
 
 import type { FastifyInstance } from 'fastify'
@@ -31,7 +31,7 @@ import { until } from '../support/until.ts'
 
 const NEW = 'another long pass phrase 8'
 
-/** Milliseconds within which another instance follows (DESIGN §7). */
+/** Milliseconds within which another instance follows (docs/design.md, "Storage"). */
 const SECOND = 1_000
 
 const access = async (app: FastifyInstance, { token }: Pick<SignedUp, 'token'>) => ({

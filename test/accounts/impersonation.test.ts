@@ -1,4 +1,4 @@
-/** POST /admin/users/:id/impersonate (DESIGN §9). */
+/** POST /admin/users/:id/impersonate (docs/design.md, "Account life cycle"). */
 import t from 'tap'
 import { allEvents, createUser, impersonate, UNKNOWN_ID } from '../support/admin-routes.ts'
 import {

@@ -1,4 +1,7 @@
-/** Who proves a mailbox (DESIGN §9): strangers who had to do with an address do not share the account of its owner. */
+/**
+ * Who proves a mailbox (docs/design.md, "Account life cycle"): strangers who had to do with an address do not share the account of its
+ * owner.
+ */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { notes } from '../../examples/notes/notes.ts'

@@ -1,5 +1,5 @@
 /**
- * The password policy on every route (DESIGN §4, §9: Passwords; NIST SP 800-63B-4 §3.1.1.2). Command line:
+ * The password policy on every route (§9: Passwords; NIST SP 800-63B-4 §3.1.1.2; docs/design.md, "Contract"). Command line:
  * test/cli/commands.test.ts.
  */
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** Password resets by mail (DESIGN §9: forgot-password and reset-password). */
+/** Password resets by mail (docs/design.md, "Account life cycle"). */
 import t from 'tap'
 import { call, forgot, NO_TOKENS, reset, verify } from '../support/account-routes.ts'
 import {
@@ -32,7 +32,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return { ...user, reset: await mails.token(user.email, 'passwordReset') }
   }
 
-  t.test('the mailed token sets a new password and signs in (DESIGN §9: reset-password)', async t => {
+  t.test('the mailed token sets a new password and signs in', async t => {
     const user = await forgetful()
     const second = (await signIn(app, user.email)).json().accessToken
     t.equal(await accountStatus(app, second), 200, 'asking changes nothing')
@@ -60,7 +60,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notOk(notice && hasToken(notice))
   })
 
-  t.test('forgot-password has the same response for every e-mail (DESIGN §9: forgot-password)', async t => {
+  t.test('forgot-password has the same response for every e-mail', async t => {
     const [known, disabled] = [await signUp(app), await signUp(app)]
     await updateUser(app, disabled.id, { disabled: true })
     const seen = []
@@ -173,7 +173,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.to(user.email, 'passwordReset', 6)).length, 6)
   })
 
-  t.test('no log line contains a token or a password (DESIGN §3)', async t => {
+  t.test('no log line contains a token or a password', async t => {
     const log = logCapture()
     const env = { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }
     const app = await build(t, { hasher: quickHashing, env, logStream: log.stream })

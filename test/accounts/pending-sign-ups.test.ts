@@ -1,6 +1,6 @@
 /**
- * REQUIRE_EMAIL_VERIFICATION=true (DESIGN §9): a sign-up is pending until its address is confirmed. Until then it is nowhere to be found,
- * and nothing tells a free address from a taken one.
+ * REQUIRE_EMAIL_VERIFICATION=true (docs/design.md, "Account life cycle"): a sign-up is pending until its address is confirmed. Until then
+ * it is nowhere to be found, and nothing tells a free address from a taken one.
  */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-/** Rate limits of the account routes, and five mails of a kind per hour (DESIGN §9, rate limits). */
+/** Rate limits of the account routes, and five mails of a kind per hour (rate limits; docs/design.md, "Account life cycle"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { call, changeEmail, forgot, remove, resend, reset } from '../support/account-routes.ts'
@@ -24,7 +24,7 @@ const exhaust = async (attempt: () => Promise<LightMyRequestResponse>): Promise<
 }
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('an address may request twenty mails a minute (DESIGN §9: rate limits)', async t => {
+  t.test('an address may request twenty mails a minute', async t => {
     const app = await build(t, limited)
     const user = await signUp(app)
     const attempts: [string, (app: FastifyInstance) => Promise<LightMyRequestResponse>][] = [

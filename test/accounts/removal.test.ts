@@ -1,4 +1,4 @@
-/** DELETE /account (DESIGN §9): access ends and personal data is erased. */
+/** DELETE /account (docs/design.md, "Account life cycle"): access ends and personal data is erased. */
 import t from 'tap'
 import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
 import { allEvents, deleteUser, factorsOf, impersonate } from '../support/admin-routes.ts'
@@ -44,7 +44,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const search = (email: string) =>
     call(app, 'GET', `/admin/users?count=true&email=${encodeURIComponent(email)}`, undefined, asAdmin)
 
-  t.test('deletion ends all access and frees the e-mail (DESIGN §9: DELETE /account)', async t => {
+  t.test('deletion ends all access and frees the e-mail', async t => {
     const user = await signUp(app)
     const second = (await signIn(app, user.email)).json().accessToken
     for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 200)
@@ -78,7 +78,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(app, other.token), 200)
   })
 
-  t.test('the cookie is cleared with its own attributes (DESIGN §9: as at sign-out)', async t => {
+  t.test('the cookie is cleared with its own attributes', async t => {
     for (const NODE_ENV of ['development', 'production']) {
       const app = await build(t, { hasher: quickHashing, env: { NODE_ENV } })
       const [user, other] = [await signUp(app), await signUp(app)]
@@ -228,7 +228,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.notMatch(after, /quetzalcoatl|tezcatlipoca|wilhelmina|featherstonehaugh|canary/i)
   })
 
-  t.test('another instance rejects the deleted user within a second (DESIGN §7)', async t => {
+  t.test('another instance rejects the deleted user within a second', async t => {
     const DATABASE_URL = await newDatabase(t)
     const options = { hasher: quickHashing, env: { DATABASE_URL } }
     const [one, two] = [await build(t, options), await build(t, options)]

@@ -1,4 +1,4 @@
-/** Sign-up, sign-in, the account, health and readiness (DESIGN §4). Validation: validation.test.ts. */
+/** Sign-up, sign-in, the account, health and readiness (docs/design.md, "Contract"). Validation: validation.test.ts. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -33,7 +33,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const account = async (token: string) =>
     (await app.inject({ url: '/account', headers: bearer(token) })).json()
 
-  t.test('health and readiness are public and support GET and HEAD (§4, DESIGN §4)', async t => {
+  t.test('health and readiness are public and support GET and HEAD (§4)', async t => {
     for (const [url, status] of [
       ['/health', 'ok'],
       ['/ready', 'ready'],
@@ -48,7 +48,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('sign-up returns 201 SignedIn with Location (DESIGN §4)', async t => {
+  t.test('sign-up returns 201 SignedIn with Location', async t => {
     const email = freshEmail('ada')
     const names = { firstName: 'Ada', lastName: 'Lovelace' }
     const response = await post('/account/sign-up', { email, password: PASSWORD, ...names })
@@ -78,12 +78,12 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await account(accessToken), { ...user, lastRequestAt: iso() }, 'and it is kept')
   })
 
-  t.test('names are optional at sign-up and null by default (DESIGN §4)', async t => {
+  t.test('names are optional at sign-up and null by default', async t => {
     const response = await post('/account/sign-up', { email: freshEmail(), password: PASSWORD })
     t.match(response.json().user, { firstName: null, lastName: null })
   })
 
-  t.test('a taken e-mail is a 409 under `email`, in any letter case (DESIGN §3, §4)', async t => {
+  t.test('a taken e-mail is a 409 under `email`, in any letter case', async t => {
     const { email } = await signUp(app)
     for (const taken of [email, email.toUpperCase(), `  ${email}\t`]) {
       const response = await post('/account/sign-up', { email: taken, password: PASSWORD })
@@ -92,7 +92,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('sign-in returns 200 SignedIn with a new session (DESIGN §4, §5)', async t => {
+  t.test('sign-in returns 200 SignedIn with a new session', async t => {
     const { email, id, token } = await signUp(app)
     clock.advance(60_000)
     for (const spelling of [email, email.toUpperCase(), ` ${email} `]) {
@@ -109,7 +109,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await account(token)).id, id, 'the first session goes on')
   })
 
-  t.test('every wrong pair is the same 401 under `credentials` (DESIGN §4)', async t => {
+  t.test('every wrong pair is the same 401 under `credentials`', async t => {
     const { email } = await signUp(app)
     const wrong = await signIn(app, email, `${PASSWORD}.`)
     errorsAt(t, wrong, 401, ['credentials'], 'wrong password')
@@ -127,7 +127,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a disabled account is a 403, only after the correct password (DESIGN §4, §7.2)', async t => {
+  t.test('a disabled account is a 403, only after the correct password (§7.2)', async t => {
     const { email, id } = await signUp(app)
     t.equal((await updateUser(app, id, { disabled: true })).statusCode, 200)
     const right = await signIn(app, email)
@@ -136,25 +136,22 @@ await onEveryEngine(t, async (t, { build }) => {
     errorsAt(t, await signIn(app, email, `${PASSWORD}.`), 401, ['credentials'], 'wrong password')
   })
 
-  t.test(
-    'GET /account returns the own account, by header and by cookie, HEAD too (§4, §5.1, DESIGN §4)',
-    async t => {
-      const { email, id, token } = await signUp(app)
-      for (const headers of [bearer(token), cookie(token)]) {
-        const response = await app.inject({ url: '/account', headers })
-        isPrivateJson(t, response, 200)
-        hasShape(t, response.json(), ACCOUNT)
-        t.match(response.json(), { id, email })
-        const head = await app.inject({ method: 'HEAD', url: '/account', headers })
-        isPrivateJson(t, head, 200)
-        t.equal(head.body, '')
-      }
-      globalErrorOf(t, await app.inject({ url: '/account' }), 401, 'no token')
-      t.equal((await app.inject({ method: 'HEAD', url: '/account' })).statusCode, 401)
-    },
-  )
+  t.test('GET /account returns the own account, by header and by cookie, HEAD too (§4, §5.1)', async t => {
+    const { email, id, token } = await signUp(app)
+    for (const headers of [bearer(token), cookie(token)]) {
+      const response = await app.inject({ url: '/account', headers })
+      isPrivateJson(t, response, 200)
+      hasShape(t, response.json(), ACCOUNT)
+      t.match(response.json(), { id, email })
+      const head = await app.inject({ method: 'HEAD', url: '/account', headers })
+      isPrivateJson(t, head, 200)
+      t.equal(head.body, '')
+    }
+    globalErrorOf(t, await app.inject({ url: '/account' }), 401, 'no token')
+    t.equal((await app.inject({ method: 'HEAD', url: '/account' })).statusCode, 401)
+  })
 
-  t.test('PUT /account changes the given fields, and null clears (DESIGN §4)', async t => {
+  t.test('PUT /account changes the given fields, and null clears', async t => {
     const { token } = await signUp(app, { firstName: 'Grace', lastName: 'Hopper' })
     const before = await account(token)
     clock.advance(5_000)
@@ -171,7 +168,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await account(token)).updatedAt, iso(-5_000), 'reading changes nothing')
   })
 
-  t.test('PUT /account requires at least one property and rejects unknown ones (DESIGN §3, §4)', async t => {
+  t.test('PUT /account requires at least one property and rejects unknown ones', async t => {
     const { token } = await signUp(app, { firstName: 'Kept' })
     globalErrorOf(t, await put(token, {}), 400, 'none')
     for (const property of ['email', 'password', 'disabled', 'emailVerified', 'id', 'createdAt']) {
@@ -183,14 +180,14 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await account(token)).firstName, 'Kept', 'a rejected change changes nothing')
   })
 
-  t.test('concurrent changes of one account lose none (DESIGN §4)', async t => {
+  t.test('concurrent changes of one account lose none', async t => {
     const { token } = await signUp(app)
     const responses = await Promise.all([put(token, { firstName: 'One' }), put(token, { lastName: 'Two' })])
     for (const response of responses) t.equal(response.statusCode, 200)
     t.match(await account(token), { firstName: 'One', lastName: 'Two' })
   })
 
-  t.test('the last request is exact, visible at once and never moves back (DESIGN §4, §6)', async t => {
+  t.test('the last request is exact, visible at once and never moves back', async t => {
     const { token } = await signUp(app)
     for (const step of [60_000, 1, 0]) {
       clock.advance(step)
@@ -200,7 +197,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await account(token)).lastRequestAt, iso(400), 'not even with the clock')
   })
 
-  t.test('the last request of an identified user is noted on every route (§5.1.2, DESIGN §2)', async t => {
+  t.test('the last request of an identified user is noted on every route (§5.1.2)', async t => {
     const cases: Record<string, [identified: boolean, url: string, headers: (token: string) => object]> = {
       'invalid token': [false, '/health', token => bearer(`${token}x`)],
       'bad cookie before a good header': [
@@ -230,13 +227,13 @@ await onEveryEngine(t, async (t, { build }) => {
     const expected = iso()
     clock.advance(777)
     for (const [title, [identified]] of Object.entries(cases).reverse()) {
-      // Stored within a second (DESIGN §6). If it never is, tap's time limit ends the wait.
+      // Stored within a second (docs/design.md, "Hot path"). If it never is, tap's time limit ends the wait.
       while (identified && (await noted(title)) === null) await setTimeout(20)
       t.equal(await noted(title), identified ? expected : null, title)
     }
   })
 
-  t.test('of a thousand concurrent sign-ups with one e-mail one succeeds (DESIGN §4)', async t => {
+  t.test('of a thousand concurrent sign-ups with one e-mail one succeeds', async t => {
     await app.listen({ port: 0, host: '127.0.0.1' })
     // The clients are in the same process: on a busy machine they are not done with sending when the service gives them up.
     Object.assign(app.server, { headersTimeout: 0, requestTimeout: 0 })

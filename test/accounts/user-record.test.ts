@@ -1,4 +1,4 @@
-/** Roles and metadata over HTTP: who writes and sees them, and what is refused (DESIGN §4). */
+/** Roles and metadata over HTTP: who writes and sees them, and what is refused (docs/design.md, "Contract"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { accountOf, call } from '../support/account-routes.ts'
@@ -333,7 +333,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 })
 
-t.test('an account is serialised once for all requests, not for each (DESIGN §6)', async t => {
+t.test('an account is serialised once for all requests, not for each', async t => {
   const app = await build(t, { hasher: quickHashing })
   const { id, token } = await signUp(app)
   await updateUser(app, id, { roles: ['a'], appMetadata: METADATA })

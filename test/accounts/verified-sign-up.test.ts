@@ -1,4 +1,7 @@
-/** REQUIRE_EMAIL_VERIFICATION=true (DESIGN §9): sign-up reveals no accounts, and an account exists once it is confirmed. */
+/**
+ * REQUIRE_EMAIL_VERIFICATION=true (docs/design.md, "Account life cycle"): sign-up reveals no accounts, and an account exists once it is
+ * confirmed.
+ */
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Which admin keys are accepted, and what that costs (DESIGN §13). */
+/** Which admin keys are accepted, and what that costs (docs/design.md, "Machine callers"). */
 import t from 'tap'
 import { AdminAuthenticator } from '../../src/auth/admin-authenticator.ts'
 import type { AdminKey } from '../../src/auth/admin-key.ts'
@@ -14,7 +14,7 @@ import { sendSlowly } from '../support/slow-request.ts'
 import { until } from '../support/until.ts'
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  t.test('only the whole key is accepted, and only as x-admin-key (DESIGN §13)', async t => {
+  t.test('only the whole key is accepted, and only as x-admin-key', async t => {
     const app = await build(t)
     const { text, headers } = await createKey(app, ['users:read'])
     const { text: other } = newOpaqueKey(ADMIN_KEY_PREFIX)
@@ -45,7 +45,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await listStatus(app, headers), 200)
   })
 
-  t.test('a missing scope is a 403 before the body is read (DESIGN §2, §13)', async t => {
+  t.test('a missing scope is a 403 before the body is read', async t => {
     const app = await build(t)
     const { id } = await signUp(app)
     const { headers } = await createKey(app, ['users:read'])
@@ -64,7 +64,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await app.inject({ method: 'DELETE', url, headers })).statusCode, 403)
   })
 
-  t.test('lastUsedAt is written in the background, and when the service stops (DESIGN §13)', async t => {
+  t.test('lastUsedAt is written in the background, and when the service stops', async t => {
     const clock = manualClock()
     const env = { DATABASE_URL: await newDatabase(t) }
     const options: BuildOptions = { env, clock: clock.now }
@@ -102,27 +102,24 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await lastUsedAt(await build(t, options)), later)
   })
 
-  t.test(
-    'a key that is revoked while the body arrives is refused before the handler (DESIGN §2)',
-    async t => {
-      const app = await build(t)
-      const { id } = await signUp(app)
-      const key = await createKey(app, ['users:write'])
-      await app.listen({ port: 0, host: '127.0.0.1' })
-      const request = {
-        method: 'PUT',
-        url: `/admin/users/${id}`,
-        headers: key.headers,
-        body: { disabled: true },
-      }
-      const response = await sendSlowly(app, request, () => revokeKey(app, key.id))
-      t.equal(parseResponse(response).status, 401)
-      const user = await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })
-      t.equal(user.json().disabled, false)
-    },
-  )
+  t.test('a key that is revoked while the body arrives is refused before the handler', async t => {
+    const app = await build(t)
+    const { id } = await signUp(app)
+    const key = await createKey(app, ['users:write'])
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const request = {
+      method: 'PUT',
+      url: `/admin/users/${id}`,
+      headers: key.headers,
+      body: { disabled: true },
+    }
+    const response = await sendSlowly(app, request, () => revokeKey(app, key.id))
+    t.equal(parseResponse(response).status, 401)
+    const user = await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })
+    t.equal(user.json().disabled, false)
+  })
 
-  t.test('a revoked key is refused at once here, and within a second elsewhere (DESIGN §5, §13)', async t => {
+  t.test('a revoked key is refused at once here, and within a second elsewhere', async t => {
     const env = { DATABASE_URL: await newDatabase(t) }
     const [one, other] = [await build(t, { env }), await build(t, { env })]
     for (let round = 0; round < 10; round += 1) {
@@ -218,7 +215,7 @@ const setUp = () => {
   return { store, clock, failures, lastRequests, authenticator, add }
 }
 
-t.test('a warm key costs no query, and neither does a text that is no key (DESIGN §13)', async t => {
+t.test('a warm key costs no query, and neither does a text that is no key', async t => {
   const { store, authenticator, add } = setUp()
   const { text } = add('one')
   for (let time = 0; time < 100; time += 1) t.match(authenticator.authenticate(text), { id: 'one' })
@@ -229,7 +226,7 @@ t.test('a warm key costs no query, and neither does a text that is no key (DESIG
   t.equal(store.state.lookups, 1)
 })
 
-t.test('the cache is bounded (DESIGN §6)', async t => {
+t.test('the cache is bounded', async t => {
   const { store, authenticator, add } = setUp()
   const [first, ...others] = Array.from({ length: 1_001 }, (_, index) => add(String(index)))
   if (first === undefined) throw new Error('no key')
@@ -243,7 +240,7 @@ t.test('the cache is bounded (DESIGN §6)', async t => {
   t.equal(store.state.lookups, 1_002, 'the oldest was evicted')
 })
 
-t.test('an old result of a lookup in flight makes no revoked key valid (DESIGN §5, §13)', async t => {
+t.test('an old result of a lookup in flight makes no revoked key valid', async t => {
   for (const change of ['one', 'all'] as const) {
     const { store, authenticator, add } = setUp()
     const { text, revoke } = add('one')
@@ -265,7 +262,7 @@ t.test('an old result of a lookup in flight makes no revoked key valid (DESIGN �
   }
 })
 
-t.test('a change of another key or user repeats no lookup (DESIGN §13)', async t => {
+t.test('a change of another key or user repeats no lookup', async t => {
   const { store, authenticator, add } = setUp()
   const { text } = add('one')
   store.state.isRemote = true
@@ -276,7 +273,7 @@ t.test('a change of another key or user repeats no lookup (DESIGN §13)', async 
   t.equal(store.state.lookups, 1)
 })
 
-t.test('a change before the lookup reaches the store causes no second lookup (DESIGN §6, §13)', async t => {
+t.test('a change before the lookup reaches the store causes no second lookup', async t => {
   const { store, authenticator, add } = setUp()
   const one = add('one')
   store.state.isRemote = true
@@ -298,7 +295,7 @@ t.test('a change before the lookup reaches the store causes no second lookup (DE
   t.equal(store.state.lookups, 2)
 })
 
-t.test('while invalidations are late or lost, every request queries the store (DESIGN §7, §13)', async t => {
+t.test('while invalidations are late or lost, every request queries the store', async t => {
   const { store, authenticator, add } = setUp()
   const one = add('one')
   authenticator.authenticate(one.text)
@@ -330,32 +327,29 @@ t.test('while invalidations are late or lost, every request queries the store (D
   t.equal(store.state.lookups, before + 2, 'nothing is cached after the store is closed')
 })
 
-t.test(
-  'the time of the last request is noted once a minute, and again after a failure (DESIGN §13)',
-  async t => {
-    const { store, clock, failures, lastRequests, authenticator, add } = setUp()
-    const { text } = add('one')
-    const use = async () => {
-      authenticator.authenticate(text)
-      await lastRequests.flush()
-    }
-    await use()
-    await use()
-    const noted = [{ id: 'one', at: clock.now() }]
-    t.strictSame(store.noted, noted)
-    clock.advance(60_000)
-    const note = store.noteRequests
-    store.noteRequests = async () => {
-      throw new Error('the store is down')
-    }
-    await use()
-    t.match(failures, [{ message: 'the store is down' }])
-    store.noteRequests = note
-    const at = clock.now()
-    clock.advance(1)
-    // Looked up again, with the older time of the store.
-    authenticator.invalidate('one')
-    await use()
-    t.strictSame(store.noted, [...noted, { id: 'one', at }])
-  },
-)
+t.test('the time of the last request is noted once a minute, and again after a failure', async t => {
+  const { store, clock, failures, lastRequests, authenticator, add } = setUp()
+  const { text } = add('one')
+  const use = async () => {
+    authenticator.authenticate(text)
+    await lastRequests.flush()
+  }
+  await use()
+  await use()
+  const noted = [{ id: 'one', at: clock.now() }]
+  t.strictSame(store.noted, noted)
+  clock.advance(60_000)
+  const note = store.noteRequests
+  store.noteRequests = async () => {
+    throw new Error('the store is down')
+  }
+  await use()
+  t.match(failures, [{ message: 'the store is down' }])
+  store.noteRequests = note
+  const at = clock.now()
+  clock.advance(1)
+  // Looked up again, with the older time of the store.
+  authenticator.invalidate('one')
+  await use()
+  t.strictSame(store.noted, [...noted, { id: 'one', at }])
+})

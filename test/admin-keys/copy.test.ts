@@ -1,4 +1,4 @@
-/** A copy to PostgreSQL has the admin keys and their events (DESIGN §7, §13). */
+/** A copy to PostgreSQL has the admin keys and their events (docs/design.md, "Storage" and "Machine callers"). */
 import { join } from 'node:path'
 import t from 'tap'
 import { allFeatures } from '../../src/built-in-features.ts'

@@ -1,4 +1,6 @@
-/** A revocation concurrent with what the key does, on one instance and on two (DESIGN §9, §13). */
+/**
+ * A revocation concurrent with what the key does, on one instance and on two (docs/design.md, "Account life cycle" and "Machine callers").
+ */
 import t from 'tap'
 import { createKey, listKeys, postKey, revokeKey } from '../support/admin-keys.ts'
 import { accountStatus, signUp } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** `/admin/keys`: creating, listing and revoking admin keys (DESIGN §13). */
+/** `/admin/keys`: creating, listing and revoking admin keys (docs/design.md, "Machine callers"). */
 import t from 'tap'
 import { createKey, listKeys, listStatus, postKey, revokeKey } from '../support/admin-keys.ts'
 import { accountStatus, asAdmin, manualClock, signUp } from '../support/build.ts'
@@ -12,7 +12,7 @@ const DAY = 86_400_000
 const ROOT_ID = /^[0-9a-f]{8}$/
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('a key is shown once, and listed without its secret (DESIGN §13)', async t => {
+  t.test('a key is shown once, and listed without its secret', async t => {
     const clock = manualClock()
     const app = await build(t, { clock: clock.now })
     const expiresAt = new Date(clock.now() + DAY).toISOString()
@@ -68,7 +68,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await listKeys(app), [])
   })
 
-  t.test('a key creates keys with a subset of its scopes, and no later expiry (DESIGN §13)', async t => {
+  t.test('a key creates keys with a subset of its scopes, and no later expiry', async t => {
     const app = await build(t)
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString()
     const later = new Date(Date.parse(inAnHour) + 1).toISOString()
@@ -95,7 +95,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await listKeys(app)).length, 2)
   })
 
-  t.test('a revoked or removed key does nothing from the next request on (DESIGN §13)', async t => {
+  t.test('a revoked or removed key does nothing from the next request on', async t => {
     const app = await build(t)
     const key = await createKey(app, ['users:read'])
     const other = await createKey(app, ['users:read'])
@@ -109,7 +109,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await revokeKey(app, other.id.toUpperCase()), 204, 'ids in upper case, as of users')
   })
 
-  t.test('a key revokes only keys whose scopes it has (DESIGN §13)', async t => {
+  t.test('a key revokes only keys whose scopes it has', async t => {
     const app = await build(t)
     const one = await createKey(app, ['keys:write', 'users:read'])
     const more = await createKey(app, ['keys:write', 'users:read', 'users:write'])
@@ -128,7 +128,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await revokeKey(app, more.id), 204, 'the root key revokes every key')
   })
 
-  t.test('an expired key is a 401, listed for 90 days and then removed (DESIGN §13)', async t => {
+  t.test('an expired key is a 401, listed for 90 days and then removed', async t => {
     const clock = manualClock()
     const cleanUpPace = { startWithin: 1, interval: 20, pause: 1 }
     const app = await build(t, { clock: clock.now, cleanUpPace })
@@ -151,7 +151,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(left.length, 1)
   })
 
-  t.test('there are at most 1,000 keys, also when they are created at once (DESIGN §13)', async t => {
+  t.test('there are at most 1,000 keys, also when they are created at once', async t => {
     const app = await build(t)
     const request = { name: 'one of many', scopes: ['users:read'], expiresAt: null }
     const actor = { type: 'system', id: null, ip: null } as const
@@ -171,7 +171,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await postKey(app, { name: 'one more', scopes: ['users:read'] })).statusCode, 201)
   })
 
-  t.test('the audit log names the key that acts, and the keys that change (DESIGN §13)', async t => {
+  t.test('the audit log names the key that acts, and the keys that change', async t => {
     const app = await build(t)
     const key = await createKey(app, ['keys:write', 'users:write'])
     const user = await signUp(app)
@@ -211,7 +211,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notMatch(JSON.stringify(await events('limit=100')), text)
   })
 
-  t.test('impersonated sessions end with the key that opened them (DESIGN §13)', async t => {
+  t.test('impersonated sessions end with the key that opened them', async t => {
     const clock = manualClock()
     const app = await build(t, { clock: clock.now })
     const expiresAt = new Date(clock.now() + 90_500).toISOString()

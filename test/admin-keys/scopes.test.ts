@@ -1,4 +1,7 @@
-/** What a key with `users:write` may change of users, what needs `users:identity`, and keys from before that scope (DESIGN §13). */
+/**
+ * What a key with `users:write` may change of users, what needs `users:identity`, and keys from before that scope (docs/design.md, "Machine
+ * callers").
+ */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { call } from '../support/account-routes.ts'

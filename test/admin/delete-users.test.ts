@@ -1,4 +1,4 @@
-/** DELETE /admin/users/:id (DESIGN §9). */
+/** DELETE /admin/users/:id (docs/design.md, "Account life cycle"). */
 import t from 'tap'
 import { createUser, deleteUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { accountStatus, asAdmin, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** POST /admin/introspect (RFC 7662, DESIGN §13). */
+/** POST /admin/introspect (RFC 7662; docs/design.md, "Machine callers"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'

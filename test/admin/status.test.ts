@@ -1,4 +1,4 @@
-/** `GET /admin/status`: what a load tool checks before it starts (DESIGN §17). */
+/** `GET /admin/status`: what a load tool checks before it starts (docs/design.md, "Load tests"). */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'

@@ -1,4 +1,4 @@
-/** PUT /admin/users/:id: validation, changes, and disabling (DESIGN §4). */
+/** PUT /admin/users/:id: validation, changes, and disabling (docs/design.md, "Contract"). */
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { UNKNOWN_ID } from '../support/admin-routes.ts'
@@ -35,7 +35,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const statuses = (responses: { statusCode: number }[]) =>
     responses.map(({ statusCode }) => statusCode).sort()
 
-  t.test('every property can be changed alone, and the response is the AdminUser (DESIGN §4)', async t => {
+  t.test('every property can be changed alone, and the response is the AdminUser', async t => {
     const { id, email } = await signUp(app, { firstName: 'Before', lastName: 'Before' })
     for (const change of [
       { firstName: 'After' },
@@ -57,7 +57,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('names are trimmed, and the e-mail is canonicalised (DESIGN §4)', async t => {
+  t.test('names are trimmed, and the e-mail is canonicalised', async t => {
     const { id } = await signUp(app)
     const email = freshEmail('changed')
     const change = { firstName: ' \tA b ', email: ` ${email.toUpperCase()} `, lastName: '😀'.repeat(128) }
@@ -65,7 +65,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(response.json(), { firstName: 'A b', email, lastName: '😀'.repeat(128) })
   })
 
-  t.test('the user sees a change at once, and no session ends (DESIGN §4, §6)', async t => {
+  t.test('the user sees a change at once, and no session ends', async t => {
     const { id, token } = await signUp(app)
     await account(token)
     const email = freshEmail()
@@ -76,7 +76,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(disabled, false)
   })
 
-  t.test('another e-mail is mailed to both addresses, once it is stored (DESIGN §9)', async t => {
+  t.test('another e-mail is mailed to both addresses, once it is stored', async t => {
     const app = await build(t)
     const mails = mailbox(app)
     const taken = await signUp(app)
@@ -102,7 +102,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.same(await mails.final(taken.email), [SUBJECT.verification])
   })
 
-  t.test('simultaneous changes of an e-mail each tell the address that they replace (DESIGN §9)', async t => {
+  t.test('simultaneous changes of an e-mail each tell the address that they replace', async t => {
     const app = await build(t)
     const mails = mailbox(app)
     const { id, email } = await signUp(app)
@@ -123,57 +123,54 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('an unknown user is a 404, an invalid id a 400 (§7.2, DESIGN §3)', async t => {
+  t.test('an unknown user is a 404, an invalid id a 400 (§7.2)', async t => {
     globalErrorOf(t, await update(UNKNOWN_ID, { firstName: 'x' }), 404, 'unknown')
     for (const id of ['01890000-0000-7000-8000', 'x', 'a%00b', '%F0%9F%98%80'])
       errorsAt(t, await update(id, { firstName: 'x' }), 400, ['id'], `no id at all: ${id}`)
   })
 
-  t.test('at least one property is required (DESIGN §4)', async t => {
+  t.test('at least one property is required', async t => {
     const { id } = await signUp(app)
     globalErrorOf(t, await update(id, {}), 400)
   })
 
-  t.test(
-    'invalid and unknown properties are rejected by name, and nothing changes (DESIGN §3, §4)',
-    async t => {
-      const { id, email, token } = await signUp(app, { firstName: 'Kept' })
-      const before = await stored(email)
-      for (const [property, ...values] of [
-        ['firstName', 5, '', ' ', 'x'.repeat(129), 'a\0', '\ud800', [], {}, true],
-        ['lastName', 5, '', ' ', '😀'.repeat(129), 'a\0', '\udc00', [], {}, false],
-        [
-          'email',
-          5,
-          '',
-          'x',
-          null,
-          `a\0@example.com`,
-          `\ud800${freshEmail()}`,
-          `${'x'.repeat(250)}@example.com`,
-          [],
-        ],
-        ['disabled', 1, 0, 'true', 'false', '', null, []],
-        ['emailVerified', 1, 0, 'true', '', null, {}],
-        ['password', PASSWORD],
-        ['id', UNKNOWN_ID],
-        ['createdAt', '2020-01-01T00:00:00.000Z'],
-        ['lastRequestAt', null],
-      ] as [string, ...unknown[]][])
-        for (const value of values) {
-          const title = `${property}: ${JSON.stringify(value).slice(0, 30)}`
-          errorsAt(t, await update(id, { lastName: 'Lost', [property]: value }), 400, [property], title)
-        }
-      const all = { firstName: 1, lastName: '', email: 'x', disabled: 'x', emailVerified: 0, role: 1, '': 1 }
-      const response = await update(id, all)
-      errorsAt(t, response, 400, Object.keys(all), 'all at once')
-      t.strictSame(response.json().errors.role, ['is not allowed'])
-      t.strictSame(await stored(email), before)
-      t.equal(await accountStatus(app, token), 200)
-    },
-  )
+  t.test('invalid and unknown properties are rejected by name, and nothing changes', async t => {
+    const { id, email, token } = await signUp(app, { firstName: 'Kept' })
+    const before = await stored(email)
+    for (const [property, ...values] of [
+      ['firstName', 5, '', ' ', 'x'.repeat(129), 'a\0', '\ud800', [], {}, true],
+      ['lastName', 5, '', ' ', '😀'.repeat(129), 'a\0', '\udc00', [], {}, false],
+      [
+        'email',
+        5,
+        '',
+        'x',
+        null,
+        `a\0@example.com`,
+        `\ud800${freshEmail()}`,
+        `${'x'.repeat(250)}@example.com`,
+        [],
+      ],
+      ['disabled', 1, 0, 'true', 'false', '', null, []],
+      ['emailVerified', 1, 0, 'true', '', null, {}],
+      ['password', PASSWORD],
+      ['id', UNKNOWN_ID],
+      ['createdAt', '2020-01-01T00:00:00.000Z'],
+      ['lastRequestAt', null],
+    ] as [string, ...unknown[]][])
+      for (const value of values) {
+        const title = `${property}: ${JSON.stringify(value).slice(0, 30)}`
+        errorsAt(t, await update(id, { lastName: 'Lost', [property]: value }), 400, [property], title)
+      }
+    const all = { firstName: 1, lastName: '', email: 'x', disabled: 'x', emailVerified: 0, role: 1, '': 1 }
+    const response = await update(id, all)
+    errorsAt(t, response, 400, Object.keys(all), 'all at once')
+    t.strictSame(response.json().errors.role, ['is not allowed'])
+    t.strictSame(await stored(email), before)
+    t.equal(await accountStatus(app, token), 200)
+  })
 
-  t.test('after a change of the e-mail the old one is free and the new one signs in (DESIGN §4)', async t => {
+  t.test('after a change of the e-mail the old one is free and the new one signs in', async t => {
     const { id, email } = await signUp(app)
     const moved = freshEmail('moved')
     t.equal((await update(id, { email: moved })).statusCode, 200)
@@ -185,23 +182,20 @@ await onEveryEngine(t, async (t, { build }) => {
     t.not(other.json().user.id, id)
   })
 
-  t.test(
-    'a taken e-mail is a 409 under `email`, in any letter case, and changes nothing (DESIGN §3, §4)',
-    async t => {
-      const [one, other] = [await signUp(app, { firstName: 'Kept' }), await signUp(app)]
-      const before = await stored(one.email)
-      for (const email of [other.email, other.email.toUpperCase(), ` ${other.email} `]) {
-        const change = { firstName: 'Lost', email, disabled: true, emailVerified: true }
-        errorsAt(t, await update(one.id, change), 409, ['email'], email)
-      }
-      t.strictSame(await stored(one.email), before)
-      t.equal(await accountStatus(app, one.token), 200, 'not even disabled')
-      for (const email of [one.email, one.email.toUpperCase()])
-        t.equal((await update(one.id, { email })).json().email, one.email, 'the own one is not taken')
-    },
-  )
+  t.test('a taken e-mail is a 409 under `email`, in any letter case, and changes nothing', async t => {
+    const [one, other] = [await signUp(app, { firstName: 'Kept' }), await signUp(app)]
+    const before = await stored(one.email)
+    for (const email of [other.email, other.email.toUpperCase(), ` ${other.email} `]) {
+      const change = { firstName: 'Lost', email, disabled: true, emailVerified: true }
+      errorsAt(t, await update(one.id, change), 409, ['email'], email)
+    }
+    t.strictSame(await stored(one.email), before)
+    t.equal(await accountStatus(app, one.token), 200, 'not even disabled')
+    for (const email of [one.email, one.email.toUpperCase()])
+      t.equal((await update(one.id, { email })).json().email, one.email, 'the own one is not taken')
+  })
 
-  t.test('disabling ends every session at once; enabling restores none (DESIGN §4)', async t => {
+  t.test('disabling ends every session at once; enabling restores none', async t => {
     const { id, email, token } = await signUp(app)
     const second: string = (await signIn(app, email)).json().accessToken
     for (const one of [token, second]) t.equal(await accountStatus(app, one), 200)
@@ -221,14 +215,14 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const one of [token, second]) t.equal(await accountStatus(app, one), 401, 'still not back')
   })
 
-  t.test('disabling affects only that user (DESIGN §4)', async t => {
+  t.test('disabling affects only that user', async t => {
     const [one, other] = [await signUp(app), await signUp(app)]
     await update(one.id, { disabled: true, firstName: 'Gone' })
     t.equal(await accountStatus(app, other.token), 200)
     t.match(await stored(one.email), { disabled: true, firstName: 'Gone' }, 'together with another property')
   })
 
-  t.test('a sign-in concurrent with disabling leaves no valid token (DESIGN §4)', async t => {
+  t.test('a sign-in concurrent with disabling leaves no valid token', async t => {
     for (let round = 0; round < 5; round += 1) {
       const { id, email } = await signUp(app)
       const before = Array.from({ length: 6 }, () => signIn(app, email))
@@ -244,7 +238,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a request concurrent with disabling does not revive the token (DESIGN §4, §6)', async t => {
+  t.test('a request concurrent with disabling does not revive the token', async t => {
     const { id, token } = await signUp(app)
     const races = Array.from({ length: 40 }, (_, number) =>
       number === 20
@@ -255,7 +249,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, token), 401)
   })
 
-  t.test('of many users who change to one e-mail concurrently one succeeds (DESIGN §4)', async t => {
+  t.test('of many users who change to one e-mail concurrently one succeeds', async t => {
     const users = await Promise.all(Array.from({ length: 10 }, () => signUp(app)))
     const email = freshEmail('wanted')
     const responses = await Promise.all(
@@ -267,7 +261,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await stored(email)).id, users[winner]?.id)
   })
 
-  t.test('of a concurrent sign-up and change to one e-mail one succeeds (DESIGN §4)', async t => {
+  t.test('of a concurrent sign-up and change to one e-mail one succeeds', async t => {
     for (let round = 0; round < 5; round += 1) {
       const { id } = await signUp(app)
       const email = freshEmail('raced')
@@ -280,7 +274,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('concurrent changes of one user lose none (DESIGN §4)', async t => {
+  t.test('concurrent changes of one user lose none', async t => {
     const { id, token } = await signUp(app)
     const email = freshEmail('merged')
     const put = (payload: Record<string, unknown>) =>

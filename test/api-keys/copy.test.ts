@@ -1,4 +1,4 @@
-/** API keys in copies to PostgreSQL, imports and exports (DESIGN §7, §13). */
+/** API keys in copies to PostgreSQL, imports and exports (docs/design.md, "Storage" and "Machine callers"). */
 import { join } from 'node:path'
 import t from 'tap'
 import { createKey, listKeys, revokeKey } from '../support/api-keys.ts'

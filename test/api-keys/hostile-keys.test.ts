@@ -1,4 +1,7 @@
-/** Tokens that look like API keys (DESIGN §13, §5.1.3): anonymous, never a failure, and no lookup for those of a wrong form. */
+/**
+ * Tokens that look like API keys (§5.1.3; docs/design.md, "Machine callers"): anonymous, never a failure, and no lookup for those of a
+ * wrong form.
+ */
 import t from 'tap'
 import { checksum, createKey, inventedKey } from '../support/api-keys.ts'
 import { accountStatus, bearer, cookie, signUp } from '../support/build.ts'

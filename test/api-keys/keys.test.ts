@@ -1,4 +1,4 @@
-/** Create, list and revoke API keys (DESIGN §13). */
+/** Create, list and revoke API keys (docs/design.md, "Machine callers"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const app = await build(t, { clock: clock.now, env: { DATABASE_URL }, hasher: quickHashing })
   const iso = (after = 0) => new Date(clock.now() + after).toISOString()
 
-  t.test('a new key is shown once, with every scope and no end by default (DESIGN §13)', async t => {
+  t.test('a new key is shown once, with every scope and no end by default', async t => {
     const user = await signUp(app)
     const response = await postKey(app, user.token, { name: '  backups  ' })
     isPrivateJson(t, response, 201)
@@ -55,7 +55,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(app, token), 200)
   })
 
-  t.test('two keys differ, and are listed newest first (DESIGN §13)', async t => {
+  t.test('two keys differ, and are listed newest first', async t => {
     const user = await signUp(app)
     const first = await createKey(app, user.token, { name: 'first' })
     clock.advance(1_000)
@@ -68,7 +68,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.strictSame(await listKeys(app, (await signUp(app)).token), [], 'nobody else sees them')
   })
 
-  t.test('wrong fields are 400 under their names (DESIGN §13)', async t => {
+  t.test('wrong fields are 400 under their names', async t => {
     const { token } = await signUp(app)
     const wrong: [payload: Record<string, unknown>, field: string][] = [
       [{ name: undefined }, 'name'],
@@ -104,7 +104,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.strictSame((await listKeys(app, token))[0]?.scopes, apiKey.scopes)
   })
 
-  t.test('a key is revoked by its id, once, and only by its own user (DESIGN §13)', async t => {
+  t.test('a key is revoked by its id, once, and only by its own user', async t => {
     const [user, other] = [await signUp(app), await signUp(app)]
     const { token, apiKey } = await createKey(app, user.token)
     t.equal(await accountStatus(app, token), 200)
@@ -122,7 +122,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(app, user.token), 200, 'sessions are unaffected')
   })
 
-  t.test('an administrator sees and revokes the keys of a user (DESIGN §13)', async t => {
+  t.test('an administrator sees and revokes the keys of a user', async t => {
     const [user, other] = [await signUp(app), await signUp(app)]
     const { token, apiKey } = await createKey(app, user.token)
     const listed = await adminKeysOf(app, user.id)
@@ -152,7 +152,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const create = (app: FastifyInstance, token: string, count: number) =>
     Promise.all(Array.from({ length: count }, () => postKey(app, token)))
 
-  t.test('F8: of 80 simultaneous keys on two instances 50 are created (DESIGN §13)', async t => {
+  t.test('F8: of 80 simultaneous keys on two instances 50 are created', async t => {
     const instances = [app, await build(t, { clock: clock.now, env: { DATABASE_URL }, hasher: quickHashing })]
     const user = await signUp(app)
     const [bystander] = await create(app, (await signUp(app)).token, 1)

@@ -1,4 +1,4 @@
-/** What ends an API key, and what does not (DESIGN §13). */
+/** What ends an API key, and what does not (docs/design.md, "Machine callers"). */
 import t from 'tap'
 import { call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
 import { deleteUser } from '../support/admin-routes.ts'
@@ -23,7 +23,7 @@ const DAY = 86_400_000
 const OTHER_PASSWORD = 'another pass phrase of some length'
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  t.test('a key works until the millisecond before `expiresAt`, warm and cold (DESIGN §13)', async t => {
+  t.test('a key works until the millisecond before `expiresAt`, warm and cold', async t => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)
     const options = { clock: clock.now, env: { DATABASE_URL }, hasher: quickHashing }
@@ -53,7 +53,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     ])
   })
 
-  t.test('a key without `expiresAt` outlives every session (DESIGN §13)', async t => {
+  t.test('a key without `expiresAt` outlives every session', async t => {
     const clock = manualClock()
     const app = await build(t, {
       clock: clock.now,
@@ -76,7 +76,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     return { ...user, key: (await createKey(app, user.token)).token }
   }
 
-  t.test('a disabled user has no keys; enabling restores them (DESIGN §13)', async t => {
+  t.test('a disabled user has no keys; enabling restores them', async t => {
     const { id, email, key } = await withKey()
     t.equal(await accountStatus(app, key), 200)
     t.equal((await updateUser(app, id, { disabled: true })).statusCode, 200)
@@ -86,7 +86,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await listKeys(app, (await signIn(app, email)).json().accessToken)).length, 1)
   })
 
-  t.test('a deleted user has no keys, also with the same e-mail or id again (DESIGN §13)', async t => {
+  t.test('a deleted user has no keys, also with the same e-mail or id again', async t => {
     const own = await withKey()
     t.equal((await remove(app, own.token, { password: PASSWORD })).statusCode, 204)
     t.equal(await accountStatus(app, own.key), 401)
@@ -108,9 +108,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(app, other.key), 401, 'imported again with the same id')
   })
 
-  t.test('a new password, another e-mail and the end of sessions keep the keys (DESIGN §13)', async t => {
+  t.test('a new password, another e-mail and the end of sessions keep the keys', async t => {
     const { id, email, token, key } = await withKey()
-    // A reset of an account whose e-mail was never verified removes its keys (DESIGN §9).
+    // A reset of an account whose e-mail was never verified removes its keys (docs/design.md, "Account life cycle").
     t.equal((await verify(app, await mails.token(email, 'verification'))).statusCode, 200)
     const changed = await call(
       app,

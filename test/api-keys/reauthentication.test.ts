@@ -1,4 +1,4 @@
-/** A new API key needs a recent sign-in, or the password (RFC 9470, DESIGN §13). */
+/** A new API key needs a recent sign-in, or the password (RFC 9470; docs/design.md, "Machine callers"). */
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call } from '../support/account-routes.ts'
@@ -78,7 +78,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.strictSame(await listKeys(app, token), [])
   })
 
-  t.test('wrong passwords are throttled like those of other routes (DESIGN §9)', async t => {
+  t.test('wrong passwords are throttled like those of other routes', async t => {
     const limited = await build(t, {
       ...options,
       env: { DATABASE_URL: await newDatabase(t), RATE_LIMIT: 'on' },
@@ -106,7 +106,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(elsewhere.statusCode, 429, 'the attempts of all routes count together')
   })
 
-  t.test('the route has the limit of routes that compare passwords (DESIGN §9)', async t => {
+  t.test('the route has the limit of routes that compare passwords', async t => {
     const limited = await build(t, {
       ...options,
       env: { DATABASE_URL: await newDatabase(t), RATE_LIMIT: 'on' },

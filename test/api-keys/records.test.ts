@@ -1,4 +1,4 @@
-/** Events and mails of API keys (DESIGN §9, §13). */
+/** Events and mails of API keys (docs/design.md, "Account life cycle" and "Machine callers"). */
 import t from 'tap'
 import { call, remove } from '../support/account-routes.ts'
 import { type AuditLine, allEvents } from '../support/admin-routes.ts'
@@ -61,7 +61,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 })
 
-t.test('no log line contains a key (DESIGN §10)', async t => {
+t.test('no log line contains a key', async t => {
   const log = logCapture()
   const app = await build(t, { logStream: log.stream, hasher: quickHashing })
   const user = await signUp(app)

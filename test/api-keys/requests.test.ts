@@ -1,4 +1,7 @@
-/** Requests with API keys: gates, cookies, rate limits, last requests (DESIGN §5, §6, §13). */
+/**
+ * Requests with API keys: gates, cookies, rate limits, last requests (docs/design.md, "Tokens and sessions", "Hot path" and "Machine
+ * callers").
+ */
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t from 'tap'
@@ -44,7 +47,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     )
   const iso = () => new Date(clock.now()).toISOString()
 
-  t.test('a key works as cookie ACCESS_TOKEN, and the rules of cookies apply (DESIGN §5)', async t => {
+  t.test('a key works as cookie ACCESS_TOKEN, and the rules of cookies apply', async t => {
     const user = await signUp(app)
     const { token } = await createKey(app, user.token)
     const put = (headers: Record<string, string>) =>
@@ -58,7 +61,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await app.inject({ url: '/account', headers: invalid })).statusCode, 401, 'the cookie counts')
   })
 
-  t.test('a key is looked up once, then it is found in memory (DESIGN §6, §13)', async t => {
+  t.test('a key is looked up once, then it is found in memory', async t => {
     const user = await signUp(app)
     const { token } = await createKey(app, user.token)
     // Starts after these changes, so that no late notification of them empties its cache.
@@ -105,7 +108,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     )
   })
 
-  t.test('a limited key gets 429, not 401 (DESIGN §9)', async t => {
+  t.test('a limited key gets 429, not 401', async t => {
     const limited = await build(t, {
       ...options,
       env: { DATABASE_URL: await newDatabase(t), RATE_LIMIT: 'on' },
@@ -123,7 +126,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(limited, token), 200)
   })
 
-  t.test('a request with a key is the last request of its user at once (§5.1.2, DESIGN §6)', async t => {
+  t.test('a request with a key is the last request of its user at once (§5.1.2)', async t => {
     const user = await signUp(app)
     const { token } = await createKey(app, user.token)
     clock.advance(MINUTE)
@@ -132,7 +135,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await accountOf(app, token)).lastRequestAt, iso())
   })
 
-  t.test('`lastUsedAt` survives a restart and never moves back (DESIGN §6)', async t => {
+  t.test('`lastUsedAt` survives a restart and never moves back', async t => {
     const clock = manualClock()
     const url = await newDatabase(t)
     const build2 = () => build(t, { ...options, clock: clock.now, env: { DATABASE_URL: url } })
@@ -152,7 +155,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await listKeys(again, user.token))[0]?.lastUsedAt, latest)
   })
 
-  t.test('`lastUsedAt` is written in the background, for other instances (DESIGN §6)', async t => {
+  t.test('`lastUsedAt` is written in the background, for other instances', async t => {
     const other = await build(t, options)
     const user = await signUp(app)
     const { token } = await createKey(app, user.token)

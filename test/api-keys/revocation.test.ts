@@ -1,4 +1,7 @@
-/** A revoked API key is refused at once here, and within a second elsewhere (DESIGN §5, §7, §13). */
+/**
+ * A revoked API key is refused at once here, and within a second elsewhere (docs/design.md, "Tokens and sessions", "Storage" and "Machine
+ * callers").
+ */
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -19,7 +22,7 @@ import { rounds } from '../support/races.ts'
 import { remoteAccountStatus, remoteSignUp, send } from '../support/remote-accounts.ts'
 import { until } from '../support/until.ts'
 
-/** Milliseconds within which another instance follows (DESIGN §7). */
+/** Milliseconds within which another instance follows (docs/design.md, "Storage"). */
 const SECOND = 1_000
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
@@ -75,7 +78,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     })
   }
 
-  t.test('another instance refuses a revoked key within a second (DESIGN §7)', async t => {
+  t.test('another instance refuses a revoked key within a second', async t => {
     for (const [title, end] of Object.entries(ends)) {
       for (const [here, there] of [
         [app, other],
@@ -121,7 +124,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 })
 
-t.test('two processes on one SQLite file: a revoked key is refused by both (DESIGN §7)', async t => {
+t.test('two processes on one SQLite file: a revoked key is refused by both', async t => {
   const databaseFile = await newDatabaseFile(t)
   const first = await startServer(t, { databaseFile })
   const second = await startServer(t, { databaseFile })

@@ -1,4 +1,4 @@
-/** Scopes of API keys, for each private route of the live table (RFC 6750 §3.1, DESIGN §13). */
+/** Scopes of API keys, for each private route of the live table (RFC 6750 §3.1; docs/design.md, "Machine callers"). */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
@@ -33,7 +33,7 @@ const send = (method: string, url: string, headers: Record<string, string>) =>
     headers,
   })
 
-t.test('routes with a scope are those of the table of routes (DESIGN §13)', async t => {
+t.test('routes with a scope are those of the table of routes', async t => {
   const withScope = routes.filter(
     ({ scope, ofFeature }) => scope !== undefined && SCOPES.includes(scope) && !ofFeature,
   )
@@ -48,7 +48,7 @@ t.test('routes with a scope are those of the table of routes (DESIGN §13)', asy
 
 for (const { method, url, scope } of routes) {
   const title = scope === undefined ? 'refuses every key' : `needs the scope ${scope}`
-  t.test(`${method} ${url} ${title} (DESIGN §13)`, async t => {
+  t.test(`${method} ${url} ${title}`, async t => {
     for (const [granted, token] of keys) {
       const response = await send(method, url, bearer(token))
       if (scope === granted) {
@@ -102,7 +102,7 @@ const articles: FastifyPluginAsyncTypebox = async app => {
 export default articles
 `
 
-t.test('a route with roles and a scope needs both (DESIGN §4, §13)', async t => {
+t.test('a route with roles and a scope needs both', async t => {
   const app = await routesTree(t, { 'routes/private/articles/routes.ts': ARTICLES }).build(t, {
     hasher: quickHashing,
   })
@@ -132,7 +132,7 @@ export default async function earlyHooks(app: FastifyInstance): Promise<void> {
 }
 `
 
-t.test('hooks of a subfolder run after the check of the scope and cannot remove it (DESIGN §13)', async t => {
+t.test('hooks of a subfolder run after the check of the scope and cannot remove it', async t => {
   const route = (config: string) =>
     `import type { FastifyInstance } from 'fastify'
     export default async (app: FastifyInstance) => { app.get('', { config: ${config} }, async () => 'open') }`
@@ -161,7 +161,7 @@ t.test('hooks of a subfolder run after the check of the scope and cannot remove 
   t.equal(await status('/admin/reports', asAdmin), 200)
 })
 
-t.test('the service does not start with a scope that no feature declares (DESIGN §13)', async t => {
+t.test('the service does not start with a scope that no feature declares', async t => {
   for (const scope of ['articles:read', 'Account:read', '']) {
     const text = ARTICLES.replace("scope: 'account:read'", `scope: '${scope}'`)
     await t.rejects(
@@ -172,7 +172,7 @@ t.test('the service does not start with a scope that no feature declares (DESIGN
   }
 })
 
-t.test('OpenAPI states the scope of a route (DESIGN §13)', async t => {
+t.test('OpenAPI states the scope of a route', async t => {
   const { paths } = (await app.inject('/openapi.json')).json()
   t.match(paths['/account'].get.description, 'account:read')
   t.ok(paths['/account'].get.responses['403'])

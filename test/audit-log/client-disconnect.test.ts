@@ -1,4 +1,4 @@
-/** Events have the client address even if the client disconnected at once (DESIGN §9: events). */
+/** Events have the client address even if the client disconnected at once (docs/design.md, "Account life cycle"). */
 import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
 import { allEvents } from '../support/admin-routes.ts'

@@ -1,4 +1,4 @@
-/** GET /admin/events (DESIGN §9): one event per change, none for a rejected request, no secrets. */
+/** GET /admin/events (docs/design.md, "Account life cycle"): one event per change, none for a rejected request, no secrets. */
 import bcrypt from 'bcryptjs'
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
@@ -14,7 +14,7 @@ import { hasShape, isPrivateJson } from '../support/response-shapes.ts'
 const OTHER_KEY = 'another-admin-key-0123456789'
 const LINE = ['actor', 'at', 'details', 'id', 'ip', 'type', 'userId']
 
-t.test('a type of event states its details (DESIGN §9)', async t => {
+t.test('a type of event states its details', async t => {
   const changed = newEvent('user.changed', OPERATOR, 'id', 0, { fields: ['email'] })
   const ended = newEvent('sessions.ended', OPERATOR, 'id', 0)
   t.same([changed.details, ended.details], [{ fields: ['email'] }, null])

@@ -1,4 +1,7 @@
-/** GET /admin/events: filters, keyset pagination and cursors against a model of the log (DESIGN §4, §9). */
+/**
+ * GET /admin/events: filters, keyset pagination and cursors against a model of the log (docs/design.md, "Contract" and "Account life
+ * cycle").
+ */
 import t from 'tap'
 import {
   type AuditLine,

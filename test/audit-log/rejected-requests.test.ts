@@ -1,4 +1,7 @@
-/** The audit log has only changes and throttled accounts (DESIGN §9). Other rejections and reads are in the service's log. */
+/**
+ * The audit log has only changes and throttled accounts (docs/design.md, "Account life cycle"). Other rejections and reads are in the
+ * service's log.
+ */
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { verify } from '../support/account-routes.ts'

@@ -1,4 +1,7 @@
-/** Authenticator against a model: random requests, changes and revocations, with a slow store (DESIGN §5, §7). */
+/**
+ * Authenticator against a model: random requests, changes and revocations, with a slow store (docs/design.md, "Tokens and sessions" and
+ * "Storage").
+ */
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
@@ -64,7 +67,7 @@ const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 for (const { later, operations, tokens, users, capacity, hotCapacity } of RUNS) {
   const when = later ? 'later, in any order' : 'at once'
   const what = `${operations} operations over ${tokens} tokens, ${capacity} cached, ${hotCapacity} on the heap`
-  t.test(`${what} agree with the model, store responds ${when}: SEED=${seed} (DESIGN §5, §7)`, async t => {
+  t.test(`${what} agree with the model, store responds ${when}: SEED=${seed}`, async t => {
     const { next } = createRandom(seed)
     const random = (below: number): number => Math.floor(next() * below)
     const { store, authenticator, lastRequests, addCredential, change } = setUp(capacity, hotCapacity)
@@ -170,7 +173,7 @@ for (const { later, operations, tokens, users, capacity, hotCapacity } of RUNS) 
   })
 }
 
-t.test('short histories over few tokens agree with the model, with shrinking (DESIGN §5, §7)', async () => {
+t.test('short histories over few tokens agree with the model, with shrinking', async () => {
   const operation = fc.record({
     kind: fc.constantFrom(
       'identify',

@@ -1,4 +1,7 @@
-/** Authenticator with an asynchronous store: races, capacity, eviction (§5.1.2, DESIGN §5, §6, §7). */
+/**
+ * Authenticator with an asynchronous store: races, capacity, eviction (§5.1.2; docs/design.md, "Tokens and sessions", "Hot path" and
+ * "Storage").
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 import t from 'tap'
@@ -16,7 +19,7 @@ const nameOf = (principal: Principal | null): string | null | undefined =>
 /** Milliseconds for which a lookup is valid, plus a margin. */
 const GOOD_FOR = 120
 
-t.test('a change during a lookup is respected (DESIGN §5, §7)', async t => {
+t.test('a change during a lookup is respected', async t => {
   for (const old of [true, false]) {
     const { store, authenticator, open, change, revoke } = setUp()
     const { session, token } = open('ada')
@@ -51,7 +54,7 @@ t.test('a change during a lookup is respected (DESIGN §5, §7)', async t => {
   }
 })
 
-t.test('each of several changes during one lookup is respected (DESIGN §7)', async t => {
+t.test('each of several changes during one lookup is respected', async t => {
   const { store, authenticator, open, change, revoke } = setUp()
   const { session, token } = open('ada')
   const response = authenticator.authenticate(token)
@@ -67,7 +70,7 @@ t.test('each of several changes during one lookup is respected (DESIGN §7)', as
   t.equal(await response, null)
 })
 
-t.test('a change of an unknown user during a lookup is respected (DESIGN §7)', async t => {
+t.test('a change of an unknown user during a lookup is respected', async t => {
   const { store, authenticator, open } = setUp()
   const { session, token } = open('ada')
   const response = authenticator.authenticate(token)
@@ -79,7 +82,7 @@ t.test('a change of an unknown user during a lookup is respected (DESIGN §7)', 
   t.equal(await response, null)
 })
 
-t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', async t => {
+t.test('nothing is cached while the invalidation feed is down', async t => {
   const { store, authenticator, userCache, open, clock } = setUp()
   store.later = false
   const { session, token } = open('ada')
@@ -102,61 +105,55 @@ t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', asy
   t.equal(store.lookups, lookups + 5, 'cached again, from the first lookup on')
 })
 
-t.test(
-  'the cache is bypassed while invalidations are late, and used again afterwards (DESIGN §7)',
-  async t => {
-    const { store, authenticator, userCache, lastRequests, open, clock, change, revoke } = setUp()
-    store.later = false
-    const [ada, bob, eve] = [open('ada'), open('bob'), open('eve')]
-    const found = await authenticator.authenticate(ada.token)
-    for (const { token } of [bob, eve]) authenticator.authenticate(token)
-    t.ok(found && authenticator.isCurrent(found))
-    authenticator.setFeedLate(true)
-    t.notOk(found && authenticator.isCurrent(found), 'a gate looks up again who was found before')
-    const lookups = store.lookups
-    for (let request = 1; request <= 3; request += 1) {
-      const principal = await authenticator.authenticate(ada.token)
-      t.equal(store.lookups, lookups + request, 'each request looks it up')
-      t.ok(principal && authenticator.isCurrent(principal), 'good enough for the gate that comes at once')
-      clock.advance(1_000)
-      await sleep(GOOD_FOR)
-      t.notOk(
-        principal && authenticator.isCurrent(principal),
-        'not for one that comes when the body is there',
-      )
-    }
-    const latest = clock.now() - 1_000
-    t.equal(userCache.latest('ada', null), latest, 'the last request is known all the same')
-    const passing = await authenticator.authenticate(eve.token)
-    t.ok(passing && authenticator.isCurrent(passing))
-    change('bob', { firstName: 'version 1' })
-    t.notOk(passing && authenticator.isCurrent(passing), 'something has changed meanwhile: perhaps this user')
-    // A change by another instance, not yet notified.
-    store.sessions.delete(bob.session.id)
-    t.equal(await authenticator.authenticate(bob.token), null)
-    change('ada', { firstName: 'version 1' })
-    t.equal(userCache.latest('ada', null), latest, 'nor does it move back when the older record goes')
-    revoke(eve.session)
-    authenticator.setFeedLate(false)
-    const before = store.lookups
-    t.equal(nameOf(await authenticator.authenticate(ada.token)), 'version 1')
-    t.equal(await authenticator.authenticate(eve.token), null, 'a change that was notified meanwhile counts')
-    t.equal(store.lookups, before + 2)
-    authenticator.setFeedLate(true)
-    await authenticator.authenticate(ada.token)
-    await lastRequests.flush()
-    authenticator.setFeedLate(false)
-    clock.advance(-500)
-    t.equal(
-      (await authenticator.authenticate(ada.token))?.cachedUser.lastRequestAt,
-      clock.now() + 500,
-      'not moved back',
-    )
-    t.equal(store.lookups, before + 3, 'nothing is looked up again')
-  },
-)
+t.test('the cache is bypassed while invalidations are late, and used again afterwards', async t => {
+  const { store, authenticator, userCache, lastRequests, open, clock, change, revoke } = setUp()
+  store.later = false
+  const [ada, bob, eve] = [open('ada'), open('bob'), open('eve')]
+  const found = await authenticator.authenticate(ada.token)
+  for (const { token } of [bob, eve]) authenticator.authenticate(token)
+  t.ok(found && authenticator.isCurrent(found))
+  authenticator.setFeedLate(true)
+  t.notOk(found && authenticator.isCurrent(found), 'a gate looks up again who was found before')
+  const lookups = store.lookups
+  for (let request = 1; request <= 3; request += 1) {
+    const principal = await authenticator.authenticate(ada.token)
+    t.equal(store.lookups, lookups + request, 'each request looks it up')
+    t.ok(principal && authenticator.isCurrent(principal), 'good enough for the gate that comes at once')
+    clock.advance(1_000)
+    await sleep(GOOD_FOR)
+    t.notOk(principal && authenticator.isCurrent(principal), 'not for one that comes when the body is there')
+  }
+  const latest = clock.now() - 1_000
+  t.equal(userCache.latest('ada', null), latest, 'the last request is known all the same')
+  const passing = await authenticator.authenticate(eve.token)
+  t.ok(passing && authenticator.isCurrent(passing))
+  change('bob', { firstName: 'version 1' })
+  t.notOk(passing && authenticator.isCurrent(passing), 'something has changed meanwhile: perhaps this user')
+  // A change by another instance, not yet notified.
+  store.sessions.delete(bob.session.id)
+  t.equal(await authenticator.authenticate(bob.token), null)
+  change('ada', { firstName: 'version 1' })
+  t.equal(userCache.latest('ada', null), latest, 'nor does it move back when the older record goes')
+  revoke(eve.session)
+  authenticator.setFeedLate(false)
+  const before = store.lookups
+  t.equal(nameOf(await authenticator.authenticate(ada.token)), 'version 1')
+  t.equal(await authenticator.authenticate(eve.token), null, 'a change that was notified meanwhile counts')
+  t.equal(store.lookups, before + 2)
+  authenticator.setFeedLate(true)
+  await authenticator.authenticate(ada.token)
+  await lastRequests.flush()
+  authenticator.setFeedLate(false)
+  clock.advance(-500)
+  t.equal(
+    (await authenticator.authenticate(ada.token))?.cachedUser.lastRequestAt,
+    clock.now() + 500,
+    'not moved back',
+  )
+  t.equal(store.lookups, before + 3, 'nothing is looked up again')
+})
 
-t.test('a lookup that began before the feed was up is repeated (DESIGN §7)', async t => {
+t.test('a lookup that began before the feed was up is repeated', async t => {
   const { store, authenticator, open } = setUp()
   authenticator.setFeedConnected(false)
   const { session, token } = open('ada')
@@ -169,7 +166,7 @@ t.test('a lookup that began before the feed was up is repeated (DESIGN §7)', as
   t.equal(await response, null)
 })
 
-t.test('changes of other users do not repeat a lookup endlessly (DESIGN §6, §7)', async t => {
+t.test('changes of other users do not repeat a lookup endlessly', async t => {
   const { store, authenticator, open, change } = setUp()
   const { token } = open('ada')
   open('bob')
@@ -187,7 +184,7 @@ t.test('changes of other users do not repeat a lookup endlessly (DESIGN §6, §7
   t.equal((await response)?.cachedUser.user.id, 'ada')
 })
 
-t.test('a change before the lookup reaches the store causes no second lookup (DESIGN §6, §7)', async t => {
+t.test('a change before the lookup reaches the store causes no second lookup', async t => {
   const { store, authenticator, open, change } = setUp()
   const { token } = open('ada')
   const response = authenticator.authenticate(token)
@@ -209,61 +206,52 @@ t.test('a change before the lookup reaches the store causes no second lookup (DE
 })
 
 for (const kind of ['session', 'apiKey'] as const) {
-  t.test(
-    `${kind}: an earlier lookup does not restore what a later one found revoked (DESIGN §5, §7)`,
-    async t => {
-      const { store, authenticator, addCredential } = setUp()
-      const { token, remove } = addCredential(kind, 'ada')
-      const earlier = authenticator.authenticate(token)
-      // By another instance, not yet notified.
-      remove()
-      const later = authenticator.authenticate(token)
-      store.waiting.pop()?.(true)
-      t.equal(await later, null)
-      store.waiting.pop()?.(true)
-      await settle()
-      store.waiting.pop()?.(true)
-      t.equal(await earlier, null)
-      const after = authenticator.authenticate(token)
-      store.waiting.pop()?.(true)
-      t.equal(await after, null, 'nor is it cached')
-    },
-  )
+  t.test(`${kind}: an earlier lookup does not restore what a later one found revoked`, async t => {
+    const { store, authenticator, addCredential } = setUp()
+    const { token, remove } = addCredential(kind, 'ada')
+    const earlier = authenticator.authenticate(token)
+    // By another instance, not yet notified.
+    remove()
+    const later = authenticator.authenticate(token)
+    store.waiting.pop()?.(true)
+    t.equal(await later, null)
+    store.waiting.pop()?.(true)
+    await settle()
+    store.waiting.pop()?.(true)
+    t.equal(await earlier, null)
+    const after = authenticator.authenticate(token)
+    store.waiting.pop()?.(true)
+    t.equal(await after, null, 'nor is it cached')
+  })
 
-  t.test(
-    `${kind}: a lookup that finds it revoked evicts what an earlier one has cached (DESIGN §7)`,
-    async t => {
-      const { store, authenticator, addCredential } = setUp()
-      const { token, remove } = addCredential(kind, 'ada')
-      const earlier = authenticator.authenticate(token)
-      remove()
-      const later = authenticator.authenticate(token)
-      store.waiting.shift()?.(true)
-      t.ok(await earlier, 'the change is not known here yet')
-      store.waiting.shift()?.(true)
-      t.equal(await later, null)
-      const after = authenticator.authenticate(token)
-      store.waiting.shift()?.(true)
-      t.equal(await after, null)
-    },
-  )
+  t.test(`${kind}: a lookup that finds it revoked evicts what an earlier one has cached`, async t => {
+    const { store, authenticator, addCredential } = setUp()
+    const { token, remove } = addCredential(kind, 'ada')
+    const earlier = authenticator.authenticate(token)
+    remove()
+    const later = authenticator.authenticate(token)
+    store.waiting.shift()?.(true)
+    t.ok(await earlier, 'the change is not known here yet')
+    store.waiting.shift()?.(true)
+    t.equal(await later, null)
+    const after = authenticator.authenticate(token)
+    store.waiting.shift()?.(true)
+    t.equal(await after, null)
+  })
 }
 
-t.test(
-  'invented API keys that wait for the store together take no memory of each other (DESIGN §10, §13)',
-  async t => {
-    const { store, authenticator } = setUp()
-    // As many as wait at most for a connection. A set of the others for each would be 200 million entries.
-    const waiting = Array.from({ length: 20_000 }, () =>
-      authenticator.authenticate(newOpaqueKey(API_KEY_PREFIX).text),
-    )
-    for (const respond of store.waiting.splice(0)) respond(true)
-    t.ok((await Promise.all(waiting)).every(principal => principal === null))
-    t.equal(store.lookups, waiting.length, 'none is repeated')
-  },
-)
+t.test('invented API keys that wait for the store together take no memory of each other', async t => {
+  const { store, authenticator } = setUp()
+  // As many as wait at most for a connection. A set of the others for each would be 200 million entries.
+  const waiting = Array.from({ length: 20_000 }, () =>
+    authenticator.authenticate(newOpaqueKey(API_KEY_PREFIX).text),
+  )
+  for (const respond of store.waiting.splice(0)) respond(true)
+  t.ok((await Promise.all(waiting)).every(principal => principal === null))
+  t.equal(store.lookups, waiting.length, 'none is repeated')
+})
 
-t.test('two overlapping lookups return the same cached user (DESIGN §6)', async t => {
+t.test('two overlapping lookups return the same cached user', async t => {
   const { store, authenticator, open, change } = setUp()
   const [one, two] = [open('ada'), open('ada')]
   const first = authenticator.authenticate(one.token)
@@ -280,7 +268,7 @@ t.test('two overlapping lookups return the same cached user (DESIGN §6)', async
   t.equal(nameOf(await again), 'version 1')
 })
 
-t.test('a failed lookup fails only its own request (DESIGN §6)', async t => {
+t.test('a failed lookup fails only its own request', async t => {
   const { store, authenticator, open } = setUp()
   const { token } = open('ada')
   const find = store.find.bind(store)
@@ -291,7 +279,7 @@ t.test('a failed lookup fails only its own request (DESIGN §6)', async t => {
   t.equal((await authenticator.authenticate(token))?.cachedUser.user.id, 'ada', 'the failure was not cached')
 })
 
-t.test('the cache respects its capacity, and eviction changes no result (DESIGN §6)', async t => {
+t.test('the cache respects its capacity, and eviction changes no result', async t => {
   const { store, authenticator, open } = setUp(10)
   store.later = false
   const all = Array.from({ length: 300 }, (_, index) => open(`user ${index % 100}`))
@@ -309,11 +297,11 @@ t.test('the cache respects its capacity, and eviction changes no result (DESIGN 
   t.same(
     authenticator.cacheStatistics,
     { entries: 10, capacity: 10, hits: 49, misses: 901, evictions: 891 },
-    'the metrics say so (DESIGN §14)',
+    'the metrics say so',
   )
 })
 
-t.test('metadata takes up capacity, so that users cannot fill the heap with theirs (DESIGN §6)', async t => {
+t.test('metadata takes up capacity, so that users cannot fill the heap with theirs', async t => {
   const { store, authenticator, open, change } = setUp(100)
   store.later = false
   const all = Array.from({ length: 10 }, (_, index) => open(`user ${index}`))
@@ -340,7 +328,7 @@ t.test('metadata takes up capacity, so that users cannot fill the heap with thei
   t.equal(await round(), 0, 'also after the cache was emptied')
 })
 
-t.test('a change reaches every token of the user, including evicted ones (DESIGN §5)', async t => {
+t.test('a change reaches every token of the user, including evicted ones', async t => {
   const { store, authenticator, open, change } = setUp(4)
   store.later = false
   const mine = Array.from({ length: 3 }, () => open('ada'))
@@ -363,7 +351,7 @@ t.test('a change reaches every token of the user, including evicted ones (DESIGN
   await check(undefined, 'disabled')
 })
 
-t.test('a session keeps its last request when it is evicted (DESIGN §5)', async t => {
+t.test('a session keeps its last request when it is evicted', async t => {
   const { clock, store, authenticator, open, change } = setUp()
   store.later = false
   const { token } = open('ada')
@@ -374,22 +362,19 @@ t.test('a session keeps its last request when it is evicted (DESIGN §5)', async
   }
 })
 
-t.test(
-  'a session that is idle here is looked up, since another instance may have used it (DESIGN §5, §7)',
-  async t => {
-    const { store, authenticator, open, clock } = setUp()
-    store.later = false
-    const { session, token } = open('ada')
-    t.ok(authenticator.authenticate(token))
-    clock.advance(LIMITS.idle + 1)
-    store.sessions.set(session.id, { ...session, lastRequestAt: clock.now() - 1 })
-    t.ok(authenticator.authenticate(token), 'as the other instance left it')
-    clock.advance(LIMITS.idle + 1)
-    t.equal(authenticator.authenticate(token), null, 'idle everywhere')
-  },
-)
+t.test('a session that is idle here is looked up, since another instance may have used it', async t => {
+  const { store, authenticator, open, clock } = setUp()
+  store.later = false
+  const { session, token } = open('ada')
+  t.ok(authenticator.authenticate(token))
+  clock.advance(LIMITS.idle + 1)
+  store.sessions.set(session.id, { ...session, lastRequestAt: clock.now() - 1 })
+  t.ok(authenticator.authenticate(token), 'as the other instance left it')
+  clock.advance(LIMITS.idle + 1)
+  t.equal(authenticator.authenticate(token), null, 'idle everywhere')
+})
 
-t.test('tokens that the first level evicts are restored without a lookup (DESIGN §6)', async t => {
+t.test('tokens that the first level evicts are restored without a lookup', async t => {
   const { store, authenticator, lastRequests, userCache, clock, addCredential } = setUp(100, 10)
   store.later = false
   const all = Array.from({ length: 90 }, (_, index) =>
@@ -424,7 +409,7 @@ t.test('tokens that the first level evicts are restored without a lookup (DESIGN
   t.equal(userCache.latest('user 0', null), clock.now(), 'its last request is known before it is written')
 })
 
-t.test('tokens in use move to the first level, and a rotation does not evict them (DESIGN §6)', async t => {
+t.test('tokens in use move to the first level, and a rotation does not evict them', async t => {
   const { store, authenticator, open } = setUp(200, 10)
   store.later = false
   const all = Array.from({ length: 150 }, (_, index) => open(`user ${index}`))
@@ -448,7 +433,7 @@ t.test('tokens in use move to the first level, and a rotation does not evict the
 })
 
 for (const kind of ['session', 'apiKey'] as const) {
-  t.test(`${kind}: a restored principal is as current as a cached one (DESIGN §5, §7)`, async t => {
+  t.test(`${kind}: a restored principal is as current as a cached one`, async t => {
     const { store, authenticator, addCredential, change } = setUp(100, 1)
     store.later = false
     const mine = addCredential(kind, 'ada')
@@ -481,7 +466,7 @@ for (const kind of ['session', 'apiKey'] as const) {
   })
 }
 
-t.test('tokens of one user share a record while one of them is in the first level (DESIGN §5)', async t => {
+t.test('tokens of one user share a record while one of them is in the first level', async t => {
   const { store, authenticator, open, change } = setUp(100, 2)
   store.later = false
   const [one, two] = [open('ada'), open('ada')]
@@ -501,7 +486,7 @@ t.test('tokens of one user share a record while one of them is in the first leve
   t.equal(nameOf(authenticate(two)), 'version 1')
 })
 
-t.test('a restored token does not bring back the text of a changed user (DESIGN §6)', async t => {
+t.test('a restored token does not bring back the text of a changed user', async t => {
   const { store, authenticator, open, revoke } = setUp(100, 2)
   store.later = false
   const [bob, eve, one, two] = [open('bob'), open('eve'), open('ada'), open('ada')]
@@ -527,7 +512,7 @@ const changeElsewhere = ({ store }: ReturnType<typeof setUp>, userId: string): v
     store.users.set(userId, { ...user, firstName: `version ${user.version}`, version: user.version + 1 })
 }
 
-t.test('what a query has shown of a user, no cached token takes back (DESIGN §5)', async t => {
+t.test('what a query has shown of a user, no cached token takes back', async t => {
   for (const levels of ['the first level', 'the second level'] as const) {
     // In the second case the only place of the first level is another user's.
     const set = levels === 'the first level' ? setUp() : setUp(10, 1)
@@ -550,7 +535,7 @@ t.test('what a query has shown of a user, no cached token takes back (DESIGN §5
   }
 })
 
-t.test('a lookup that a newer version has overtaken is repeated, once (DESIGN §5, §7)', async t => {
+t.test('a lookup that a newer version has overtaken is repeated, once', async t => {
   for (const kind of ['session', 'apiKey'] as const) {
     const set = setUp()
     const { store, authenticator, userCache, addCredential } = set
@@ -577,7 +562,7 @@ t.test('a lookup that a newer version has overtaken is repeated, once (DESIGN §
   }
 })
 
-t.test('a principal that is evicted during its request is not current after a revocation (DESIGN §5)', t => {
+t.test('a principal that is evicted during its request is not current after a revocation', t => {
   const { store, authenticator, open, revoke } = setUp(1)
   store.later = false
   const [mine, other] = [open('ada'), open('bob')]
@@ -589,7 +574,7 @@ t.test('a principal that is evicted during its request is not current after a re
   t.end()
 })
 
-t.test('a restored session that is idle or expired here is looked up (DESIGN §5, §7)', async t => {
+t.test('a restored session that is idle or expired here is looked up', async t => {
   const { store, authenticator, open, clock } = setUp(100, 1)
   store.later = false
   const { session, token } = open('ada')
@@ -603,7 +588,7 @@ t.test('a restored session that is idle or expired here is looked up (DESIGN §5
   t.equal(authenticator.authenticate(token), null, 'idle everywhere')
 })
 
-t.test('an API key that a lookup finds revoked is evicted from the second level too (DESIGN §7)', async t => {
+t.test('an API key that a lookup finds revoked is evicted from the second level too', async t => {
   const { store, authenticator, addCredential } = setUp(100, 1)
   store.later = false
   const [mine, other] = [addCredential('apiKey', 'ada'), addCredential('apiKey', 'bob')]
@@ -617,7 +602,7 @@ t.test('an API key that a lookup finds revoked is evicted from the second level 
   t.equal((authenticator.authenticate(other.token) as Principal).credentialId, other.id)
 })
 
-t.test('preloaded tokens fill both levels, without an eviction (DESIGN §17)', async t => {
+t.test('preloaded tokens fill both levels, without an eviction', async t => {
   const { store, authenticator, open, change, userCache } = setUp(50, 10)
   store.later = false
   const all = Array.from({ length: 60 }, (_, index) => open(`user ${index}`))
@@ -670,7 +655,7 @@ const keysThatEndAlike = (): string[] => {
   return found.map(ones => unchecked(ones) + checksum(unchecked(ones)))
 }
 
-t.test('S2: of tokens that share a place in the caches each finds its own user (DESIGN §6)', async t => {
+t.test('S2: of tokens that share a place in the caches each finds its own user', async t => {
   const keys = keysThatEndAlike()
   t.equal(new Set(keys).size, 512)
   t.equal(new Set(keys.map(keyOf)).size, 1, 'one place')

@@ -1,4 +1,7 @@
-/** Moving the clock back and forth ends no session, moves no last request back and fails no request (DESIGN §5, §6). */
+/**
+ * Moving the clock back and forth ends no session, moves no last request back and fails no request (docs/design.md, "Tokens and sessions"
+ * and "Hot path").
+ */
 import t from 'tap'
 import { forgot, reset } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
@@ -20,7 +23,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  t.test('a token stays valid after the clock is set back, cached or not (DESIGN §5)', async t => {
+  t.test('a token stays valid after the clock is set back, cached or not', async t => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)
     const app = await build(t, { clock: clock.now, hasher: quickHashing, env: { DATABASE_URL } })
@@ -45,7 +48,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(app, fresh), 401, 'a sign-out stays one')
   })
 
-  t.test('sessions expire by the current clock, in the cache and in the store (DESIGN §5)', async t => {
+  t.test('sessions expire by the current clock, in the cache and in the store', async t => {
     const clock = manualClock()
     const env = { SESSION_LIFETIME: '3h', SESSION_IDLE: '1h' }
     const app = await build(t, { clock: clock.now, env, hasher: quickHashing })
@@ -63,7 +66,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(app, token), 200, 'which was not there yet')
   })
 
-  t.test('a last request never moves back (§5.1.2, DESIGN §6)', async t => {
+  t.test('a last request never moves back (§5.1.2)', async t => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)
     const app = await build(t, { clock: clock.now, env: { DATABASE_URL }, hasher: quickHashing })
@@ -87,7 +90,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await lastRequestAt(restarted), new Date(clock.now()).toISOString(), 'and goes on from there')
   })
 
-  t.test('e-mail tokens expire by the current clock and work once (DESIGN §9)', async t => {
+  t.test('e-mail tokens expire by the current clock and work once', async t => {
     const clock = manualClock()
     const app = await build(t, { clock: clock.now, hasher: quickHashing })
     const mails = mailbox(app)
@@ -101,7 +104,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await reset(app, token, PASSWORD)).statusCode, 400, 'once')
   })
 
-  t.test('every event is listed once, whatever its timestamp (DESIGN §9: events)', async t => {
+  t.test('every event is listed once, whatever its timestamp', async t => {
     const clock = manualClock()
     const app = await build(t, { clock: clock.now, hasher: quickHashing })
     const { id, token } = await signUp(app)

@@ -1,4 +1,4 @@
-/** LastRequests: timestamps on their way to the store (§5.1.2, DESIGN §6). */
+/** LastRequests: timestamps on their way to the store (§5.1.2; docs/design.md, "Hot path"). */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -130,7 +130,7 @@ const setUp = (flushAt?: number) => {
   return { store, failures, userCache, lastRequests }
 }
 
-t.test('a last request is visible at once, and stored after a flush (DESIGN §6)', async t => {
+t.test('a last request is visible at once, and stored after a flush', async t => {
   const { store, userCache, lastRequests } = setUp()
   const ada = cachedUser('ada', START - 5_000)
   userCache.add(ada)
@@ -146,7 +146,7 @@ t.test('a last request is visible at once, and stored after a flush (DESIGN §6)
   t.equal(store.calls.length, 1, 'nothing new, nothing written')
 })
 
-t.test('many requests of a user are one row of a batch (DESIGN §6)', async t => {
+t.test('many requests of a user are one row of a batch', async t => {
   const { store, lastRequests } = setUp()
   const ada = cachedUser('ada')
   const sessions = [principal(ada, 'one'), principal(ada, 'two')]
@@ -156,40 +156,37 @@ t.test('many requests of a user are one row of a batch (DESIGN §6)', async t =>
   t.strictSame(store.calls[0]?.users, [{ key: keyOf('ada'), at: START + 1_000 }])
 })
 
-t.test(
-  'a flush starts early when too many users are due, unless the last one failed (DESIGN §6)',
-  async t => {
-    const { store, failures, lastRequests } = setUp(3)
-    const note = (...ids: string[]) => {
-      for (const id of ids) lastRequests.note(principal(cachedUser(id)), START)
-    }
-    note('ada', 'bob')
-    t.equal(store.calls.length, 0)
-    note('eve')
-    await nextTurn()
-    t.equal(store.calls.length, 1)
-    await lastRequests.flush()
-    t.strictSame([...store.users.keys()].sort(), ['ada', 'bob', 'eve'])
-    store.failing = true
-    note('fay', 'gus', 'hal')
-    await lastRequests.flush()
-    t.equal(failures.length, 1)
-    const calls = store.calls.length
-    note('kay', 'leo', 'mia')
-    await nextTurn()
-    t.equal(store.calls.length, calls, "the next one is the timer's")
-    store.failing = false
-    await lastRequests.flush()
-    t.equal(store.users.size, 9, 'none is lost')
-    note('ned', 'oda', 'pam')
-    await nextTurn()
-    t.equal(store.calls.length, calls + 2)
-    await lastRequests.flush()
-    t.equal(store.users.size, 12)
-  },
-)
+t.test('a flush starts early when too many users are due, unless the last one failed', async t => {
+  const { store, failures, lastRequests } = setUp(3)
+  const note = (...ids: string[]) => {
+    for (const id of ids) lastRequests.note(principal(cachedUser(id)), START)
+  }
+  note('ada', 'bob')
+  t.equal(store.calls.length, 0)
+  note('eve')
+  await nextTurn()
+  t.equal(store.calls.length, 1)
+  await lastRequests.flush()
+  t.strictSame([...store.users.keys()].sort(), ['ada', 'bob', 'eve'])
+  store.failing = true
+  note('fay', 'gus', 'hal')
+  await lastRequests.flush()
+  t.equal(failures.length, 1)
+  const calls = store.calls.length
+  note('kay', 'leo', 'mia')
+  await nextTurn()
+  t.equal(store.calls.length, calls, "the next one is the timer's")
+  store.failing = false
+  await lastRequests.flush()
+  t.equal(store.users.size, 9, 'none is lost')
+  note('ned', 'oda', 'pam')
+  await nextTurn()
+  t.equal(store.calls.length, calls + 2)
+  await lastRequests.flush()
+  t.equal(store.users.size, 12)
+})
 
-t.test('a last request does not move back when the clock does (DESIGN §6)', async t => {
+t.test('a last request does not move back when the clock does', async t => {
   const { store, userCache, lastRequests } = setUp()
   const ada = cachedUser('ada', START + 60_000)
   userCache.add(ada)
@@ -204,36 +201,30 @@ t.test('a last request does not move back when the clock does (DESIGN §6)', asy
   t.equal(store.users.get('ada'), START + 70_000, 'in the store')
 })
 
-t.test(
-  'a request is noted even if the session was opened by a clock that is ahead (DESIGN §5, §6)',
-  async t => {
-    const { store, lastRequests } = setUp()
-    const ada = cachedUser('ada')
-    const session = { ...principal(ada), lastRequestAt: START + 3_000 }
-    lastRequests.note(session, START)
-    t.equal(ada.lastRequestAt, START)
-    t.equal(session.lastRequestAt, START + 3_000, 'not moved back')
-    await lastRequests.flush()
-    t.equal(store.users.get('ada'), START)
-  },
-)
+t.test('a request is noted even if the session was opened by a clock that is ahead', async t => {
+  const { store, lastRequests } = setUp()
+  const ada = cachedUser('ada')
+  const session = { ...principal(ada), lastRequestAt: START + 3_000 }
+  lastRequests.note(session, START)
+  t.equal(ada.lastRequestAt, START)
+  t.equal(session.lastRequestAt, START + 3_000, 'not moved back')
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START)
+})
 
-t.test(
-  'a session is written once its timestamp is older by a fraction of the idle time (DESIGN §5, §6)',
-  async t => {
-    const { store, lastRequests } = setUp()
-    const session = principal(cachedUser('ada'))
-    lastRequests.note(session, START + 1)
-    await lastRequests.flush()
-    t.equal(store.sessions.size, 0, 'a little later: too little to matter for idle time')
-    lastRequests.note(session, START + IDLE / 2)
-    await lastRequests.flush()
-    t.equal(store.sessions.get(session.credentialId), START + IDLE / 2)
-    t.equal(store.apiKeys.size, 0)
-  },
-)
+t.test('a session is written once its timestamp is older by a fraction of the idle time', async t => {
+  const { store, lastRequests } = setUp()
+  const session = principal(cachedUser('ada'))
+  lastRequests.note(session, START + 1)
+  await lastRequests.flush()
+  t.equal(store.sessions.size, 0, 'a little later: too little to matter for idle time')
+  lastRequests.note(session, START + IDLE / 2)
+  await lastRequests.flush()
+  t.equal(store.sessions.get(session.credentialId), START + IDLE / 2)
+  t.equal(store.apiKeys.size, 0)
+})
 
-t.test('an API key is written like a session, and apart from it (DESIGN §13)', async t => {
+t.test('an API key is written like a session, and apart from it', async t => {
   const { store, failures, lastRequests } = setUp()
   const apiKey = { ...principal(cachedUser('ada')), credentialId: 'a key', scopes: ['account:read'] }
   store.failing = true
@@ -247,7 +238,7 @@ t.test('an API key is written like a session, and apart from it (DESIGN §13)', 
   t.equal(store.sessions.size, 0)
 })
 
-t.test('keys are written once a minute, whatever the idle time of sessions (DESIGN §13)', async t => {
+t.test('keys are written once a minute, whatever the idle time of sessions', async t => {
   const { store, lastRequests } = setUp()
   const ada = cachedUser('ada')
   const session = principal(ada)
@@ -270,7 +261,7 @@ t.test('keys are written once a minute, whatever the idle time of sessions (DESI
   t.equal(key.lastRequestAt, minute, 'not moved back')
 })
 
-t.test('a failed write of keys repeats no write of users (DESIGN §6, §13)', async t => {
+t.test('a failed write of keys repeats no write of users', async t => {
   const { store, failures, lastRequests } = setUp()
   store.keysFailing = true
   lastRequests.note(principal(cachedUser('ada')), START + IDLE / 2)
@@ -286,7 +277,7 @@ t.test('a failed write of keys repeats no write of users (DESIGN §6, §13)', as
   t.equal(store.adminKeys.get('a key'), START + IDLE / 2)
 })
 
-t.test('a store failure loses nothing and fails no request (DESIGN §6)', async t => {
+t.test('a store failure loses nothing and fails no request', async t => {
   const { store, failures, userCache, lastRequests } = setUp()
   const [ada, bob, eve] = [cachedUser('ada'), cachedUser('bob'), cachedUser('eve')]
   userCache.add(ada)
@@ -321,7 +312,7 @@ t.test('a store failure loses nothing and fails no request (DESIGN §6)', async 
   t.equal(failures.length, 2)
 })
 
-t.test('a failed flush does not overwrite a newer request (DESIGN §6)', async t => {
+t.test('a failed flush does not overwrite a newer request', async t => {
   const { store, userCache, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   store.gate = gate.promise
@@ -342,7 +333,7 @@ t.test('a failed flush does not overwrite a newer request (DESIGN §6)', async t
   t.equal(store.users.get('ada'), START + 9)
 })
 
-t.test('the last request of an evicted user is kept until the flush after its write (DESIGN §6)', async t => {
+t.test('the last request of an evicted user is kept until the flush after its write', async t => {
   const { store, userCache, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   const [ada, bob] = [cachedUser('ada'), cachedUser('bob')]
@@ -367,7 +358,7 @@ t.test('the last request of an evicted user is kept until the flush after its wr
   t.equal(userCache.latest('bob', null), null)
 })
 
-t.test('a flush runs in slices, and a failed slice keeps the rest (DESIGN §6)', async t => {
+t.test('a flush runs in slices, and a failed slice keeps the rest', async t => {
   const { store, lastRequests } = setUp()
   const ids = Array.from({ length: 17_500 }, (_, index) => `user ${index}`)
   for (const id of ids) lastRequests.note(principal(cachedUser(id)), START + IDLE / 2)
@@ -401,7 +392,7 @@ t.test('last requests are sorted by key, of any size, and the newest of each is 
   await isSorted(Array.from({ length: 80_000 }, (_, index) => [(index * 7_919) % 40_009, index]))
 })
 
-t.test('a principal that is not cached is noted by numbers alone, each user once (DESIGN §6)', async t => {
+t.test('a principal that is not cached is noted by numbers alone, each user once', async t => {
   const { store, lastRequests } = setUp()
   const restored = () => principal({ ...cachedUser('ada', START - 5_000), current: false })
   const [one, two] = [restored(), restored()]
@@ -430,7 +421,7 @@ t.test('a principal that is not cached is noted by numbers alone, each user once
   t.notOk(store.users.has('eve'))
 })
 
-t.test('a flush writes users in the order of their keys, also across slices (DESIGN §6)', async t => {
+t.test('a flush writes users in the order of their keys, also across slices', async t => {
   const { store, lastRequests } = setUp()
   const users = Array.from({ length: 7_000 }, (_, index) => cachedUser(`number ${index}`))
   const byId = users.toSorted((one, other) => one.user.id.localeCompare(other.user.id))
@@ -443,7 +434,7 @@ t.test('a flush writes users in the order of their keys, also across slices (DES
   )
 })
 
-t.test('only one flush runs at a time (DESIGN §6)', async t => {
+t.test('only one flush runs at a time', async t => {
   const { store, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   store.gate = gate.promise
@@ -458,7 +449,7 @@ t.test('only one flush runs at a time (DESIGN §6)', async t => {
 
 for (const failing of [false, true]) {
   const how = failing ? 'fails' : 'succeeds'
-  t.test(`\`close()\` writes what was noted during a flush that ${how} (DESIGN §6)`, async t => {
+  t.test(`\`close()\` writes what was noted during a flush that ${how}`, async t => {
     const { store, lastRequests } = setUp()
     const gate = Promise.withResolvers<void>()
     store.gate = gate.promise
@@ -482,7 +473,7 @@ for (const failing of [false, true]) {
 }
 
 for (const kind of ['apiKeys', 'adminKeys'] as const) {
-  t.test(`\`close()\` repeats the write of ${kind} while only theirs fails (DESIGN §6, §13)`, async t => {
+  t.test(`\`close()\` repeats the write of ${kind} while only theirs fails`, async t => {
     const { store, failures, lastRequests } = setUp()
     const at = START + IDLE / 2
     store.keysFailing = true

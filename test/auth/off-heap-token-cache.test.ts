@@ -1,4 +1,4 @@
-/** The second level of the token cache: records of tokens outside of the heap (DESIGN §6). */
+/** The second level of the token cache: records of tokens outside of the heap (docs/design.md, "Hot path"). */
 import t, { type Test } from 'tap'
 import { accountTextOf } from '../../src/auth/account-text.ts'
 import { OffHeapTokenCache } from '../../src/auth/off-heap-token-cache.ts'
@@ -79,7 +79,7 @@ const sameAfterwards = (t: Test, principal: Principal, title: string): void => {
   t.strictSame(restored, { principal: expected, usedAt: 42 }, title)
 }
 
-t.test('a principal is restored as it was (DESIGN §6)', t => {
+t.test('a principal is restored as it was', t => {
   const plain = newUser()
   const full = newUser({
     firstName: 'Žofie "Z" \\ \n 😀 \ud800',
@@ -124,7 +124,7 @@ t.test('a principal is restored as it was (DESIGN §6)', t => {
   t.end()
 })
 
-t.test('a record keeps what requests change (DESIGN §6)', t => {
+t.test('a record keeps what requests change', t => {
   const cache = new OffHeapTokenCache(100)
   const principal = principalOf('token', cachedUserOf(newUser()))
   cache.add(principal, 1)
@@ -143,7 +143,7 @@ t.test('a record keeps what requests change (DESIGN §6)', t => {
   t.end()
 })
 
-t.test('only the exact token is found (DESIGN §5)', t => {
+t.test('only the exact token is found', t => {
   const cache = new OffHeapTokenCache(100)
   const signature = 'bdQaJRblEnSxDl_rs3LEaT3KwDNubLCYPe9juchbJQM'
   const token = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.${signature}`
@@ -172,7 +172,7 @@ t.test('only the exact token is found (DESIGN §5)', t => {
   t.end()
 })
 
-t.test('S2: of two tokens with the same key the later replaces the earlier (DESIGN §6)', t => {
+t.test('S2: of two tokens with the same key the later replaces the earlier', t => {
   const cache = new OffHeapTokenCache(100)
   const [one, two] = ['first 12345678', 'second 12345678']
   for (const token of [one, two]) cache.add(principalOf(token, cachedUserOf(newUser())), 0)
@@ -182,7 +182,7 @@ t.test('S2: of two tokens with the same key the later replaces the earlier (DESI
   t.end()
 })
 
-t.test('a change of a user invalidates all of their tokens, and hardly any other (DESIGN §5)', t => {
+t.test('a change of a user invalidates all of their tokens, and hardly any other', t => {
   const cache = new OffHeapTokenCache(10_000)
   const users = Array.from({ length: 1_000 }, () => newUser())
   const tokensOf = (index: number) => [`token ${digits(index)}`, `token ${digits(index + 1_000)}`]
@@ -216,7 +216,7 @@ t.test('a change of a user invalidates all of their tokens, and hardly any other
   t.end()
 })
 
-t.test('a clock that is set back empties it (DESIGN §6)', t => {
+t.test('a clock that is set back empties it', t => {
   const cache = new OffHeapTokenCache(100)
   cache.add(principalOf('token', cachedUserOf(newUser())), 0)
   t.ok(cache.get('token', START))
@@ -226,7 +226,7 @@ t.test('a clock that is set back empties it (DESIGN §6)', t => {
   t.end()
 })
 
-t.test('the oldest records make room, whatever users write into theirs (DESIGN §6)', t => {
+t.test('the oldest records make room, whatever users write into theirs', t => {
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
   const { next } = createRandom(seed)
   const random = (below: number): number => Math.floor(next() * below)
@@ -273,7 +273,7 @@ t.test('the oldest records make room, whatever users write into theirs (DESIGN �
   t.end()
 })
 
-t.test('a token of the first level is not counted twice (DESIGN §14)', t => {
+t.test('a token of the first level is not counted twice', t => {
   const cache = new OffHeapTokenCache(100)
   const principals = Array.from({ length: 100 }, (_, index) =>
     principalOf(`token ${digits(index)}`, cachedUserOf(newUser())),
@@ -296,7 +296,7 @@ t.test('a token of the first level is not counted twice (DESIGN §14)', t => {
   t.end()
 })
 
-t.test('large records are not kept, and a cache without capacity keeps none (DESIGN §6)', t => {
+t.test('large records are not kept, and a cache without capacity keeps none', t => {
   const cache = new OffHeapTokenCache(100)
   const withText = (length: number) => cachedUserOf(newUser({ userMetadata: { text: 'x'.repeat(length) } }))
   t.notOk(cache.add(principalOf('token', withText(MAX_RECORD)), 0))
@@ -314,7 +314,7 @@ t.test('large records are not kept, and a cache without capacity keeps none (DES
   t.end()
 })
 
-t.test('as long as there is room, nothing is evicted (DESIGN §17)', t => {
+t.test('as long as there is room, nothing is evicted', t => {
   const cache = new OffHeapTokenCache(5_000)
   let added = 0
   for (; cache.hasRoom; added += 1)
@@ -334,7 +334,7 @@ t.test('as long as there is room, nothing is evicted (DESIGN §17)', t => {
   t.end()
 })
 
-t.test('a log grows as it is filled, and gives up its oldest segment (DESIGN §6)', t => {
+t.test('a log grows as it is filled, and gives up its oldest segment', t => {
   const before = process.memoryUsage().arrayBuffers
   const log = new RecordLog(64 * 2 ** 20)
   t.ok(process.memoryUsage().arrayBuffers - before < 2 ** 20, 'an empty log takes no memory')

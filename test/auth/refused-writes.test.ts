@@ -1,4 +1,7 @@
-/** A refused write shows that another instance may have changed the user: the cached state is evicted (DESIGN §5, §7). */
+/**
+ * A refused write shows that another instance may have changed the user: the cached state is evicted (docs/design.md, "Tokens and sessions"
+ * and "Storage").
+ */
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { asAdmin, bearer, signUp, updateUser } from '../support/build.ts'

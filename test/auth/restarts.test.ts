@@ -1,4 +1,4 @@
-/** State that survives a restart: tokens of configured secrets (DESIGN §5), last requests (§5.1.2). */
+/** State that survives a restart: tokens of configured secrets (docs/design.md, "Tokens and sessions"), last requests (§5.1.2). */
 import t from 'tap'
 import {
   accountStatus,
@@ -15,7 +15,7 @@ import { onEveryEngine } from '../support/engines.ts'
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const SECOND = 1_000
 
-  t.test('tokens of the previous secret are valid while it is configured (DESIGN §5)', async t => {
+  t.test('tokens of the previous secret are valid while it is configured', async t => {
     const DATABASE_URL = await newDatabase(t)
     const [one, two] = ['1'.repeat(40), '2'.repeat(40)]
     const kid = (token: string) =>
@@ -34,7 +34,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(after, next), 200)
   })
 
-  t.test('a last request is noted on every route and survives a stop (§5.1.2, DESIGN §6)', async t => {
+  t.test('a last request is noted on every route and survives a stop (§5.1.2)', async t => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)
     const app = await build(t, { clock: clock.now, env: { DATABASE_URL } })

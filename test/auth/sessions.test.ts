@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const list = async (token: string, from: FastifyInstance = app) =>
     (await from.inject({ url: '/account/sessions', headers: bearer(token) })).json().results
 
-  t.test('sign-out ends only this session, at once, and clears the cookie (DESIGN §5)', async t => {
+  t.test('sign-out ends only this session, at once, and clears the cookie', async t => {
     const user = await signUp(app)
     const second = await another(user)
     const response = await request('POST', '/account/sign-out', user.token)
@@ -44,7 +44,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await request('POST', '/account/sign-out', user.token)).statusCode, 401, 'there is nothing left')
   })
 
-  t.test('sign-out by cookie works only from allowed origins (DESIGN §5)', async t => {
+  t.test('sign-out by cookie works only from allowed origins', async t => {
     const user = await signUp(app)
     const signOut = (headers: Record<string, string>) =>
       app.inject({
@@ -94,7 +94,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(sessions.length, 1, 'the first was idle too long')
   })
 
-  t.test('a session is ended by its id, only by its own user (DESIGN §3)', async t => {
+  t.test('a session is ended by its id, only by its own user', async t => {
     const [user, otherUser] = [await signUp(app), await signUp(app)]
     const second = await another(user)
     const [newest] = await list(second)
@@ -127,7 +127,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, otherUser.token), 200)
   })
 
-  t.test('a new password ends every session but the new one (DESIGN §5)', async t => {
+  t.test('a new password ends every session but the new one', async t => {
     const user = await signUp(app)
     const second = await another(user)
     clock.advance(MINUTE)
@@ -169,7 +169,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('an administrator sees a user, and ends the sessions of that user (DESIGN §4)', async t => {
+  t.test('an administrator sees a user, and ends the sessions of that user', async t => {
     const [user, otherUser] = [await signUp(app), await signUp(app)]
     const second = await another(user)
     const found = await app.inject({ url: `/admin/users/${user.id}`, headers: asAdmin })

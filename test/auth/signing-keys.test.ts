@@ -1,4 +1,7 @@
-/** Keys of access tokens: what others verify, rotation, changes of the algorithm, and generated keys (DESIGN §5). */
+/**
+ * Keys of access tokens: what others verify, rotation, changes of the algorithm, and generated keys (docs/design.md, "Tokens and
+ * sessions").
+ */
 import { spawn } from 'node:child_process'
 import { createPrivateKey } from 'node:crypto'
 import { once } from 'node:events'
@@ -50,7 +53,7 @@ const restarts = (t: Test, DATABASE_URL: string) => {
 }
 
 for (const algorithm of ALGORITHMS)
-  t.test(`others verify ${algorithm} tokens with the published keys (DESIGN §5)`, async t => {
+  t.test(`others verify ${algorithm} tokens with the published keys`, async t => {
     const PUBLIC_URL = 'https://accounts.example.com/auth'
     const env = { JWT_ALGORITHM: algorithm, JWT_PRIVATE_KEY: newPem(algorithm), PUBLIC_URL }
     const app = await build(t, { env: { ...env, JWT_AUDIENCE: 'https://api.example.com' } })
@@ -74,7 +77,7 @@ for (const algorithm of ALGORITHMS)
       await t.resolves(jwtVerify((await signUp(app)).token, keys, expected))
   })
 
-t.test('the key set has public keys only, and may be cached for five minutes (DESIGN §5)', async t => {
+t.test('the key set has public keys only, and may be cached for five minutes', async t => {
   const pems = { EdDSA: newPem('EdDSA'), ES256: newPem('ES256') }
   const app = await build(t, {
     env: { JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: pems.ES256, JWT_PRIVATE_KEY_PREVIOUS: pems.EdDSA },
@@ -124,12 +127,12 @@ t.test('a key id is the thumbprint of RFC 8037 appendix A.3', async t => {
   t.equal(kidOf((await signUp(app)).token), kid)
 })
 
-t.test('with secrets alone the key set is empty (DESIGN §5)', async t => {
+t.test('with secrets alone the key set is empty', async t => {
   const app = await build(t, { env: { JWT_SECRET_PREVIOUS: OTHER_SECRET } })
   t.same((await app.inject(JWKS)).json(), { keys: [] })
 })
 
-t.test('embedded, key set and issuer are below the prefix (DESIGN §12)', async t => {
+t.test('embedded, key set and issuer are below the prefix', async t => {
   const config = { ...hostConfig(t), JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: newPem('EdDSA') }
   const host = await buildHost(t, { config })
   const [key] = await keysOf(host, `/auth${JWKS}`)
@@ -138,7 +141,7 @@ t.test('embedded, key set and issuer are below the prefix (DESIGN §12)', async 
   t.equal(payload.iss, 'http://127.0.0.1:3000/auth')
 })
 
-t.test('a key is rotated without a sign-out; its tokens end when it is removed (DESIGN §5)', async t => {
+t.test('a key is rotated without a sign-out; its tokens end when it is removed', async t => {
   const start = restarts(t, await newFile(t))
   const [JWT_PRIVATE_KEY, first, second] = [newPem('EdDSA'), newPem('EdDSA'), newPem('ES256')]
   let app = await start({ JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: first })
@@ -165,7 +168,7 @@ t.test('a key is rotated without a sign-out; its tokens end when it is removed (
   t.equal(decodeProtectedHeader((await signUp(app)).token).alg, 'ES256')
 })
 
-t.test('a change of the algorithm signs nobody out, in either direction (DESIGN §5)', async t => {
+t.test('a change of the algorithm signs nobody out, in either direction', async t => {
   const start = restarts(t, await newFile(t))
   const JWT_PRIVATE_KEY = newPem('ES256')
   let app = await start({ JWT_SECRET: OTHER_SECRET })
@@ -195,7 +198,7 @@ t.test('a change of the algorithm signs nobody out, in either direction (DESIGN 
   t.same(await idsOf(app), [])
 })
 
-t.test('tokens for the previous audience are accepted, for others not (DESIGN §5)', async t => {
+t.test('tokens for the previous audience are accepted, for others not', async t => {
   const start = restarts(t, await newFile(t))
   for (const algorithm of ['HS256', ...ALGORITHMS] as const) {
     const key: Env = algorithm === 'HS256' ? {} : { JWT_PRIVATE_KEY: newPem(algorithm) }
@@ -215,7 +218,7 @@ t.test('tokens for the previous audience are accepted, for others not (DESIGN §
   }
 })
 
-t.test('the longest issuer and audience fit into a token (DESIGN §5)', async t => {
+t.test('the longest issuer and audience fit into a token', async t => {
   const JWT_AUDIENCE = 'a'.repeat(256)
   const PUBLIC_URL = 'https://accounts.example.com/'.padEnd(512, 'a')
   const env = { JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: newPem('ES256'), JWT_AUDIENCE, PUBLIC_URL }
@@ -225,7 +228,7 @@ t.test('the longest issuer and audience fit into a token (DESIGN §5)', async t 
   t.match(decodeJwt(token), { iss: PUBLIC_URL, aud: JWT_AUDIENCE })
 })
 
-t.test('a change of PUBLIC_URL signs nobody out (DESIGN §5)', async t => {
+t.test('a change of PUBLIC_URL signs nobody out', async t => {
   const start = restarts(t, await newFile(t))
   const env = { JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: newPem('EdDSA') }
   const { token } = await signUp(await start(env))
@@ -233,7 +236,7 @@ t.test('a change of PUBLIC_URL signs nobody out (DESIGN §5)', async t => {
   t.equal(await accountStatus(app, token), 200)
 })
 
-t.test('on SQLite missing keys are generated once, and all of them verify (DESIGN §5)', async t => {
+t.test('on SQLite missing keys are generated once, and all of them verify', async t => {
   const folder = temporaryFolder(t)
   const start = restarts(t, `sqlite:${join(folder, 'test.db')}`)
   const generated = () => readdirSync(folder).filter(name => /jwt/.test(name))
@@ -268,7 +271,7 @@ t.test('on SQLite missing keys are generated once, and all of them verify (DESIG
   t.notOk(generated().includes('test.db.jwt-es256.pem'), 'a key that does not sign is not generated')
 })
 
-t.test('a damaged key file stops the start and stays as it is (DESIGN §5)', async t => {
+t.test('a damaged key file stops the start and stays as it is', async t => {
   const folder = temporaryFolder(t)
   const file = join(folder, 'test.db.jwt-eddsa.pem')
   const env = { DATABASE_URL: `sqlite:${join(folder, 'test.db')}`, JWT_ALGORITHM: 'EdDSA' }
@@ -296,7 +299,7 @@ process.stdin.once('data', at => {
 })`
 
 for (const algorithm of ALGORITHMS)
-  t.test(`processes that create a ${algorithm} key at the same time share one (DESIGN §5)`, async t => {
+  t.test(`processes that create a ${algorithm} key at the same time share one`, async t => {
     const folder = temporaryFolder(t)
     const children = Array.from({ length: 3 }, () => {
       const args = ['--input-type=module-typescript', '-e', READ_KEY, join(folder, 'test.db'), algorithm]
@@ -317,7 +320,7 @@ for (const algorithm of ALGORITHMS)
     t.same(readdirSync(folder), [`test.db.jwt-${algorithm.toLowerCase()}.pem`], 'no drafts are left')
   })
 
-t.test('processes on one SQLite file accept tokens of each other (DESIGN §5)', async t => {
+t.test('processes on one SQLite file accept tokens of each other', async t => {
   const folder = temporaryFolder(t)
   const env = { JWT_ALGORITHM: 'EdDSA', JWT_SECRET: '' }
   const options = { databaseFile: join(folder, 'test.db'), env }

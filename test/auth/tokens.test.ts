@@ -1,4 +1,4 @@
-/** The form of access tokens, and that everything else is rejected (DESIGN §5, §5.1.3), with each algorithm. */
+/** The form of access tokens, and that everything else is rejected (§5.1.3; docs/design.md, "Tokens and sessions"), with each algorithm. */
 import { createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
 import {
@@ -92,7 +92,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
     return { user, forged }
   }
 
-  t.test('a token is a JWT with a fixed header and claims (DESIGN §5)', async t => {
+  t.test('a token is a JWT with a fixed header and claims', async t => {
     const payload = { email: 'form@example.com', password: PASSWORD }
     const signedUp = await app.inject({ method: 'POST', url: '/account/sign-up', payload })
     const { accessToken, expiresAt, user } = signedUp.json()
@@ -114,7 +114,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
     t.not(second.sid, claims.sid, 'every sign-in opens a session of its own')
   })
 
-  t.test('a header of any other form makes the request anonymous (DESIGN §5)', async t => {
+  t.test('a header of any other form makes the request anonymous', async t => {
     const { user, forged } = await start(t)
     const [header, payload, signature] = parts(user.token)
     const none = encode(JSON.stringify({ ...forged.header, alg: 'none' }))
@@ -160,7 +160,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
     })
   })
 
-  t.test('unexpected claims make the request anonymous (DESIGN §5)', async t => {
+  t.test('unexpected claims make the request anonymous', async t => {
     const { user, forged } = await start(t)
     const otherUser = await signUp(app)
     const theirs = forgery(otherUser.token).payload
@@ -211,7 +211,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
     await anonymous(t, variants)
   })
 
-  t.test('a payload that is not an object makes the request anonymous (DESIGN §5)', async t => {
+  t.test('a payload that is not an object makes the request anonymous', async t => {
     const { forged } = await start(t)
     const texts = ['', 'null', 'true', '1', '"sub"', '[]', '{', '{}', 'not JSON', '{"sub":', '[{"sub":"x"}]']
     const variants = Object.fromEntries(texts.map(text => [`payload ${text}`, forged.withPayload(text)]))
@@ -220,7 +220,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
     await anonymous(t, variants)
   })
 
-  t.test('only the canonical spelling of a signature verifies (DESIGN §5)', async t => {
+  t.test('only the canonical spelling of a signature verifies', async t => {
     const { forged } = await start(t)
     const token = forged.withClaims({})
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -242,7 +242,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
     t.equal(statuses.filter(status => status === 200).length, 1)
   })
 
-  t.test('text that is not a token makes the request anonymous (DESIGN §5)', async t => {
+  t.test('text that is not a token makes the request anonymous', async t => {
     const { user, forged } = await start(t)
     let token = user.token
     while (!/[-_]/.test(parts(token)[2])) token = (await signIn(app, user.email)).json().accessToken
@@ -301,7 +301,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
   const { publicKey } = signer
   if (publicKey === null) return
 
-  t.test('a token with the public key as its secret does not verify (DESIGN §5)', async t => {
+  t.test('a token with the public key as its secret does not verify', async t => {
     const { forged } = await start(t)
     const spki = publicKey.export({ type: 'spki', format: 'der' })
     const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
@@ -335,7 +335,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
     await anonymous(t, Object.fromEntries(variants))
   })
 
-  t.test('the second valid form of a signature does not verify (DESIGN §5)', async t => {
+  t.test('the second valid form of a signature does not verify', async t => {
     const { user, forged } = await start(t)
     const [header, payload, signature] = parts(user.token)
     const bytes = Buffer.from(signature, 'base64url')
@@ -352,7 +352,7 @@ const runWith = async (t: Test, signer: TokenSigner): Promise<void> => {
     })
   })
 
-  t.test('tokens keep working after a change of PUBLIC_URL (DESIGN §5)', async t => {
+  t.test('tokens keep working after a change of PUBLIC_URL', async t => {
     const { user, forged } = await start(t)
     for (const iss of ['https://accounts.example.com', 'gatehouse', '']) {
       const response = await app.inject({ url: '/account', headers: bearer(forged.withClaims({ iss })) })

@@ -1,4 +1,4 @@
-/** Units of `src/auth` and `src/concurrency`, with real threads, files and processes (DESIGN §5). */
+/** Units of `src/auth` and `src/concurrency`, with real threads, files and processes (docs/design.md, "Tokens and sessions"). */
 import assert from 'node:assert'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ import { ADMIN_KEY, manualClock, temporaryFolder } from '../support/build.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 
-t.test('KeyedMutex runs work on one key in order (DESIGN §4)', async t => {
+t.test('KeyedMutex runs work on one key in order', async t => {
   const mutex = new KeyedMutex()
   const log: string[] = []
   const gates = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
@@ -66,7 +66,7 @@ t.test('BoundedQueue rejects work that waits too long and continues with the nex
   t.equal(await queue.run(async () => 'third'), 'third')
 })
 
-t.test('an admin key is accepted only if it equals a configured one (§5.2.2, DESIGN §5)', t => {
+t.test('an admin key is accepted only if it equals a configured one (§5.2.2)', t => {
   const accepts = (presented: string, ...rootKeys: string[]): boolean => {
     const adminKeys = { find: () => assert.fail('only keys with their form are looked up') }
     const lastRequests = {
@@ -99,7 +99,7 @@ t.test('an admin key is accepted only if it equals a configured one (§5.2.2, DE
   t.end()
 })
 
-t.test('a key id reveals nothing about the secret, and tokens rotate by key id (DESIGN §5)', t => {
+t.test('a key id reveals nothing about the secret, and tokens rotate by key id', t => {
   const clock = manualClock()
   const [one, two] = ['1'.repeat(40), '2'.repeat(40)]
   const tokensOf = (secret: string, ...previous: string[]) =>
@@ -144,7 +144,7 @@ t.test('a key id reveals nothing about the secret, and tokens rotate by key id (
   t.end()
 })
 
-t.test('the number of tokens on the heap follows the heap limit (DESIGN §6)', t => {
+t.test('the number of tokens on the heap follows the heap limit', t => {
   // The limits that V8 reports for `--max-old-space-size=64` and so on: they include the young generation.
   const limits = [64, 96, 128, 256, 4_096].map(size => (size + 192) * 2 ** 20)
   const capacities = limits.map(limit => heapTokenCapacity(limit))
@@ -153,43 +153,40 @@ t.test('the number of tokens on the heap follows the heap limit (DESIGN §6)', t
   t.end()
 })
 
-t.test(
-  'processes that start concurrently share one secret, readable only by its owner (DESIGN §5)',
-  async t => {
-    const folder = temporaryFolder(t)
-    const file = join(folder, 'jwt-secret')
-    const script = `import { readOrCreateSecret } from './src/auth/secret-file.ts'
+t.test('processes that start concurrently share one secret, readable only by its owner', async t => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'jwt-secret')
+  const script = `import { readOrCreateSecret } from './src/auth/secret-file.ts'
     process.stdout.write('ready')
     process.stdin.once('data', () => {
       process.stdout.write(readOrCreateSecret(process.argv[1]))
       process.stdin.destroy()
     })`
-    const children = Array.from({ length: 3 }, () => {
-      const args = ['--input-type=module-typescript', '-e', script, file]
-      const child = spawn(process.execPath, args, { cwd: PROJECT, stdio: ['pipe', 'pipe', 'inherit'] })
-      t.teardown(() => child.kill('SIGKILL'))
-      let output = ''
-      const ready = Promise.withResolvers<void>()
-      child.stdout.on('data', chunk => {
-        output += chunk
-        if (output.startsWith('ready')) ready.resolve()
-      })
-      const ended = once(child, 'close').then(() => output.slice('ready'.length))
-      return { ready: ready.promise, ended, go: () => child.stdin.write('go') }
+  const children = Array.from({ length: 3 }, () => {
+    const args = ['--input-type=module-typescript', '-e', script, file]
+    const child = spawn(process.execPath, args, { cwd: PROJECT, stdio: ['pipe', 'pipe', 'inherit'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    let output = ''
+    const ready = Promise.withResolvers<void>()
+    child.stdout.on('data', chunk => {
+      output += chunk
+      if (output.startsWith('ready')) ready.resolve()
     })
-    await Promise.all(children.map(({ ready }) => ready))
-    for (const { go } of children) go()
-    const secrets = await Promise.all(children.map(({ ended }) => ended))
-    t.equal(new Set(secrets).size, 1, 'one secret')
-    t.ok(Buffer.byteLength(secrets[0] ?? '') >= 32, 'of 32 bytes or more')
-    t.equal(readOrCreateSecret(file), secrets[0], 'and the next start finds it')
-    t.equal(readFileSync(file, 'utf8').trim(), secrets[0])
-    t.equal(statSync(file).mode & 0o777, 0o600)
-    t.strictSame(readdirSync(folder), ['jwt-secret'], 'no drafts are left')
-  },
-)
+    const ended = once(child, 'close').then(() => output.slice('ready'.length))
+    return { ready: ready.promise, ended, go: () => child.stdin.write('go') }
+  })
+  await Promise.all(children.map(({ ready }) => ready))
+  for (const { go } of children) go()
+  const secrets = await Promise.all(children.map(({ ended }) => ended))
+  t.equal(new Set(secrets).size, 1, 'one secret')
+  t.ok(Buffer.byteLength(secrets[0] ?? '') >= 32, 'of 32 bytes or more')
+  t.equal(readOrCreateSecret(file), secrets[0], 'and the next start finds it')
+  t.equal(readFileSync(file, 'utf8').trim(), secrets[0])
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.strictSame(readdirSync(folder), ['jwt-secret'], 'no drafts are left')
+})
 
-t.test('a file without a secret is rejected and left unchanged (DESIGN §5)', t => {
+t.test('a file without a secret is rejected and left unchanged', t => {
   const folder = temporaryFolder(t)
   const whole = readOrCreateSecret(join(folder, 'whole'))
   for (const [name, text] of Object.entries({

@@ -1,4 +1,4 @@
-/** `POST /admin/warm-up` and `WARM_UP`: the token cache is filled before requests (DESIGN §17). */
+/** `POST /admin/warm-up` and `WARM_UP`: the token cache is filled before requests (docs/design.md, "Load tests"). */
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { allFeatures } from '../../src/built-in-features.ts'

@@ -1,4 +1,4 @@
-/** `npm run cli -- copy` as a process: interruption and errors (DESIGN §7). */
+/** `npm run cli -- copy` as a process: interruption and errors (docs/design.md, "Storage"). */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** `npm run cli -- copy`: the copied service works (DESIGN §7). */
+/** `npm run cli -- copy`: the copied service works (docs/design.md, "Storage"). */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

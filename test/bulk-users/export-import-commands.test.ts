@@ -1,4 +1,4 @@
-/** `npm run cli -- users export|import`: the same lines as the API (DESIGN §9, CLI). */
+/** `npm run cli -- users export|import`: the same lines as the API (CLI; docs/design.md, "Account life cycle"). */
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

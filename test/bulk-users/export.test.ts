@@ -1,4 +1,4 @@
-/** GET /admin/users/export (DESIGN §9): every user, in order, at the client's pace. */
+/** GET /admin/users/export (docs/design.md, "Account life cycle"): every user, in order, at the client's pace. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,7 @@
-/** Second factors in imports and exports (DESIGN §9): authenticator apps and recovery codes move to a service with another key. */
+/**
+ * Second factors in imports and exports (docs/design.md, "Account life cycle"): authenticator apps and recovery codes move to a service
+ * with another key.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'

@@ -1,4 +1,6 @@
-/** Imports in progress (DESIGN §9): slow, silent, disconnected and non-reading clients, a stop, a failing store. */
+/**
+ * Imports in progress (docs/design.md, "Account life cycle"): slow, silent, disconnected and non-reading clients, a stop, a failing store.
+ */
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -45,7 +47,7 @@ await onEveryEngine(t, async (t, { build }) => {
     ['is revoked', async (app: FastifyInstance, id: string) => void (await revokeKey(app, id))],
     ['has expired', async () => void clock.advance(3_600_000)],
   ] as const)
-    t.test(`an import ends when its admin key ${title} (DESIGN §13)`, async t => {
+    t.test(`an import ends when its admin key ${title}`, async t => {
       const app = await build(t, { clock: clock.now })
       const expiresAt = new Date(clock.now() + 3_600_000).toISOString()
       const key = await createKey(app, ['users:import'], { expiresAt })
@@ -61,7 +63,7 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal(total, 1)
     })
 
-  t.test('a slow but steady import has no time limit; other requests do (DESIGN §3)', async t => {
+  t.test('a slow but steady import has no time limit; other requests do', async t => {
     const app = await build(t)
     hurry(app)
     const late = once(app.server, 'clientError')

@@ -1,4 +1,6 @@
-/** POST /admin/users/import (DESIGN §9): results per line, and repeated imports. Streams: import-streams.test.ts. */
+/**
+ * POST /admin/users/import (docs/design.md, "Account life cycle"): results per line, and repeated imports. Streams: import-streams.test.ts.
+ */
 import { scryptSync } from 'node:crypto'
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'

@@ -1,4 +1,7 @@
-/** Passkeys in imports and exports (DESIGN §9, §22): they sign in at another service with the same RP id. */
+/**
+ * Passkeys in imports and exports (docs/design.md, "Account life cycle" and "Passkeys"): they sign in at another service with the same RP
+ * id.
+ */
 import { generateKeyPairSync, type JsonWebKey, randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

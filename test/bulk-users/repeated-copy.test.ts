@@ -1,4 +1,4 @@
-/** Repeated `npm run cli -- copy`: carries over source changes, and keeps newer changes in the target (DESIGN §7). */
+/** Repeated `npm run cli -- copy`: carries over source changes, and keeps newer changes in the target (docs/design.md, "Storage"). */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -165,7 +165,7 @@ t.test('rows that were deleted or revoked in the target never return', async t =
   )
 })
 
-t.test('a reset link of the source ends with a later password of the target (DESIGN §9)', async t => {
+t.test('a reset link of the source ends with a later password of the target', async t => {
   const { file, url, source, target, added } = await copied(t, 1)
   const [{ user, session }] = added as [Added]
   const { stored } = newEmailToken('passwordReset', user.id, user.email, NOW)
@@ -452,7 +452,7 @@ t.test(
   },
 )
 
-t.test('a copy invalidates the caches of instances that serve the target (DESIGN §7)', async t => {
+t.test('a copy invalidates the caches of instances that serve the target', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await newDatabase(t)
   const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })

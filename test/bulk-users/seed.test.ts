@@ -1,4 +1,4 @@
-/** `npm run cli -- seed`: accounts and tokens for load tests (DESIGN §9, CLI). */
+/** `npm run cli -- seed`: accounts and tokens for load tests (CLI; docs/design.md, "Account life cycle"). */
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** `keys create|list|revoke` beside a service on the same store (DESIGN §9, CLI; DESIGN §13). */
+/** `keys create|list|revoke` beside a service on the same store (CLI; docs/design.md, "Account life cycle" and "Machine callers"). */
 import t from 'tap'
 import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
 import { INVALIDATION_LIMIT, runCommand } from '../support/cli.ts'

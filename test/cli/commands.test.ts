@@ -1,4 +1,6 @@
-/** `npm run cli -- users create|delete`, `sessions list`, `events`: the same results as the API (DESIGN §9, CLI). */
+/**
+ * `npm run cli -- users create|delete`, `sessions list`, `events`: the same results as the API (CLI; docs/design.md, "Account life cycle").
+ */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'

@@ -1,4 +1,7 @@
-/** Each command as a process of its own: it ends by itself, with its exit code and its output (DESIGN §9, CLI). Others share one. */
+/**
+ * Each command as a process of its own: it ends by itself, with its exit code and its output (CLI; docs/design.md, "Account life cycle").
+ * Others share one.
+ */
 import { join } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../support/build.ts'

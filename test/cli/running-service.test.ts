@@ -1,4 +1,6 @@
-/** `users` and `sessions` commands beside a service on the same store (DESIGN §9, CLI; DESIGN §4, §7). */
+/**
+ * `users` and `sessions` commands beside a service on the same store (CLI; docs/design.md, "Account life cycle", "Contract" and "Storage").
+ */
 
 import t, { type Test } from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'

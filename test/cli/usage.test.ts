@@ -1,4 +1,4 @@
-/** The command line: help, exit codes, error messages, and no secrets in output (DESIGN §9, CLI). */
+/** The command line: help, exit codes, error messages, and no secrets in output (CLI; docs/design.md, "Account life cycle"). */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -41,7 +41,7 @@ t.test('keys new prints a new key that ADMIN_KEY and JWT_SECRET accept', async t
   t.match(stdout, /^\{"key":"[\w-]{43}"\}\n$/)
 })
 
-t.test('keys new --algorithm prints a private key that JWT_PRIVATE_KEY accepts (DESIGN §5)', async t => {
+t.test('keys new --algorithm prints a private key that JWT_PRIVATE_KEY accepts', async t => {
   for (const algorithm of ['EdDSA', 'ES256']) {
     const keys = await Promise.all(
       [[], [], ['--json']].map(more => runCommand(['keys', 'new', '--algorithm', algorithm, ...more])),

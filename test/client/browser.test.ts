@@ -1,4 +1,4 @@
-/** The client in Chromium (DESIGN §16). */
+/** The client in Chromium (docs/design.md, "OpenAPI and client"). */
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The client's calls over real connections: accounts, tokens, errors, admin keys (DESIGN §16). */
+/** The client's calls over real connections: accounts, tokens, errors, admin keys (docs/design.md, "OpenAPI and client"). */
 import { inspect } from 'node:util'
 import t from 'tap'
 import {

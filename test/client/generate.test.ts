@@ -1,4 +1,7 @@
-/** The generator: the committed client is that of the live document, and other documents become clients too (DESIGN §16). */
+/**
+ * The generator: the committed client is that of the live document, and other documents become clients too (docs/design.md, "OpenAPI and
+ * client").
+ */
 import { execFile } from 'node:child_process'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Pages as async iterators, on both engines (DESIGN §16). */
+/** Pages as async iterators, on both engines (docs/design.md, "OpenAPI and client"). */
 import t from 'tap'
 import { createClient, isServiceError } from '../../client/client.ts'
 import { freshEmail, signUp } from '../support/build.ts'

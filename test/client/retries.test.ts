@@ -1,4 +1,4 @@
-/** Which requests the client repeats, and when (DESIGN §16). */
+/** Which requests the client repeats, and when (docs/design.md, "OpenAPI and client"). */
 import t from 'tap'
 import { createClient } from '../../client/client.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'

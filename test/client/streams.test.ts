@@ -1,4 +1,4 @@
-/** Import and export as streams, on both engines (DESIGN §16). */
+/** Import and export as streams, on both engines (docs/design.md, "OpenAPI and client"). */
 import t from 'tap'
 import {
   createAdminClient,

@@ -105,7 +105,7 @@ const WRONG: [name: string, values: string[]][] = [
 /** Settings that are secrets or may contain one. */
 const UNQUOTED = /SECRET|KEY|_URL$/
 
-t.test('an invalid setting is named, and quoted unless it may contain a secret (DESIGN §8)', async t => {
+t.test('an invalid setting is named, and quoted unless it may contain a secret', async t => {
   for (const [name, values] of WRONG) {
     for (const value of values) {
       const message = configErrors({ [name]: value })
@@ -224,12 +224,12 @@ t.test('an unknown variable that resembles a setting causes a warning', async t 
   t.same(warningsOf(Object.keys(process.env).filter(name => !(name in SETTINGS))), [])
 })
 
-t.test('every error is in one message (DESIGN §8)', async t => {
+t.test('every error is in one message', async t => {
   const message = configErrors(Object.fromEntries(WRONG.map(([name, [value = '']]) => [name, value])))
   for (const [name] of WRONG) t.match(message, new RegExp(`^ {2}${name} `, 'm'))
 })
 
-t.test('previous secrets require current ones, and a secret is given once (DESIGN §8)', async t => {
+t.test('previous secrets require current ones, and a secret is given once', async t => {
   t.match(configErrors({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY/)
   t.match(
     configErrors({ JWT_SECRET_PREVIOUS: SECRET }),
@@ -252,7 +252,7 @@ t.test('previous secrets require current ones, and a secret is given once (DESIG
   t.same(loadConfig({ ADMIN_KEY_FILE: file }).adminKeys, [SECRET])
 })
 
-t.test('PostgreSQL requires a shared secret (DESIGN §5)', async t => {
+t.test('PostgreSQL requires a shared secret', async t => {
   const DATABASE_URL = 'postgres://gatehouse:canary@db.example/gatehouse'
   const message = configErrors({ DATABASE_URL })
   t.match(message, /JWT_SECRET is needed with PostgreSQL/)
@@ -268,7 +268,7 @@ t.test('PostgreSQL requires a shared secret (DESIGN §5)', async t => {
   t.ok(loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, WORKERS: 'auto' }).workers >= 1)
 })
 
-t.test('mailed codes require mails, and with PostgreSQL a shared encryption key (DESIGN §21)', async t => {
+t.test('mailed codes require mails, and with PostgreSQL a shared encryption key', async t => {
   t.equal(loadConfig({}).featureSettings.EMAIL_CODES, 'off')
   t.equal(loadConfig({ EMAIL_CODES: 'on' }).featureSettings.EMAIL_CODES, 'on')
   t.match(
@@ -280,7 +280,7 @@ t.test('mailed codes require mails, and with PostgreSQL a shared encryption key 
   t.equal(loadConfig({ ...postgres, ENCRYPTION_KEY: SECRET }).featureSettings.EMAIL_CODES, 'on')
 })
 
-t.test('several workers are the default of SQLite in production only (DESIGN §15)', async t => {
+t.test('several workers are the default of SQLite in production only', async t => {
   t.equal(loadConfig({}).workers, 1)
   const production = { NODE_ENV: 'production', ADMIN_KEY: SECRET, JWT_SECRET: SECRET }
   t.equal(loadConfig(production).workers, defaultWorkers())
@@ -289,7 +289,7 @@ t.test('several workers are the default of SQLite in production only (DESIGN §1
   t.equal(loadConfig({ ...production, DATABASE_URL: 'postgres://db.example/gatehouse' }).workers, 1)
 })
 
-t.test('the default number of workers follows from cores and memory (DESIGN §15)', async t => {
+t.test('the default number of workers follows from cores and memory', async t => {
   const GIB = 2 ** 30
   t.equal(defaultWorkers(1, 16 * GIB, true), 1)
   t.equal(defaultWorkers(2, 16 * GIB, true), 2)
@@ -300,26 +300,23 @@ t.test('the default number of workers follows from cores and memory (DESIGN §15
   t.equal(defaultWorkers(8, 64 * GIB, false), 1, 'threads cannot share a port')
 })
 
-t.test(
-  'the default size of the token cache follows from the memory and the heap limit (DESIGN §6)',
-  async t => {
-    const [MIB, GIB] = [2 ** 20, 2 ** 30]
-    // Node's heap limit on a machine with much memory.
-    const heapLimit = 4_288 * MIB
-    t.equal(defaultCacheSize(1, 16 * GIB, heapLimit), 1_000_000)
-    t.equal(defaultCacheSize(4, 16 * GIB, heapLimit), 1_000_000)
-    t.equal(defaultCacheSize(4, 8 * GIB, heapLimit), 559_240)
-    t.equal(defaultCacheSize(1, GIB / 2, heapLimit), 139_810, 'a small container')
-    t.equal(defaultCacheSize(1, 16 * GIB, 256 * MIB), 34_952, '--max-old-space-size=64')
-    t.equal(defaultCacheSize(1, 16 * GIB, 128 * MIB), 1_000, 'a minimum is always cached')
-    t.equal(loadConfig({ CACHE_SIZE: '250000' }).cacheSize, 250_000)
-    t.equal(loadConfig({ WORKERS: '2' }).cacheSize, defaultCacheSize(2))
-    for (const CACHE_SIZE of ['999', '10000001', 'many'])
-      t.throws(() => loadConfig({ CACHE_SIZE }), /CACHE_SIZE must be an integer from 1000 to 10000000/)
-  },
-)
+t.test('the default size of the token cache follows from the memory and the heap limit', async t => {
+  const [MIB, GIB] = [2 ** 20, 2 ** 30]
+  // Node's heap limit on a machine with much memory.
+  const heapLimit = 4_288 * MIB
+  t.equal(defaultCacheSize(1, 16 * GIB, heapLimit), 1_000_000)
+  t.equal(defaultCacheSize(4, 16 * GIB, heapLimit), 1_000_000)
+  t.equal(defaultCacheSize(4, 8 * GIB, heapLimit), 559_240)
+  t.equal(defaultCacheSize(1, GIB / 2, heapLimit), 139_810, 'a small container')
+  t.equal(defaultCacheSize(1, 16 * GIB, 256 * MIB), 34_952, '--max-old-space-size=64')
+  t.equal(defaultCacheSize(1, 16 * GIB, 128 * MIB), 1_000, 'a minimum is always cached')
+  t.equal(loadConfig({ CACHE_SIZE: '250000' }).cacheSize, 250_000)
+  t.equal(loadConfig({ WORKERS: '2' }).cacheSize, defaultCacheSize(2))
+  for (const CACHE_SIZE of ['999', '10000001', 'many'])
+    t.throws(() => loadConfig({ CACHE_SIZE }), /CACHE_SIZE must be an integer from 1000 to 10000000/)
+})
 
-t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)', async t => {
+t.test('values are parsed in their units, and empty ones are absent', async t => {
   const config = loadConfig({
     PORT: '0',
     ADMIN_KEY: '',
@@ -350,7 +347,7 @@ t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)
   t.ok(Object.isFrozen(config))
 })
 
-t.test('mail settings: sender, server and the base of links (DESIGN §8)', async t => {
+t.test('mail settings: sender, server and the base of links', async t => {
   const { mail, publicUrl, webUrl, accountUrl } = loadConfig({})
   t.same(mail, { url: null, from: 'Gatehouse <no-reply@localhost>', folder: join('data', 'outbox') })
   t.equal(publicUrl, 'http://127.0.0.1:3000')

@@ -1,4 +1,4 @@
-/** USER_METADATA_SCHEMA and APP_METADATA_SCHEMA (DESIGN §4). */
+/** USER_METADATA_SCHEMA and APP_METADATA_SCHEMA (docs/design.md, "Contract"). */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { validate } from '@readme/openapi-parser'

@@ -1,4 +1,4 @@
-/** Settings of asymmetric access tokens: the private keys, the algorithm and the audience (DESIGN §5). */
+/** Settings of asymmetric access tokens: the private keys, the algorithm and the audience (docs/design.md, "Tokens and sessions"). */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,55 +37,52 @@ const mismatched = (): string => {
 const NEEDED = 'must be a private key in PKCS#8 PEM (-----BEGIN PRIVATE KEY-----)'
 const TYPES = 'must be an Ed25519 key (EdDSA) or a P-256 key (ES256), not'
 
-t.test(
-  'a key that is not a private key of Ed25519 or P-256 is refused in one sentence (DESIGN §5)',
-  async t => {
-    const right = newPem('EdDSA')
-    const encryption = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'canary' } as const
-    const cases: Record<string, [key: string, sentence: string]> = {
-      RSA: [pkcs8(generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey), `${TYPES} rsa`],
-      'P-384': [pkcs8(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey), `${TYPES} secp384r1`],
-      secp256k1: [
-        pkcs8(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey),
-        `${TYPES} secp256k1`,
-      ],
-      Ed448: [pkcs8(generateKeyPairSync('ed448').privateKey), `${TYPES} ed448`],
-      X25519: [pkcs8(generateKeyPairSync('x25519').privateKey), `${TYPES} x25519`],
-      public: [spki(createPublicKey(right)), `is a public key: it ${NEEDED}`],
-      encrypted: [p256().export(encryption).toString(), `is encrypted: it ${NEEDED}, without a passphrase`],
-      'encrypted SEC1': [
-        p256()
-          .export({ ...encryption, type: 'sec1' })
-          .toString(),
-        `is encrypted: it ${NEEDED}, without a passphrase`,
-      ],
-      SEC1: [p256().export({ type: 'sec1', format: 'pem' }).toString(), NEEDED],
-      JWK: [JSON.stringify(p256().export({ format: 'jwk' })), NEEDED],
-      'DER in base64': [right.split('\n').slice(1, -2).join(''), NEEDED],
-      'cut off': [right.slice(0, 80), NEEDED],
-      'of two keys': [right + newPem('ES256'), NEEDED],
-      'with text behind it': [`${right}# canary`, NEEDED],
-      'with a changed byte': [right.replace(/\nMC/, '\nMD'), NEEDED],
-      'with the public key of another': [mismatched(), 'is damaged: its public key does not match it'],
-      'a secret': [SECRET, NEEDED],
-    }
-    const folder = temporaryFolder(t)
-    for (const [title, [key, sentence]] of Object.entries(cases)) {
-      const file = join(folder, 'key.pem')
-      writeFileSync(file, key)
-      for (const [name, value] of [
-        ['JWT_PRIVATE_KEY', key],
-        ['JWT_PRIVATE_KEY_PREVIOUS', key],
-        ['JWT_PRIVATE_KEY', key.replaceAll('\n', '\\n')],
-        ['JWT_PRIVATE_KEY_FILE', file],
-      ] as const)
-        for (const JWT_ALGORITHM of ['HS256', 'EdDSA', 'ES256'])
-          t.same(errorsOf({ JWT_ALGORITHM, [name]: value }), [`  ${name} ${sentence}`], `${name}: ${title}`)
-    }
-  },
-)
+t.test('a key that is not a private key of Ed25519 or P-256 is refused in one sentence', async t => {
+  const right = newPem('EdDSA')
+  const encryption = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'canary' } as const
+  const cases: Record<string, [key: string, sentence: string]> = {
+    RSA: [pkcs8(generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey), `${TYPES} rsa`],
+    'P-384': [pkcs8(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey), `${TYPES} secp384r1`],
+    secp256k1: [
+      pkcs8(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey),
+      `${TYPES} secp256k1`,
+    ],
+    Ed448: [pkcs8(generateKeyPairSync('ed448').privateKey), `${TYPES} ed448`],
+    X25519: [pkcs8(generateKeyPairSync('x25519').privateKey), `${TYPES} x25519`],
+    public: [spki(createPublicKey(right)), `is a public key: it ${NEEDED}`],
+    encrypted: [p256().export(encryption).toString(), `is encrypted: it ${NEEDED}, without a passphrase`],
+    'encrypted SEC1': [
+      p256()
+        .export({ ...encryption, type: 'sec1' })
+        .toString(),
+      `is encrypted: it ${NEEDED}, without a passphrase`,
+    ],
+    SEC1: [p256().export({ type: 'sec1', format: 'pem' }).toString(), NEEDED],
+    JWK: [JSON.stringify(p256().export({ format: 'jwk' })), NEEDED],
+    'DER in base64': [right.split('\n').slice(1, -2).join(''), NEEDED],
+    'cut off': [right.slice(0, 80), NEEDED],
+    'of two keys': [right + newPem('ES256'), NEEDED],
+    'with text behind it': [`${right}# canary`, NEEDED],
+    'with a changed byte': [right.replace(/\nMC/, '\nMD'), NEEDED],
+    'with the public key of another': [mismatched(), 'is damaged: its public key does not match it'],
+    'a secret': [SECRET, NEEDED],
+  }
+  const folder = temporaryFolder(t)
+  for (const [title, [key, sentence]] of Object.entries(cases)) {
+    const file = join(folder, 'key.pem')
+    writeFileSync(file, key)
+    for (const [name, value] of [
+      ['JWT_PRIVATE_KEY', key],
+      ['JWT_PRIVATE_KEY_PREVIOUS', key],
+      ['JWT_PRIVATE_KEY', key.replaceAll('\n', '\\n')],
+      ['JWT_PRIVATE_KEY_FILE', file],
+    ] as const)
+      for (const JWT_ALGORITHM of ['HS256', 'EdDSA', 'ES256'])
+        t.same(errorsOf({ JWT_ALGORITHM, [name]: value }), [`  ${name} ${sentence}`], `${name}: ${title}`)
+  }
+})
 
-t.test('the key must belong to the algorithm, the previous one may be of either (DESIGN §5)', async t => {
+t.test('the key must belong to the algorithm, the previous one may be of either', async t => {
   const [EdDSA, ES256] = [newPem('EdDSA'), newPem('ES256')]
   t.same(errorsOf({ JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: EdDSA }), [
     '  JWT_PRIVATE_KEY is for Ed25519, but JWT_ALGORITHM=ES256 needs a key for P-256',
@@ -105,7 +102,7 @@ t.test('the key must belong to the algorithm, the previous one may be of either 
   }
 })
 
-t.test('line breaks of a key can be escaped, and a key can be a file (DESIGN §8)', async t => {
+t.test('line breaks of a key can be escaped, and a key can be a file', async t => {
   const key = newPem('EdDSA')
   const file = join(temporaryFolder(t), 'key.pem')
   for (const text of [key, key.replaceAll('\n', '\r\n'), `\n${key}\n`, key.replaceAll('\n', '\\n')]) {
@@ -118,7 +115,7 @@ t.test('line breaks of a key can be escaped, and a key can be a file (DESIGN §8
   }
 })
 
-t.test('PostgreSQL requires the key that signs (DESIGN §5)', async t => {
+t.test('PostgreSQL requires the key that signs', async t => {
   const env = { DATABASE_URL: POSTGRES }
   for (const JWT_ALGORITHM of ['EdDSA', 'ES256'] as const) {
     const sentence = `  JWT_PRIVATE_KEY is needed with PostgreSQL and JWT_ALGORITHM=${JWT_ALGORITHM}: make one with npm run cli -- keys new --algorithm ${JWT_ALGORITHM}`
@@ -134,7 +131,7 @@ t.test('PostgreSQL requires the key that signs (DESIGN §5)', async t => {
   }
 })
 
-t.test('issuer and audience fit into a token (DESIGN §5)', async t => {
+t.test('issuer and audience fit into a token', async t => {
   const PUBLIC_URL = `https://accounts.example.com/${'a'.repeat(483)}`
   t.same(errorsOf({ PUBLIC_URL, JWT_ALGORITHM: 'EdDSA' }), [])
   t.same(errorsOf({ PUBLIC_URL: `${PUBLIC_URL}a`, JWT_ALGORITHM: 'EdDSA' }), [

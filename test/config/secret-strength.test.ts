@@ -1,4 +1,6 @@
-/** Guessable secrets: an error in production, a warning elsewhere (DESIGN §5, §10). */
+/**
+ * Guessable secrets: an error in production, a warning elsewhere (docs/design.md, "Tokens and sessions" and "Failures and hostile input").
+ */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

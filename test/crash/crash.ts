@@ -1,6 +1,6 @@
 /**
  * Kills the real server with SIGKILL while it writes, repeatedly on one database. Everything acknowledged must be stored,
- * and nothing may be stored partially (DESIGN §7).
+ * and nothing may be stored partially (docs/design.md, "Storage").
  *
  * `npm run test:crash -- --rounds 25 --seed 1 --workers 2`
  */

@@ -1,4 +1,4 @@
-/** Headers of the pages at /docs, and the redirect of `GET /` (DESIGN §10, Browsers). */
+/** Headers of the pages at /docs, and the redirect of `GET /` (Browsers; docs/design.md, "Failures and hostile input"). */
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }

@@ -51,7 +51,7 @@ const tableBelow = (document: string, heading: string): string[][] =>
         .map(cell => cell.replaceAll('`', '').trim()),
     )
 
-t.test('settings: code, .env.example and docs/configuration.md have one list (DESIGN §8)', async t => {
+t.test('settings: code, .env.example and docs/configuration.md have one list', async t => {
   const table = tableBelow(read('docs/configuration.md'), '## Settings')
   const names = Object.keys({ ...SETTINGS, ...settingsOf(BUILT_IN) })
   t.same(
@@ -75,7 +75,7 @@ t.test('settings: code, .env.example and docs/configuration.md have one list (DE
   }
 })
 
-t.test('errors: the table in the code and the one in docs/api.md are one list (DESIGN §3)', async t => {
+t.test('errors: the table in the code and the one in docs/api.md are one list', async t => {
   t.same(
     tableBelow(api, '## Errors').map(cells => cells.join(' ')),
     [ERRORS, ...BUILT_IN.map(({ errors = {} }) => errors)]
@@ -84,40 +84,37 @@ t.test('errors: the table in the code and the one in docs/api.md are one list (D
   )
 })
 
-t.test('events: the table in docs/api.md has every type, in the order of the code (DESIGN §9)', async t => {
+t.test('events: the table in docs/api.md has every type, in the order of the code', async t => {
   t.same(
     tableBelow(api, '### Event types').map(([type]) => type),
     Object.keys(eventSchemasOf(BUILT_IN)),
   )
 })
 
-t.test(
-  'rate limits: the table in docs/api.md has the limits of the code and their routes (DESIGN §9)',
-  async t => {
-    const routesWith = (isListed: (route: LiveRoute) => boolean): string[] =>
-      live
-        .filter(route => isListed(route) && !route.ofFeature && route.method !== 'HEAD')
-        .map(({ method, url }) => `${method} ${url}`)
-        .sort()
-    t.same(
-      tableBelow(api, '## Rate limits').map(([name, points, seconds, routes = '']) => [
+t.test('rate limits: the table in docs/api.md has the limits of the code and their routes', async t => {
+  const routesWith = (isListed: (route: LiveRoute) => boolean): string[] =>
+    live
+      .filter(route => isListed(route) && !route.ofFeature && route.method !== 'HEAD')
+      .map(({ method, url }) => `${method} ${url}`)
+      .sort()
+  t.same(
+    tableBelow(api, '## Rate limits').map(([name, points, seconds, routes = '']) => [
+      name,
+      { points: Number(points), seconds: Number(seconds) },
+      (routes.match(/\b(?:POST|PUT|DELETE) [^\s,]+/g) ?? []).sort(),
+    ]),
+    [
+      ...Object.entries(RATE_LIMITS.perAddress).map(([name, limit]) => [
         name,
-        { points: Number(points), seconds: Number(seconds) },
-        (routes.match(/\b(?:POST|PUT|DELETE) [^\s,]+/g) ?? []).sort(),
+        limit,
+        routesWith(({ rateLimit }) => rateLimit === name),
       ]),
-      [
-        ...Object.entries(RATE_LIMITS.perAddress).map(([name, limit]) => [
-          name,
-          limit,
-          routesWith(({ rateLimit }) => rateLimit === name),
-        ]),
-        ['write', RATE_LIMITS.writesPerUser, routesWith(({ isExemptWrite }) => isExemptWrite)],
-      ],
-    )
-  },
-)
+      ['write', RATE_LIMITS.writesPerUser, routesWith(({ isExemptWrite }) => isExemptWrite)],
+    ],
+  )
+})
 
-t.test('re-authentication: docs/api.md names the routes that need it (DESIGN §19)', async t => {
+t.test('re-authentication: docs/api.md names the routes that need it', async t => {
   const [, list = ''] = /## Re-authentication.*?\*\*The routes\*\* are ([^.]*)\./s.exec(api) ?? []
   t.same(
     [...list.matchAll(/`([^`]+)`/g)].map(([, route]) => route).sort(),
@@ -128,7 +125,7 @@ t.test('re-authentication: docs/api.md names the routes that need it (DESIGN §1
   )
 })
 
-t.test('mails: the table in docs/mail.md has the kinds and subjects of the code (DESIGN §9)', async t => {
+t.test('mails: the table in docs/mail.md has the kinds and subjects of the code', async t => {
   const kinds: MailKinds = Object.assign({}, ACCOUNT_MAILS, ...BUILT_IN.map(({ mails }) => mails))
   t.same(
     tableBelow(read('docs/mail.md'), '## Kinds').map(([kind, subject]) => [kind, subject]),
@@ -151,7 +148,7 @@ const leaves = (command: Command, path: readonly string[] = []): [string, string
   return [[[...path, args].join(' ').trim(), namesOf(flags)]]
 }
 
-t.test('commands: the table in docs/operations.md has every command and its options (DESIGN §9)', async t => {
+t.test('commands: the table in docs/operations.md has every command and its options', async t => {
   const program = new Command()
   for (const add of [
     usersCommands,
@@ -182,7 +179,7 @@ t.test('the tables of docs/scaling.md are what the model makes of bench/RESULTS.
   t.equal(tables?.trim(), stdout.trim())
 })
 
-t.test('scopes: the tables in docs/api.md have those of the code, in its order (DESIGN §13)', async t => {
+t.test('scopes: the tables in docs/api.md have those of the code, in its order', async t => {
   t.same(
     tableBelow(api, '## API keys').map(([scope]) => scope),
     Object.keys(userScopesOf(BUILT_IN)),
@@ -211,7 +208,7 @@ t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
   )
 })
 
-t.test('hosted pages: the table in docs/api.md is the live one (DESIGN §23)', async t => {
+t.test('hosted pages: the table in docs/api.md is the live one', async t => {
   const pages = live
     .filter(({ page, ofFeature, method }) => page && !ofFeature && method !== 'HEAD')
     .map(({ method, url }) => `${method} ${url}`)
@@ -289,6 +286,20 @@ t.test('links: every file and every heading that a document links to exists', as
         t.ok(anchorsOf(read(file)).includes(anchor), `${document}: the heading of ${target}`)
     }
   t.ok(links > 50)
+})
+
+t.test('every heading of docs/design.md that a comment names exists', async t => {
+  const headings = [...read('docs/design.md').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading)
+  let names = 0
+  for (const file of globSync('{src,plugins,routes,bench,scripts,examples,client,test}/**/*.ts', {
+    cwd: PROJECT,
+  }))
+    for (const [, list = ''] of read(file).matchAll(/docs\/design\.md((?:(?:,| and)[\s*]+"[^"]+")+)/g))
+      for (const [, name] of list.replaceAll(/\s+\*?\s*/g, ' ').matchAll(/"([^"]+)"/g)) {
+        names += 1
+        t.ok(headings.includes(name), `${file}: ${name}`)
+      }
+  t.ok(names > 50)
 })
 
 t.test('README.md has at most 200 lines and leads to every document', async t => {

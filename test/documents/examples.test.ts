@@ -1,4 +1,7 @@
-/** Examples in the OpenAPI document: every body has one, valid by its schema and accepted by the service (DESIGN §16). */
+/**
+ * Examples in the OpenAPI document: every body has one, valid by its schema and accepted by the service (docs/design.md, "OpenAPI and
+ * client").
+ */
 import { dereference } from '@readme/openapi-parser'
 import { Type } from '@sinclair/typebox'
 import ajv2020 from 'ajv/dist/2020.js'

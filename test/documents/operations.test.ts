@@ -1,4 +1,4 @@
-/** Names of the operations in the OpenAPI document, from which client generators make methods (DESIGN §16). */
+/** Names of the operations in the OpenAPI document, from which client generators make methods (docs/design.md, "OpenAPI and client"). */
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'

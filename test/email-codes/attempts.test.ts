@@ -1,4 +1,4 @@
-/** Five attempts for a code, and one sign-in: also on two instances at once (DESIGN §21). */
+/** Five attempts for a code, and one sign-in: also on two instances at once (docs/design.md, "E-mail codes"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { accountStatus, freshEmail, logCapture, signUp } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** Nothing reveals whether there is an account or a code for an address (DESIGN §21). */
+/** Nothing reveals whether there is an account or a code for an address (docs/design.md, "E-mail codes"). */
 import Database from 'better-sqlite3'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'

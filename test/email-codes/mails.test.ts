@@ -1,4 +1,4 @@
-/** The mail with a code, and how many are sent (DESIGN §21, docs/mail.md). */
+/** The mail with a code, and how many are sent (docs/mail.md; docs/design.md, "E-mail codes"). */
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call } from '../support/account-routes.ts'

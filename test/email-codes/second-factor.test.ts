@@ -1,4 +1,4 @@
-/** A mailed code together with a code of an authenticator app (DESIGN §20, §21). */
+/** A mailed code together with a code of an authenticator app (docs/design.md, "Second factors" and "E-mail codes"). */
 import t from 'tap'
 import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
 import { newSession } from '../../src/auth/session.ts'

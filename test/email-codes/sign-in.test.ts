@@ -1,4 +1,4 @@
-/** Signing in with a mailed code, and what invalidates a code (DESIGN §21). */
+/** Signing in with a mailed code, and what invalidates a code (docs/design.md, "E-mail codes"). */
 import t from 'tap'
 import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-routes.ts'
 import {

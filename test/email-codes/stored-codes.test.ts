@@ -1,4 +1,4 @@
-/** Codes in the store: clean-up and copies (DESIGN §7, §9, §21). */
+/** Codes in the store: clean-up and copies (docs/design.md, "Storage", "Account life cycle" and "E-mail codes"). */
 import { join } from 'node:path'
 import t from 'tap'
 import { build, manualClock, signUp, temporaryFolder } from '../support/build.ts'

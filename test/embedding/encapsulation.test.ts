@@ -41,63 +41,60 @@ const busyHost = async (host: FastifyInstance): Promise<void> => {
   host.addHook('onSend', async (_request, reply) => void reply.header('x-host', 'seen'))
 }
 
-t.test(
-  'the host keeps its handlers, parsers, hooks, decorators, schemas and OpenAPI (DESIGN §12)',
-  async t => {
-    const host = await buildHost(t, { before: busyHost })
-    host.post('/text', request => request.body)
-    host.get('/fails', { schema: { tags: ['host'] } }, () => {
-      throw new Error('broken')
+t.test('the host keeps its handlers, parsers, hooks, decorators, schemas and OpenAPI', async t => {
+  const host = await buildHost(t, { before: busyHost })
+  host.post('/text', request => request.body)
+  host.get('/fails', { schema: { tags: ['host'] } }, () => {
+    throw new Error('broken')
+  })
+  host.get('/plain', () => ({ any: 1 }))
+  host.get('/typed', { schema: { response: { 200: { type: 'string' } } } }, async () => 'typed')
+
+  t.equal((await host.inject('/fails')).body, 'host: broken')
+  t.equal((await host.inject('/missing')).body, 'host: not found')
+  t.equal(
+    (await host.inject('/authority')).body,
+    'host: not found',
+    'a path that only begins like the prefix',
+  )
+  t.equal((await host.inject('/plain')).body, '"host"')
+  t.not((await host.inject('/plain')).headers['x-content-type-options'], 'nosniff')
+  for (const type of ['text/csv', 'text/plain']) {
+    const response = await host.inject({
+      method: 'POST',
+      url: '/text',
+      payload: 'a,b',
+      headers: { 'content-type': type },
     })
-    host.get('/plain', () => ({ any: 1 }))
-    host.get('/typed', { schema: { response: { 200: { type: 'string' } } } }, async () => 'typed')
+    t.equal(response.body, 'a,b', type)
+  }
+  t.same(host.getDecorator('config'), { isHost: true })
+  t.equal(host.getDecorator('services'), 'of the host')
+  t.same(Object.keys(host.swagger().paths ?? {}), ['/text', '/fails', '/plain', '/typed'])
 
-    t.equal((await host.inject('/fails')).body, 'host: broken')
-    t.equal((await host.inject('/missing')).body, 'host: not found')
-    t.equal(
-      (await host.inject('/authority')).body,
-      'host: not found',
-      'a path that only begins like the prefix',
-    )
-    t.equal((await host.inject('/plain')).body, '"host"')
-    t.not((await host.inject('/plain')).headers['x-content-type-options'], 'nosniff')
-    for (const type of ['text/csv', 'text/plain']) {
-      const response = await host.inject({
-        method: 'POST',
-        url: '/text',
-        payload: 'a,b',
-        headers: { 'content-type': type },
-      })
-      t.equal(response.body, 'a,b', type)
-    }
-    t.same(host.getDecorator('config'), { isHost: true })
-    t.equal(host.getDecorator('services'), 'of the host')
-    t.same(Object.keys(host.swagger().paths ?? {}), ['/text', '/fails', '/plain', '/typed'])
+  const signedUp = await signUpAt(host)
+  t.equal(signedUp.statusCode, 201, 'and Gatehouse works beside them')
+  t.equal(signedUp.headers['x-host'], 'seen', 'hooks of the host run, as for every plugin')
+  t.match(signedUp.json(), { accessToken: String, user: { firstName: 'Ada' } })
+  t.match(signedUp.headers['set-cookie'], /^ACCESS_TOKEN=[\w.-]+; .*HttpOnly/)
+  t.same((await host.inject('/auth/missing')).json(), { errors: { global: ['There is no such route'] } })
+  t.equal((await host.inject({ method: 'PUT', url: '/auth/account/sign-in' })).headers.allow, 'POST')
+  const text = { method: 'POST', url: '/auth/account/sign-in', payload: 'a' } as const
+  t.equal((await host.inject({ ...text, headers: { 'content-type': 'text/csv' } })).statusCode, 415)
+  const unknown = await host.inject('/auth/users?x=1')
+  t.equal(unknown.statusCode, 401)
+  const invalid = await host.inject({
+    url: '/auth/users?x=%ff&limit=0',
+    headers: bearer(signedUp.json().accessToken),
+  })
+  t.same(Object.keys(invalid.json().errors).sort(), ['limit', 'x'])
+  const document = (await host.inject('/auth/openapi.json')).json()
+  t.equal(document.info.title, 'Gatehouse')
+  t.ok(document.paths['/account/sign-up'])
+  t.notOk(document.paths['/docs'] ?? document.paths['/fails'])
+})
 
-    const signedUp = await signUpAt(host)
-    t.equal(signedUp.statusCode, 201, 'and Gatehouse works beside them')
-    t.equal(signedUp.headers['x-host'], 'seen', 'hooks of the host run, as for every plugin')
-    t.match(signedUp.json(), { accessToken: String, user: { firstName: 'Ada' } })
-    t.match(signedUp.headers['set-cookie'], /^ACCESS_TOKEN=[\w.-]+; .*HttpOnly/)
-    t.same((await host.inject('/auth/missing')).json(), { errors: { global: ['There is no such route'] } })
-    t.equal((await host.inject({ method: 'PUT', url: '/auth/account/sign-in' })).headers.allow, 'POST')
-    const text = { method: 'POST', url: '/auth/account/sign-in', payload: 'a' } as const
-    t.equal((await host.inject({ ...text, headers: { 'content-type': 'text/csv' } })).statusCode, 415)
-    const unknown = await host.inject('/auth/users?x=1')
-    t.equal(unknown.statusCode, 401)
-    const invalid = await host.inject({
-      url: '/auth/users?x=%ff&limit=0',
-      headers: bearer(signedUp.json().accessToken),
-    })
-    t.same(Object.keys(invalid.json().errors).sort(), ['limit', 'x'])
-    const document = (await host.inject('/auth/openapi.json')).json()
-    t.equal(document.info.title, 'Gatehouse')
-    t.ok(document.paths['/account/sign-up'])
-    t.notOk(document.paths['/docs'] ?? document.paths['/fails'])
-  },
-)
-
-t.test('everything below the prefix has the prefix in its URLs (DESIGN §12)', async t => {
+t.test('everything below the prefix has the prefix in its URLs', async t => {
   const config = hostConfig(t)
   const host = Fastify()
   t.teardown(() => host.close())
@@ -146,7 +143,7 @@ t.test('everything below the prefix has the prefix in its URLs (DESIGN §12)', a
   t.same(paths['/account'].get.tags, ['account'])
 })
 
-t.test('the router, the server and the decorators of a host may differ (DESIGN §12)', async t => {
+t.test('the router, the server and the decorators of a host may differ', async t => {
   const routerOptions = { ignoreTrailingSlash: true, caseSensitive: false }
   const host = await buildHost(t, { server: { routerOptions, exposeHeadRoutes: false } })
   const headers = bearer(await tokenAt(host))
@@ -180,7 +177,7 @@ t.test('the log of the host has no URLs and tokens of the service (§7.2)', asyn
   t.match(log.text(), /host=seen/, 'lines of the host are its own')
 })
 
-t.test('two hosts, and two services in scopes of one host, are independent (DESIGN §12)', async t => {
+t.test('two hosts, and two services in scopes of one host, are independent', async t => {
   const [one, other] = [await buildHost(t), await buildHost(t, { prefix: '/users/service' })]
   const token = await tokenAt(one)
   t.equal((await one.inject({ url: '/auth/account', headers: bearer(token) })).statusCode, 200)
@@ -206,7 +203,7 @@ t.test('two hosts, and two services in scopes of one host, are independent (DESI
   t.equal((await host.inject({ url: '/who/b', headers: bearer(tokens.a) })).statusCode, 401)
 })
 
-t.test('closing the host closes the service (DESIGN §12)', async t => {
+t.test('closing the host closes the service', async t => {
   const config = hostConfig(t)
   const host = await buildHost(t, { config })
   const token = await tokenAt(host)
@@ -218,7 +215,7 @@ t.test('closing the host closes the service (DESIGN §12)', async t => {
   t.equal((await again.inject({ url: '/auth/account', headers: bearer(token) })).statusCode, 200)
 })
 
-t.test('wrong options are one sentence at the start (DESIGN §12)', async t => {
+t.test('wrong options are one sentence at the start', async t => {
   const folder = temporaryFolder(t)
   const config = hostConfig(t)
   const wrong: [object, string | RegExp][] = [
@@ -256,7 +253,7 @@ t.test('wrong options are one sentence at the start (DESIGN §12)', async t => {
   await t.rejects(start(taken, { config }), /request\.user belongs to another plugin/)
 })
 
-t.test('numbers and booleans are settings too, and NODE_ENV is the process’s (DESIGN §12)', async t => {
+t.test('numbers and booleans are settings too, and NODE_ENV is the process’s', async t => {
   const host = await buildHost(t, {
     config: {
       PASSWORD_MIN_LENGTH: 20,
@@ -280,7 +277,7 @@ t.test('numbers and booleans are settings too, and NODE_ENV is the process’s (
   await t.rejects(start(Fastify(), { config: weak }), /ADMIN_KEY/)
 })
 
-t.test('responses and log lines have the host’s request id (DESIGN §12)', async t => {
+t.test('responses and log lines have the host’s request id', async t => {
   const log = logCapture()
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   const server = {

@@ -20,7 +20,7 @@ const atLeast = (events: readonly unknown[], count: number) =>
     LIMIT,
   )
 
-t.test('onEvent gets each event once, in order, also of other instances (DESIGN §12)', t =>
+t.test('onEvent gets each event once, in order, also of other instances', t =>
   onEveryEngine(t, async (t, engine) => {
     const config = { ...hostConfig(t), DATABASE_URL: await engine.newDatabase(t) }
     const events: LoggedEvent[] = []
@@ -43,7 +43,7 @@ t.test('onEvent gets each event once, in order, also of other instances (DESIGN 
   }),
 )
 
-t.test('a handler that throws, rejects or never ends has no other effect (DESIGN §12)', async t => {
+t.test('a handler that throws, rejects or never ends has no other effect', async t => {
   const log = logCapture()
   const events: string[] = []
   const host = await buildHost(t, {
@@ -81,7 +81,7 @@ t.test('a handler that throws, rejects or never ends has no other effect (DESIGN
   t.match(log.records().at(-1), { msg: 'the last events were not handled before the service closed' })
 })
 
-t.test('closing waits for the handlers of the last events (DESIGN §12)', async t => {
+t.test('closing waits for the handlers of the last events', async t => {
   const events: string[] = []
   const host = await buildHost(t, {
     async onEvent({ type }) {

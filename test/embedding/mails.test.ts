@@ -7,7 +7,7 @@ import { buildHost, hostConfig, signUpAt } from '../support/host.ts'
 import { readMails } from '../support/mailbox.ts'
 import { until } from '../support/until.ts'
 
-t.test('a host replaces the texts, the product name and the sender of mails (DESIGN §12)', async t => {
+t.test('a host replaces the texts, the product name and the sender of mails', async t => {
   const config = { ...hostConfig(t), MAIL_URL: undefined, PUBLIC_URL: 'https://app.example/auth' }
   const log = logCapture()
   const host = await buildHost(t, {

@@ -347,7 +347,7 @@ const PAGE_TSCONFIG = {
   include: ['page.ts'],
 }
 
-t.test('the packed tarball works in an empty project (DESIGN §12)', async t => {
+t.test('the packed tarball works in an empty project', async t => {
   const copy = await pack()
   const tarball = readdirSync(copy).find(name => name.endsWith('.tgz')) ?? ''
   const project = await install(join(copy, tarball))

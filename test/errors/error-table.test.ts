@@ -1,4 +1,4 @@
-/** The error table of DESIGN §3, row by row, in development and in production. */
+/** The error table of docs/design.md, "Errors", row by row, in development and in production. */
 import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { ADMIN_KEY, asAdmin, bearer, build, cookie, freshEmail, signUp } from '../support/build.ts'
@@ -21,7 +21,7 @@ const BAD_PAYLOADS = {
 }
 
 for (const NODE_ENV of ['development', 'production']) {
-  t.test(`error table in ${NODE_ENV} (DESIGN §3)`, async t => {
+  t.test(`error table in ${NODE_ENV}`, async t => {
     const env = { NODE_ENV, RATE_LIMIT: 'off' }
     const app = await build(t, {
       env,
@@ -52,7 +52,7 @@ for (const NODE_ENV of ['development', 'production']) {
       t.strictSame(inQuery.nonsense, ['is not allowed'])
     })
 
-    t.test('400 reports an unknown property as not allowed (DESIGN §3)', async t => {
+    t.test('400 reports an unknown property as not allowed', async t => {
       const errors = errorsOf(
         t,
         await signUpWith({ email: freshEmail(), password: 'zu7 Korrekte Heftklammer', admin: true, role: 1 }),
@@ -112,7 +112,7 @@ for (const NODE_ENV of ['development', 'production']) {
         }
     })
 
-    t.test('a rejected client learns nothing about payloads (DESIGN §2)', async t => {
+    t.test('a rejected client learns nothing about payloads', async t => {
       for (const [title, { headers, payload }] of Object.entries(BAD_PAYLOADS))
         for (const url of ['/account', `/admin/users/${user.id}`, '/admin/users/not-an-id'])
           globalErrorOf(
@@ -125,7 +125,7 @@ for (const NODE_ENV of ['development', 'production']) {
         globalErrorOf(t, await app.inject({ url: `${url}?limit=0&cursor=x&nonsense=1` }), 401, `GET ${url}`)
     })
 
-    t.test('an unknown route is a 404, before anything about the body (DESIGN §3)', async t => {
+    t.test('an unknown route is a 404, before anything about the body', async t => {
       const unknown = [
         '/nope',
         '/account/sign-up/x',
@@ -185,19 +185,16 @@ for (const NODE_ENV of ['development', 'production']) {
       }
     })
 
-    t.test(
-      'a wrong pair is a 401 under credentials, a taken e-mail a 409 under email (DESIGN §4)',
-      async t => {
-        const payload = { email: user.email, password: 'not this pass phrase' }
-        const rejected = await app.inject({ method: 'POST', url: '/account/sign-in', payload })
-        errorsAt(t, rejected, 401, ['credentials'])
-        const taken = await signUpWith({
-          email: user.email.toUpperCase(),
-          password: 'a rather long phrase 8',
-        })
-        errorsAt(t, taken, 409, ['email'])
-      },
-    )
+    t.test('a wrong pair is a 401 under credentials, a taken e-mail a 409 under email', async t => {
+      const payload = { email: user.email, password: 'not this pass phrase' }
+      const rejected = await app.inject({ method: 'POST', url: '/account/sign-in', payload })
+      errorsAt(t, rejected, 401, ['credentials'])
+      const taken = await signUpWith({
+        email: user.email.toUpperCase(),
+        password: 'a rather long phrase 8',
+      })
+      errorsAt(t, taken, 409, ['email'])
+    })
 
     t.test('429 and 503 have Retry-After (RFC 9110 §10.2.3)', async t => {
       for (const [url, status] of Object.entries({ '/test/too-many': 429, '/test/overloaded': 503 })) {

@@ -1,4 +1,7 @@
-/** A 503 is a state of the instance: however many requests meet it, it is logged once a second for each kind (DESIGN §14). */
+/**
+ * A 503 is a state of the instance: however many requests meet it, it is logged once a second for each kind (docs/design.md,
+ * "Observability").
+ */
 import { join } from 'node:path'
 import t from 'tap'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'

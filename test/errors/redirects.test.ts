@@ -27,7 +27,7 @@ const OTHERS = {
 }
 
 for (const NODE_ENV of ['development', 'production'])
-  t.test(`errors with a redirect target in ${NODE_ENV} (§7.2, DESIGN §3)`, async t => {
+  t.test(`errors with a redirect target in ${NODE_ENV} (§7.2)`, async t => {
     const log = logCapture()
     const app = await build(t, {
       env: { NODE_ENV, LOG_LEVEL: 'debug' },

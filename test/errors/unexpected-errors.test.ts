@@ -1,4 +1,4 @@
-/** Anything that a route throws is caught, formatted, logged once, and hidden in production (§7.2, DESIGN §3). */
+/** Anything that a route throws is caught, formatted, logged once, and hidden in production (§7.2; docs/design.md, "Errors"). */
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -104,7 +104,7 @@ async function* failing(): AsyncGenerator<string> {
 }
 
 for (const NODE_ENV of ['development', 'production'])
-  t.test(`unexpected errors in ${NODE_ENV} (§7.2, DESIGN §3)`, async t => {
+  t.test(`unexpected errors in ${NODE_ENV} (§7.2)`, async t => {
     const production = NODE_ENV === 'production'
     const app = await build(t, { env: { NODE_ENV }, extend: addRoutes })
     const checkMessage = (message: string, status: number, real: string, title: string): void => {
@@ -150,7 +150,7 @@ for (const NODE_ENV of ['development', 'production'])
     })
   })
 
-t.test('each error is logged once with its context (§7.2, DESIGN §3)', async t => {
+t.test('each error is logged once with its context (§7.2)', async t => {
   const log = logCapture()
   let requestId = ''
   const app = await build(t, {

@@ -1,4 +1,4 @@
-/** Features that every service has, besides those that a team or a host adds (DESIGN §11). */
+/** Features that every service has, besides those that a team or a host adds (docs/design.md, "Features"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { notes } from '../../examples/notes/notes.ts'

@@ -1,4 +1,4 @@
-/** `npm run cli -- copy` copies the tables of features (DESIGN §7, §11). */
+/** `npm run cli -- copy` copies the tables of features (docs/design.md, "Storage" and "Features"). */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Features that cannot be used as they are declared: one sentence at the start, and nothing changes (DESIGN §11). */
+/** Features that cannot be used as they are declared: one sentence at the start, and nothing changes (docs/design.md, "Features"). */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Type } from '@sinclair/typebox'

@@ -1,4 +1,4 @@
-/** Jobs of features: one process of all runs them, by a lease with a fencing number (DESIGN §11). */
+/** Jobs of features: one process of all runs them, by a lease with a fencing number (docs/design.md, "Features"). */
 import t from 'tap'
 import type { JobRun } from '../../src/feature.ts'
 import { Jobs } from '../../src/jobs/jobs.ts'

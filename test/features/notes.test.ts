@@ -1,4 +1,4 @@
-/** examples/notes: a feature with every part of a declaration (DESIGN §11). */
+/** examples/notes: a feature with every part of a declaration (docs/design.md, "Features"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
@@ -58,7 +58,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     globalErrorOf(t, await app.inject({ url: '/notes' }), 401)
   })
 
-  t.test('API keys need the scopes of the feature, which are part of the default (DESIGN §13)', async t => {
+  t.test('API keys need the scopes of the feature, which are part of the default', async t => {
     const { token } = await signUp(app)
     const keyWith = async (scopes?: string[]) => (await createKey(app, token, scopes && { scopes })).token
     const [reading, writing, other] = [

@@ -1,4 +1,4 @@
-/** Mistakes in the operations of features have the same outcome on both engines (DESIGN §11). */
+/** Mistakes in the operations of features have the same outcome on both engines (docs/design.md, "Features"). */
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { accountStatus, bearer, build as buildApp, logCapture, signUp } from '../support/build.ts'

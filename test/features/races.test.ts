@@ -1,4 +1,4 @@
-/** Operations of features concurrent with the deletion of their user (DESIGN §9). */
+/** Operations of features concurrent with the deletion of their user (docs/design.md, "Account life cycle"). */
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
 import { asAdmin, bearer, type SignedUp, signUp } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** Routes of features that the service cannot tell apart from others: one sentence at the start (DESIGN §11). */
+/** Routes of features that the service cannot tell apart from others: one sentence at the start (docs/design.md, "Features"). */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

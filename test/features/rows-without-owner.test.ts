@@ -1,4 +1,4 @@
-/** A table with `owner: null`: its rows belong to no user (DESIGN §11). */
+/** A table with `owner: null`: its rows belong to no user (docs/design.md, "Features"). */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { FastifyInstance } from 'fastify'
@@ -44,7 +44,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(texts, ['new'])
   })
 
-  t.test('rows are cleaned up by the time that their ids begin with (DESIGN §9)', async t => {
+  t.test('rows are cleaned up by the time that their ids begin with', async t => {
     const cleanUp = { column: 'id', after: 1_000, firstAt: firstIdAt }
     const tables = { announcements: { owner: null, key: 'id', cleanUp } }
     const clock = manualClock()
@@ -63,7 +63,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 })
 
-t.test('copy: rows that belong to no user are all copied, and repeated like others (DESIGN §7)', async t => {
+t.test('copy: rows that belong to no user are all copied, and repeated like others', async t => {
   const features = [announcements]
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)

@@ -1,4 +1,4 @@
-/** What the services of features are created with (DESIGN §11). */
+/** What the services of features are created with (docs/design.md, "Features"). */
 import t from 'tap'
 import type { FeatureConfig, ServicesOf } from '../../src/feature.ts'
 import { build } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** Values of several columns that must be unique together, in imports, operations and `copy` (DESIGN §11). */
+/** Values of several columns that must be unique together, in imports, operations and `copy` (docs/design.md, "Features"). */
 import { join } from 'node:path'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'

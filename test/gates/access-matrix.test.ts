@@ -188,7 +188,7 @@ await onEveryEngine(t, async (t, { name, build }) => {
     return { keys, all: await create(names) }
   }
 
-  t.test('every admin route needs its scope: 403 for keys with all others (DESIGN §13)', async t => {
+  t.test('every admin route needs its scope: 403 for keys with all others', async t => {
     const { keys, all } = await keysOf(adminScopes, async scopes => (await createKey(app, scopes)).headers)
     for (const route of routes.filter(({ gate }) => gate === 'adminKey')) {
       const title = `${route.method} ${route.url}`
@@ -208,29 +208,26 @@ await onEveryEngine(t, async (t, { name, build }) => {
     }
   })
 
-  t.test(
-    'private routes accept API keys with their scope, and only sessions without one (DESIGN §13)',
-    async t => {
-      const { token } = await signUp(app)
-      const { keys, all } = await keysOf(userScopes, async scopes => {
-        const request = { method: 'POST', url: '/account/api-keys', headers: bearer(token) } as const
-        const response = await app.inject({ ...request, payload: { name: 'a key', scopes } })
-        t.equal(response.statusCode, 201, response.body)
-        return bearer(response.json().token)
-      })
-      for (const route of routes.filter(({ gate }) => gate === 'user')) {
-        const title = `${route.method} ${route.url}`
-        const key = keys.get(route.scope ?? '')
-        if (key === undefined) t.equal(await statusOf(route, all), 403, `${title}: sessions only`)
-        else {
-          for (const headers of [key.only, all]) {
-            const status = await statusOf(route, headers)
-            if (lacksRole(route)) t.equal(status, 403, `${title}: without the role`)
-            else t.notOk([401, 403].includes(status), `${title}: with the scope`)
-          }
-          t.equal(await statusOf(route, key.others), 403, `${title}: without the scope`)
+  t.test('private routes accept API keys with their scope, and only sessions without one', async t => {
+    const { token } = await signUp(app)
+    const { keys, all } = await keysOf(userScopes, async scopes => {
+      const request = { method: 'POST', url: '/account/api-keys', headers: bearer(token) } as const
+      const response = await app.inject({ ...request, payload: { name: 'a key', scopes } })
+      t.equal(response.statusCode, 201, response.body)
+      return bearer(response.json().token)
+    })
+    for (const route of routes.filter(({ gate }) => gate === 'user')) {
+      const title = `${route.method} ${route.url}`
+      const key = keys.get(route.scope ?? '')
+      if (key === undefined) t.equal(await statusOf(route, all), 403, `${title}: sessions only`)
+      else {
+        for (const headers of [key.only, all]) {
+          const status = await statusOf(route, headers)
+          if (lacksRole(route)) t.equal(status, 403, `${title}: without the role`)
+          else t.notOk([401, 403].includes(status), `${title}: with the scope`)
         }
+        t.equal(await statusOf(route, key.others), 403, `${title}: without the scope`)
       }
-    },
-  )
+    }
+  })
 })

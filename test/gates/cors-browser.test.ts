@@ -1,4 +1,4 @@
-/** CORS (DESIGN §5) as a real browser enforces it, for pages of several origins. */
+/** CORS (docs/design.md, "Tokens and sessions") as a real browser enforces it, for pages of several origins. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BrowserContext } from 'playwright-core'
@@ -39,7 +39,7 @@ interface Read {
 
 const skip = withoutBrowser
 
-t.test('pages of other origins in a browser (DESIGN §5)', { skip }, async t => {
+t.test('pages of other origins in a browser', { skip }, async t => {
   const [listed, both, unlisted] = [await servePage(t), await servePage(t), await servePage(t)]
   const app = await build(t, {
     hasher: quickHashing,

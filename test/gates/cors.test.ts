@@ -1,4 +1,4 @@
-/** The headers of CORS (DESIGN §5): for which origins, on which responses, and none without `CORS_ORIGINS`. */
+/** The headers of CORS (docs/design.md, "Tokens and sessions"): for which origins, on which responses, and none without `CORS_ORIGINS`. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
@@ -195,7 +195,7 @@ t.test('a preflight keeps the rules of HTTP, and its connection stays open', asy
   t.same(statuses, ['400', '204', '204', '200'], 'no Host is 400; then two preflights')
 })
 
-t.test('in a host, only responses below the prefix change (DESIGN §12)', async t => {
+t.test('in a host, only responses below the prefix change', async t => {
   const host = await buildHost(t, { config: ENV })
   host.get('/own', async () => 'own')
   const headers = { origin: READER }
@@ -209,7 +209,7 @@ t.test('in a host, only responses below the prefix change (DESIGN §12)', async 
   })
 })
 
-t.test('beside a CORS plugin of the host, the rule for the cookie holds (DESIGN §12)', async t => {
+t.test('beside a CORS plugin of the host, the rule for the cookie holds', async t => {
   const host = await buildHost(t, {
     config: ENV,
     before: host => {
@@ -238,7 +238,7 @@ interface Documented {
   readonly paths: Record<string, Record<string, { responses: Record<string, { headers?: object }> }>>
 }
 
-t.test('pages can read every documented response header (DESIGN §5)', async t => {
+t.test('pages can read every documented response header', async t => {
   const app = await build(t, { env: ENV })
   const { paths } = (await app.inject('/openapi.json')).json<Documented>()
   const documented = Object.values(paths)

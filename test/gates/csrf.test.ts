@@ -1,4 +1,7 @@
-/** The CSRF rule of DESIGN §5 for requests with the cookie, in every combination. No store can change it: one engine. */
+/**
+ * The CSRF rule of docs/design.md, "Tokens and sessions" for requests with the cookie, in every combination. No store can change it: one
+ * engine.
+ */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { asAdmin, bearer, build, cookie, PASSWORD, type SignedUp, signUp } from '../support/build.ts'
@@ -80,7 +83,7 @@ const nameOf = async ({ token }: SignedUp): Promise<string> =>
   (await app.inject({ url: '/account', headers: bearer(token) })).json().firstName
 
 for (const method of ['GET', 'HEAD', 'PUT']) {
-  t.test(`${method} by cookie and by bearer token, from every site and origin (DESIGN §5)`, async t => {
+  t.test(`${method} by cookie and by bearer token, from every site and origin`, async t => {
     for (const one of cases()) {
       if (one.method !== method) continue
       const title = `${one.carrier}, Sec-Fetch-Site ${one.site}, Origin ${one.origin}`
@@ -103,7 +106,7 @@ t.test('an invalid cookie is a 401 from any origin (§5.1.4)', async t => {
   }
 })
 
-t.test('a request of another site counts towards no limit (DESIGN §5)', async t => {
+t.test('a request of another site counts towards no limit', async t => {
   const READER = 'https://reader.example.net'
   const env = { RATE_LIMIT: 'on', ALLOWED_ORIGINS: CONFIGURED, CORS_ORIGINS: READER }
   const limited = await build(t, { env })
@@ -155,7 +158,7 @@ t.test('a request of another site counts towards no limit (DESIGN §5)', async t
   t.equal((await post('/admin/warm-up', { ...elsewhere, ...asAdmin })).statusCode, 200)
 })
 
-t.test('a cookie takes precedence over a bearer token, so the rule applies (§5.1.1, DESIGN §5)', async t => {
+t.test('a cookie takes precedence over a bearer token, so the rule applies (§5.1.1)', async t => {
   const foreign: Case = {
     site: 'cross-site',
     origin: 'https://other.example.org',
@@ -173,7 +176,7 @@ t.test('a cookie takes precedence over a bearer token, so the rule applies (§5.
   )
 })
 
-t.test('the rule applies to public and admin routes too (DESIGN §5)', async t => {
+t.test('the rule applies to public and admin routes too', async t => {
   const payload = { email: user.email, password: PASSWORD }
   const requests = [
     { method: 'POST', url: '/account/sign-in', payload },
@@ -191,7 +194,7 @@ t.test('the rule applies to public and admin routes too (DESIGN §5)', async t =
   }
 })
 
-t.test('a cross-site request is rejected before validation (DESIGN §2)', async t => {
+t.test('a cross-site request is rejected before validation', async t => {
   const headers = { ...cookie(user.token), host: HOST, 'sec-fetch-site': 'cross-site' }
   for (const payload of ['{"firstName":5}', '{not json', '{"unknown":1}', '']) {
     const request = { method: 'PUT', url: '/account', payload } as const
@@ -205,7 +208,7 @@ t.test('a cross-site request is rejected before validation (DESIGN §2)', async 
   }
 })
 
-t.test('by default only the own origin is allowed (DESIGN §5)', async t => {
+t.test('by default only the own origin is allowed', async t => {
   const app = await build(t)
   const user = await signUp(app)
   const status = async (origin: string, more: Headers = {}) => {
@@ -223,7 +226,7 @@ t.test('by default only the own origin is allowed (DESIGN §5)', async t => {
   )
 })
 
-t.test('behind a trusted proxy the own origin is the forwarded one (DESIGN §5)', async t => {
+t.test('behind a trusted proxy the own origin is the forwarded one', async t => {
   const app = await build(t, { env: { TRUST_PROXY: '127.0.0.1' } })
   const user = await signUp(app)
   const status = async (origin: string) => {

@@ -1,6 +1,6 @@
 /**
- * A request whose session or API key is revoked between the gate and its transaction changes nothing (DESIGN §9); and what a sign-in
- * reveals when the password and the account change while it hashes.
+ * A request whose session or API key is revoked between the gate and its transaction changes nothing (docs/design.md, "Account life
+ * cycle"); and what a sign-in reveals when the password and the account change while it hashes.
  */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'

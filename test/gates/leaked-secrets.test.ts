@@ -1,4 +1,4 @@
-/** Secrets in every place of every route appear in no log line and no response (DESIGN §3). */
+/** Secrets in every place of every route appear in no log line and no response (docs/design.md, "Errors"). */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { ADMIN_KEY_PREFIX, API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
@@ -69,7 +69,7 @@ const placesOf = (path: string, operation: Operation, secret: string): Record<st
 }
 
 for (const NODE_ENV of ['development', 'production'])
-  t.test(`secrets appear in no log line and no response in ${NODE_ENV} (DESIGN §3)`, async t => {
+  t.test(`secrets appear in no log line and no response in ${NODE_ENV}`, async t => {
     const log = logCapture()
     const app = await build(t, {
       logStream: log.stream,
@@ -90,7 +90,7 @@ for (const NODE_ENV of ['development', 'production'])
         operation,
       })),
     )
-    t.ok(operations.length >= 9, 'the routes of DESIGN §4 at least')
+    t.ok(operations.length >= 9, 'the core routes at least')
 
     const issued: string[] = []
     const leaks: string[] = []

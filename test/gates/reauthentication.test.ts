@@ -1,4 +1,4 @@
-/** Routes that declare `config.reauthenticate`, and `POST /account/reauthenticate` (RFC 9470, DESIGN §19). */
+/** Routes that declare `config.reauthenticate`, and `POST /account/reauthenticate` (RFC 9470; docs/design.md, "Proof of identity"). */
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -152,7 +152,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
     t.equal((await post(app, token)).statusCode, 401)
   })
 
-  t.test('both have the limits of routes that compare passwords (DESIGN §9)', async t => {
+  t.test('both have the limits of routes that compare passwords', async t => {
     const limited = await tree.build(t, {
       ...options,
       env: { DATABASE_URL: await newDatabase(t), RATE_LIMIT: 'on' },

@@ -1,4 +1,4 @@
-/** The role gate: routes that declare `config.roles` (DESIGN §4). */
+/** The role gate: routes that declare `config.roles` (docs/design.md, "Contract"). */
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -43,7 +43,7 @@ const setRoles = async (app: FastifyInstance, id: string, roles: readonly string
 
 const read = (app: FastifyInstance, token: string) => call(app, 'GET', '/articles', undefined, bearer(token))
 
-/** Milliseconds within which another instance follows (DESIGN §7), and between two looks at it. */
+/** Milliseconds within which another instance follows (docs/design.md, "Storage"), and between two looks at it. */
 const SECOND = 1_000
 const POLL = 5
 

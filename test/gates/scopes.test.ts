@@ -25,7 +25,7 @@ const USER_GATE = readFileSync(join(import.meta.dirname, '../../routes/private/a
 
 const UNGATED = 'export default async function hooks(): Promise<void> {}\n'
 
-t.test('a route file added to a scope is gated, validated and documented (DESIGN §1)', async t => {
+t.test('a route file added to a scope is gated, validated and documented', async t => {
   const tree = routesTree(t, {
     'routes/private/notes/routes.ts': NOTES,
     'routes/private/notes/deep/er/routes.ts': NOTES,
@@ -93,29 +93,22 @@ t.test('a route file added to a scope is gated, validated and documented (DESIGN
   t.same(paths['/admin/reports'].post.security, [{ adminKey: [] }])
 })
 
-t.test(
-  'the service does not start with a scope whose gate is missing or sets no gate (DESIGN §1)',
-  async t => {
-    const broken: [string, Record<string, string | null>, RegExp][] = [
-      ['missing', { 'routes/private/autohooks.ts': null }, /routes\/private\/autohooks\.ts is missing/],
-      [
-        'missing for administrators',
-        { 'routes/admin/autohooks.ts': null },
-        /routes\/admin\/autohooks\.ts is missing/,
-      ],
-      [
-        'without a gate',
-        { 'routes/private/autohooks.ts': UNGATED },
-        /routes\/private is not behind the gate/,
-      ],
-      [
-        'of the other scope',
-        { 'routes/admin/autohooks.ts': USER_GATE },
-        /routes\/admin is not behind the gate/,
-      ],
-    ]
-    for (const [name, files, expected] of broken) {
-      await t.rejects(routesTree(t, files).build(t), { message: expected }, name)
-    }
-  },
-)
+t.test('the service does not start with a scope whose gate is missing or sets no gate', async t => {
+  const broken: [string, Record<string, string | null>, RegExp][] = [
+    ['missing', { 'routes/private/autohooks.ts': null }, /routes\/private\/autohooks\.ts is missing/],
+    [
+      'missing for administrators',
+      { 'routes/admin/autohooks.ts': null },
+      /routes\/admin\/autohooks\.ts is missing/,
+    ],
+    ['without a gate', { 'routes/private/autohooks.ts': UNGATED }, /routes\/private is not behind the gate/],
+    [
+      'of the other scope',
+      { 'routes/admin/autohooks.ts': USER_GATE },
+      /routes\/admin is not behind the gate/,
+    ],
+  ]
+  for (const [name, files, expected] of broken) {
+    await t.rejects(routesTree(t, files).build(t), { message: expected }, name)
+  }
+})

@@ -1,4 +1,4 @@
-/** Where the token is read from (§5.1.1), and the cookie that carries it (DESIGN §5). */
+/** Where the token is read from (§5.1.1), and the cookie that carries it (docs/design.md, "Tokens and sessions"). */
 import t from 'tap'
 import { bearer, cookie, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -30,7 +30,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await whoIs({ ...cookie('garbage'), ...bearer(two.token) }), undefined)
   })
 
-  t.test('an empty cookie counts as absent (§5.1.1, DESIGN §2.4)', async t => {
+  t.test('an empty cookie counts as absent (§5.1.1)', async t => {
     const user = await signUp(app)
     t.equal(await whoIs({ ...cookie(''), ...bearer(user.token) }), user.id)
     t.equal(await whoIs({ cookie: 'ACCESS_TOKEN; a=b', ...bearer(user.token) }), user.id)
@@ -89,7 +89,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('an invalid token is reported differently from a missing one (DESIGN §3)', async t => {
+  t.test('an invalid token is reported differently from a missing one', async t => {
     const user = await signUp(app)
     t.equal((await account({})).headers['www-authenticate'], 'Bearer')
     for (const headers of [bearer('garbage'), bearer(bad(user.token)), cookie('garbage')]) {
@@ -117,7 +117,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(signedUp.statusCode, 201, 'sign-up')
   })
 
-  t.test('the cookie contains the token and lasts as long as the session (DESIGN §5)', async t => {
+  t.test('the cookie contains the token and lasts as long as the session', async t => {
     for (const NODE_ENV of ['development', 'production']) {
       const clock = manualClock()
       const app = await build(t, { clock: clock.now, env: { NODE_ENV, SESSION_LIFETIME: '7d' } })
@@ -147,7 +147,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('no other response sets a cookie (DESIGN §5)', async t => {
+  t.test('no other response sets a cookie', async t => {
     const user = await signUp(app)
     const wrong = await signIn(app, user.email, 'not the pass phrase')
     const responses = [wrong, await account(cookie(user.token)), await account(cookie('garbage'))]

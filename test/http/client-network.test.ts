@@ -1,4 +1,4 @@
-/** Client addresses in every spelling: what is stored, and the network that counts (DESIGN §9, rate limits). */
+/** Client addresses in every spelling: what is stored, and the network that counts (rate limits; docs/design.md, "Account life cycle"). */
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'

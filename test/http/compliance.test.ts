@@ -1,4 +1,4 @@
-/** RFC 9112 on real sockets, before and outside Fastify, with the error body (DESIGN §3). */
+/** RFC 9112 on real sockets, before and outside Fastify, with the error body (docs/design.md, "Errors"). */
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** Compressed lists and exports (DESIGN §4): which responses, by which coding, and that streams keep their pace. */
+/** Compressed lists and exports (docs/design.md, "Contract"): which responses, by which coding, and that streams keep their pace. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -393,7 +393,7 @@ t.test('a compressed import is 415 and names what is accepted', async t => {
   t.match(response.body, /Content-Encoding/)
 })
 
-t.test('a host that compresses everything does not compress twice (DESIGN §12)', async t => {
+t.test('a host that compresses everything does not compress twice', async t => {
   const config = hostConfig(t)
   const host = Fastify()
   t.teardown(() => host.close())

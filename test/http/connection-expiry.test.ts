@@ -1,4 +1,4 @@
-/** Thousands of connections may expire at once: the event loop serves other clients in between (DESIGN §6). */
+/** Thousands of connections may expire at once: the event loop serves other clients in between (docs/design.md, "Hot path"). */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t from 'tap'

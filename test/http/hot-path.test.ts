@@ -1,4 +1,4 @@
-/** Caches and shortcuts of the hot path change nothing that a client or operator sees (DESIGN §6). */
+/** Caches and shortcuts of the hot path change nothing that a client or operator sees (docs/design.md, "Hot path"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { accountStatus, bearer, cookie, logCapture, signUp } from '../support/build.ts'
@@ -25,7 +25,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('S2: a cached signature does not authenticate another payload (DESIGN §5)', async t => {
+  t.test('S2: a cached signature does not authenticate another payload', async t => {
     const app = await build(t)
     const [ada, bob] = [await signUp(app), await signUp(app)]
     for (const { token } of [ada, bob]) t.equal(await accountStatus(app, token), 200)
@@ -39,7 +39,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a cached rejected token affects no other token (DESIGN §5)', async t => {
+  t.test('a cached rejected token affects no other token', async t => {
     const app = await build(t)
     const { token } = await signUp(app)
     const status = async (value: string): Promise<number> =>
@@ -51,7 +51,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await status(token), 200)
   })
 
-  t.test('more rejected tokens than fit into the cache are all rejected (DESIGN §5)', async t => {
+  t.test('more rejected tokens than fit into the cache are all rejected', async t => {
     const { authenticator } = (await build(t)).services
     for (let index = 0; index < 20_100; index += 1) {
       if (authenticator.authenticate(`a.b.${index}`) !== null) t.fail('identified')

@@ -299,7 +299,7 @@ t.test(
     t.equal(await own(`Cookie: ${bobs}; ${adas}`), bob.id)
     t.equal(await own(`Cookie: ${adas}`, `Cookie: ${bobs}`), ada.id, 'in fields of their own')
     const bad = await account(`Cookie: ACCESS_TOKEN=bad; ${adas}`)
-    t.equal(bad?.statusCode, 401, 'also where it is worth nothing (DESIGN §2)')
+    t.equal(bad?.statusCode, 401, 'also where it is worth nothing')
   },
 )
 

@@ -1,4 +1,4 @@
-/** A complete request gets its own response in order, whatever follows it (RFC 9112 §9.3.2, DESIGN §3). */
+/** A complete request gets its own response in order, whatever follows it (RFC 9112 §9.3.2; docs/design.md, "Errors"). */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -236,7 +236,7 @@ t.test('CONNECT comes after earlier responses', async t => {
   t.strictSame(statuses(await released(await waiting(user, health + connect + GARBAGE))), [200, 200, 400])
 })
 
-t.test('during a stop all pipelined requests get their responses (DESIGN §10)', async t => {
+t.test('during a stop all pipelined requests get their responses', async t => {
   const held = new HeldHashing()
   const stopping = await build(t, { hasher: held })
   await stopping.listen({ port: 0, host: '127.0.0.1' })

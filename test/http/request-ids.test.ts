@@ -1,4 +1,7 @@
-/** Every response has an id, which the log lines of its request have too, with the trace the request belongs to (DESIGN §14). */
+/**
+ * Every response has an id, which the log lines of its request have too, with the trace the request belongs to (docs/design.md,
+ * "Observability").
+ */
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'

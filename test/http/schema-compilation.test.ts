@@ -1,4 +1,4 @@
-/** When schemas are compiled (DESIGN §18): in development at the start, else on demand. */
+/** When schemas are compiled (docs/design.md, "Start and idle memory"): in development at the start, else on demand. */
 import type { FastifySchema } from 'fastify'
 import t, { type Test } from 'tap'
 import { serializerFactory } from '../../src/http/serializer-compiler.ts'

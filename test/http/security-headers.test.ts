@@ -1,4 +1,4 @@
-/** `Strict-Transport-Security` in every response (HSTS, DESIGN §10). */
+/** `Strict-Transport-Security` in every response (HSTS; docs/design.md, "Failures and hostile input"). */
 import t from 'tap'
 import { loadConfig } from '../../src/config/config.ts'
 import { bearer, build, signUp } from '../support/build.ts'

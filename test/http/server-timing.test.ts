@@ -1,4 +1,4 @@
-/** `Server-Timing` shows no time from which a client could learn more than from the response (DESIGN §14). */
+/** `Server-Timing` shows no time from which a client could learn more than from the response (docs/design.md, "Observability"). */
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'

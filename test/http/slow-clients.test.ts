@@ -52,7 +52,7 @@ const SLOW = {
   'a slow body to an unknown route': ['POST /nope HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{', ' '],
 } as const
 
-t.test('slow headers and slow bodies end with 408 (DESIGN §3)', { jobs: 10 }, async t => {
+t.test('slow headers and slow bodies end with 408', { jobs: 10 }, async t => {
   for (const [title, [start, dripped]] of Object.entries(SLOW))
     t.test(title, async t => {
       const raw = await drip(start, dripped)

@@ -1,6 +1,6 @@
 /**
  * Many instances on one PostgreSQL, as real processes on real sockets: outages, failovers, rolling restarts, revocation,
- * workers (DESIGN §7).
+ * workers (docs/design.md, "Storage").
  *
  * `npm run test:instances -- --rounds 8 --seed 1 --only rolling`
  */

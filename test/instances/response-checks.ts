@@ -5,7 +5,7 @@ import { type Call, Lost, RESPONSE_LIMIT, send, type TimedResponse } from './htt
 const isMessages = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(message => typeof message === 'string')
 
-/** `{"errors": {"<field>": ["message", …]}}` and nothing else (DESIGN §3). */
+/** `{"errors": {"<field>": ["message", …]}}` and nothing else (docs/design.md, "Errors"). */
 const isErrorBody = (text: string): boolean => {
   try {
     const { errors, ...rest } = JSON.parse(text)

@@ -1,4 +1,4 @@
-/** Revocation on A while B's database connections are cut or stalled at random (DESIGN §7). */
+/** Revocation on A while B's database connections are cut or stalled at random (docs/design.md, "Storage"). */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startDisruptions } from './database-disruptions.ts'

@@ -1,4 +1,4 @@
-/** The file transport: without an SMTP server mails are files (DESIGN §9: mail). */
+/** The file transport: without an SMTP server mails are files (docs/design.md, "Account life cycle"). */
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
@@ -12,30 +12,27 @@ import { createMailer, mailLog, recipient } from '../support/smtp.ts'
 const TOKEN = 'canary-token_9f3ac1d0'
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
-t.test(
-  'each mail is a file readable only by its owner, and a log line has its path (DESIGN §9: mail)',
-  async t => {
-    const log = logCapture()
-    const app = await build(t, { logStream: log.stream })
-    const { folder } = app.config.mail
-    app.services.mails.send('verification', recipient('canary@example.com'), { token: TOKEN })
-    t.throws(() => statSync(folder), 'nothing has happened when the caller goes on')
-    await app.close()
+t.test('each mail is a file readable only by its owner, and a log line has its path', async t => {
+  const log = logCapture()
+  const app = await build(t, { logStream: log.stream })
+  const { folder } = app.config.mail
+  app.services.mails.send('verification', recipient('canary@example.com'), { token: TOKEN })
+  t.throws(() => statSync(folder), 'nothing has happened when the caller goes on')
+  await app.close()
 
-    const [file = ''] = readdirSync(folder)
-    t.match(file, /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f-]{36}\.eml$/)
-    t.same([modeOf(folder), modeOf(join(folder, file))], ['700', '600'])
-    const [mail] = await readMails(folder)
-    t.match(mail, { to: [{ address: 'canary@example.com' }], from: { address: 'no-reply@localhost' } })
-    for (const part of [mail?.text, mail?.html]) t.match(part, `/account/verify-email?token=${TOKEN}`)
+  const [file = ''] = readdirSync(folder)
+  t.match(file, /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f-]{36}\.eml$/)
+  t.same([modeOf(folder), modeOf(join(folder, file))], ['700', '600'])
+  const [mail] = await readMails(folder)
+  t.match(mail, { to: [{ address: 'canary@example.com' }], from: { address: 'no-reply@localhost' } })
+  for (const part of [mail?.text, mail?.html]) t.match(part, `/account/verify-email?token=${TOKEN}`)
 
-    const lines = log.records().filter(({ msg }) => String(msg).includes(folder))
-    t.match(lines, [{ level: 30, msg: `a mail was written to ${join(folder, file)}` }])
-    t.notMatch(log.text(), /canary/)
-  },
-)
+  const lines = log.records().filter(({ msg }) => String(msg).includes(folder))
+  t.match(lines, [{ level: 30, msg: `a mail was written to ${join(folder, file)}` }])
+  t.notMatch(log.text(), /canary/)
+})
 
-t.test('file names are unique and in the order of the mails (DESIGN §9: mail)', async t => {
+t.test('file names are unique and in the order of the mails', async t => {
   const folder = join(temporaryFolder(t), 'outbox')
   const mail = { url: null, from: 'no-reply@localhost', folder }
   const mailers = [createMailer(t, null, { mail }).mailer, createMailer(t, null, { mail }).mailer]
@@ -54,7 +51,7 @@ t.test('file names are unique and in the order of the mails (DESIGN §9: mail)',
   }
 })
 
-t.test('the headers of a file are those of the mail, for any address (DESIGN §9: mail)', async t => {
+t.test('the headers of a file are those of the mail, for any address', async t => {
   const folder = join(temporaryFolder(t), 'outbox')
   const { mailer } = createMailer(t, null, { mail: { url: null, from: 'no-reply@localhost', folder } })
   mailer.send('accountExists', recipient('a@example.com\r\nBcc: b@example.com\r\nSubject: canary\r\n\r\n<p>'))
@@ -66,7 +63,7 @@ t.test('the headers of a file are those of the mail, for any address (DESIGN §9
   t.equal(mail?.to?.length, 1)
 })
 
-t.test('a failed write is retried and leaves no partial file (DESIGN §9: mail)', async t => {
+t.test('a failed write is retried and leaves no partial file', async t => {
   const folder = join(temporaryFolder(t), 'folder', 'outbox')
   const mail = { url: null, from: 'no-reply@localhost', folder }
   const { mailer, log } = createMailer(t, null, { mail, limits: { firstDelay: 1, maxDelay: 1 } })
@@ -82,7 +79,7 @@ t.test('a failed write is retried and leaves no partial file (DESIGN §9: mail)'
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test('a kind of mail needs its declaration alone, which types what is sent (DESIGN §9: mail)', async t => {
+t.test('a kind of mail needs its declaration alone, which types what is sent', async t => {
   const folder = join(temporaryFolder(t), 'outbox')
   const kinds = {
     noteShared: {

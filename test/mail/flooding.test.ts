@@ -1,4 +1,6 @@
-/** No client can flood the mailbox of another user, over any route and with any number of accounts (DESIGN §9: mail). */
+/**
+ * No client can flood the mailbox of another user, over any route and with any number of accounts (docs/design.md, "Account life cycle").
+ */
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'

@@ -1,4 +1,4 @@
-/** The content of mails, and SMTP (DESIGN §9: mail). Parsed as mail clients parse them. */
+/** The content of mails, and SMTP (docs/design.md, "Account life cycle"). Parsed as mail clients parse them. */
 
 import type { AddressInfo } from 'node:net'
 import type { SMTPServerAuthentication } from 'smtp-server'
@@ -58,7 +58,7 @@ const WITH_TOKEN: [
   ['signUp', /Confirm/, `${API}/account/verify-email?token=${TOKEN}`, '/account/verify-email', /24 hours/],
 ]
 
-t.test('mails with a token have link, token and validity in both parts (DESIGN §9: mail)', async t => {
+t.test('mails with a token have link, token and validity in both parts', async t => {
   for (const [kind, subject, link, route, lasts] of WITH_TOKEN) {
     const smtp = await startSmtp(t)
     const { mailer, log } = createMailer(t, smtp.url)
@@ -89,7 +89,7 @@ const NOTICES: { [Kind in keyof AccountMails]?: RegExp } = {
   accountDeleted: /have been deleted/,
 }
 
-t.test('notices name the event and the service in both parts, without a token (DESIGN §9: mail)', async t => {
+t.test('notices name the event and the service in both parts, without a token', async t => {
   const smtp = await startSmtp(t)
   const { mailer } = createMailer(t, smtp.url)
   mailer.send('emailChangeRequested', recipient(ANN), { newEmail: 'new@example.com' })
@@ -108,7 +108,7 @@ t.test('notices name the event and the service in both parts, without a token (D
   t.equal(new Set(mails.map(({ mail }) => mail.messageId)).size, 4)
 })
 
-t.test('values are escaped in HTML and encoded in links (DESIGN §9: mail)', async t => {
+t.test('values are escaped in HTML and encoded in links', async t => {
   const smtp = await startSmtp(t)
   const { mailer } = createMailer(t, smtp.url)
   const hostile = `"><script>alert('1')</script>&amp;?a=b#c`
@@ -123,7 +123,7 @@ t.test('values are escaped in HTML and encoded in links (DESIGN §9: mail)', asy
   }
 })
 
-t.test('an address is one recipient or none, and never a header (DESIGN §9: mail)', async t => {
+t.test('an address is one recipient or none, and never a header', async t => {
   const smtp = await startSmtp(t)
   const { mailer, log } = createMailer(t, smtp.url)
   const hostile = [
@@ -149,7 +149,7 @@ t.test('an address is one recipient or none, and never a header (DESIGN §9: mai
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test('the service uses the credentials and TLS of MAIL_URL (DESIGN §9: mail)', async t => {
+t.test('the service uses the credentials and TLS of MAIL_URL', async t => {
   const seen: SMTPServerAuthentication[] = []
   const smtp = await startSmtp(t, {
     authOptional: false,

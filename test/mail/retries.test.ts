@@ -1,4 +1,4 @@
-/** Mails that cannot be sent (DESIGN §9: mail). */
+/** Mails that cannot be sent (docs/design.md, "Account life cycle"). */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -31,7 +31,7 @@ const startSilent = async (t: Context) => {
   return { url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, server, sockets }
 }
 
-t.test('a deferred mail is sent again as the same message (DESIGN §9: mail)', async t => {
+t.test('a deferred mail is sent again as the same message', async t => {
   let attempts = 0
   const ids: string[] = []
   const smtp = await startSmtp(t, {
@@ -66,7 +66,7 @@ t.test('a deferred mail is sent again as the same message (DESIGN §9: mail)', a
   t.equal(ids[0], ids[1])
 })
 
-t.test('mails wait while the server is down (DESIGN §9: mail)', async t => {
+t.test('mails wait while the server is down', async t => {
   const before = await startSmtp(t)
   await before.stop()
   const { mailer, log } = createMailer(t, before.url, { limits: SOON })
@@ -80,7 +80,7 @@ t.test('mails wait while the server is down (DESIGN §9: mail)', async t => {
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test('a permanently rejected mail is not sent again (DESIGN §9: mail)', async t => {
+t.test('a permanently rejected mail is not sent again', async t => {
   let attempts = 0
   const smtp = await startSmtp(t, {
     onRcptTo({ address }, _session, done) {
@@ -98,7 +98,7 @@ t.test('a permanently rejected mail is not sent again (DESIGN §9: mail)', async
   t.same(log.lines, ['error a mail was refused (verification): MailFailure: 550 5.1.1 to RCPT TO'])
 })
 
-t.test('mails wait while credentials are rejected; the log has no password (DESIGN §9: mail)', async t => {
+t.test('mails wait while credentials are rejected; the log has no password', async t => {
   let attempts = 0
   const smtp = await startSmtp(t, {
     allowInsecureAuth: true,
@@ -116,7 +116,7 @@ t.test('mails wait while credentials are rejected; the log has no password (DESI
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test('a mail is dropped when its time is over (DESIGN §9: mail)', async t => {
+t.test('a mail is dropped when its time is over', async t => {
   const { url } = await startSmtp(t, { onRcptTo: (_address, _session, done) => done(rejection(450)) })
   const { mailer, log } = createMailer(t, url, { limits: { ...SOON, maxAge: 0 } })
   mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
@@ -125,7 +125,7 @@ t.test('a mail is dropped when its time is over (DESIGN §9: mail)', async t => 
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test('retries back off with jitter (DESIGN §9: mail)', async t => {
+t.test('retries back off with jitter', async t => {
   const limits = {
     capacity: 9,
     concurrency: 1,
@@ -164,7 +164,7 @@ t.test('retries back off with jitter (DESIGN §9: mail)', async t => {
   t.notSame(first, second)
 })
 
-t.test('mails past the bound are dropped and logged (DESIGN §9: mail)', async t => {
+t.test('mails past the bound are dropped and logged', async t => {
   const smtp = await startSmtp(t)
   const { mailer, log } = createMailer(t, smtp.url, { limits: { capacity: 2 } })
   for (let count = 0; count < 3; count += 1) mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
@@ -175,7 +175,7 @@ t.test('mails past the bound are dropped and logged (DESIGN §9: mail)', async t
   t.match(log.lines[1], /a mail was dropped \(passwordReset\): MailFailure: the service is shutting down/)
 })
 
-t.test('closing is bounded in time and logs what was not sent (DESIGN §9: mail)', async t => {
+t.test('closing is bounded in time and logs what was not sent', async t => {
   const { url, server, sockets } = await startSilent(t)
   const { mailer, log } = createMailer(t, url, { closing: 200, limits: { concurrency: 2 } })
   for (let count = 0; count < 5; count += 1) mailer.send('passwordReset', recipient(ANN), { token: TOKEN })
@@ -188,28 +188,25 @@ t.test('closing is bounded in time and logs what was not sent (DESIGN §9: mail)
   t.equal(log.lines.length, 1, 'what is cut off is not reported once more')
 })
 
-t.test(
-  'sending starts after the caller continues, and nothing is logged after close (DESIGN §9: mail)',
-  async t => {
-    const log = mailLog()
-    const limits = { capacity: 9, concurrency: 1, firstDelay: 1, maxDelay: 1, maxAge: 60_000, closing: 1 }
-    const queue = new DeliveryQueue(limits, log)
-    const inFlight = Promise.withResolvers<void>()
-    let begun = false
-    queue.add('accountExists', () => {
-      begun = true
-      return inFlight.promise
-    })
-    t.notOk(begun)
-    await queue.close(() => inFlight.reject(rejection(450)))
-    t.ok(begun)
-    await t.rejects(inFlight.promise)
-    await new Promise(setImmediate)
-    t.same(log.lines, ['error mails not sent: 1: MailFailure: the service is shutting down'])
-  },
-)
+t.test('sending starts after the caller continues, and nothing is logged after close', async t => {
+  const log = mailLog()
+  const limits = { capacity: 9, concurrency: 1, firstDelay: 1, maxDelay: 1, maxAge: 60_000, closing: 1 }
+  const queue = new DeliveryQueue(limits, log)
+  const inFlight = Promise.withResolvers<void>()
+  let begun = false
+  queue.add('accountExists', () => {
+    begun = true
+    return inFlight.promise
+  })
+  t.notOk(begun)
+  await queue.close(() => inFlight.reject(rejection(450)))
+  t.ok(begun)
+  await t.rejects(inFlight.promise)
+  await new Promise(setImmediate)
+  t.same(log.lines, ['error mails not sent: 1: MailFailure: the service is shutting down'])
+})
 
-t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)', async t => {
+t.test('waiting mails get their retry when the service stops', async t => {
   const before = await startSmtp(t)
   await before.stop()
   const { mailer, log } = createMailer(t, before.url)
@@ -227,7 +224,7 @@ t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)'
   t.same(said.lines.slice(1), ['error mails not sent: 1: MailFailure: the service is shutting down'])
 })
 
-t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t => {
+t.test('waiting mails do not keep a process alive', async t => {
   const { url } = await startSilent(t)
   const script = `
     import { ACCOUNT_MAILS } from './src/accounts/mails.ts'

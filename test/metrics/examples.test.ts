@@ -1,4 +1,4 @@
-/** examples/observability and the table of docs/operations.md, compared with the live endpoint (DESIGN §14). */
+/** examples/observability and the table of docs/operations.md, compared with the live endpoint (docs/design.md, "Observability"). */
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The listener of METRICS_PORT, alone and in a host application (DESIGN §14). */
+/** The listener of METRICS_PORT, alone and in a host application (docs/design.md, "Observability"). */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
@@ -81,7 +81,7 @@ t.test('a process serves metrics while it drains, and stops in time', async t =>
   t.ok(await isRefused(url))
 })
 
-t.test('a host application counts requests of the service, not its own (DESIGN §12)', async t => {
+t.test('a host application counts requests of the service, not its own', async t => {
   const host = await buildHost(t, { config: { ...hostConfig(t), METRICS_PORT: undefined } })
   host.get('/hello', async () => 'hello')
   for (const url of ['/hello', '/hello', '/nowhere', '/auth/health', '/auth/nowhere']) await host.inject(url)

@@ -1,4 +1,4 @@
-/** What each metric counts, on both engines (DESIGN §14). */
+/** What each metric counts, on both engines (docs/design.md, "Observability"). */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -32,7 +32,7 @@ const DEADLINE = 10_000
 const REQUESTS = 'http_server_request_duration_seconds_count'
 
 await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
-  t.test('every request is counted once, by method, route and status (DESIGN §14)', async t => {
+  t.test('every request is counted once, by method, route and status', async t => {
     const app = await build(t, { hasher: quickHashing })
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
     const user = await signUp(app)
@@ -287,7 +287,7 @@ await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
     }
   })
 
-  t.test('no label contains what a client sent (DESIGN §14)', async t => {
+  t.test('no label contains what a client sent', async t => {
     const database = await newDatabase(t)
     const app = await build(t, { env: { DATABASE_URL: database }, hasher: quickHashing })
     const user = await signUp(app, { email: 'canary.address@example.com', firstName: 'Canaryname' })
@@ -347,7 +347,7 @@ t.test('PostgreSQL: an interruption of the invalidation feed is counted', async 
   })
 })
 
-t.test('SQLite: gatehouse_store_up is 0 while the database file is missing (DESIGN §7)', async t => {
+t.test('SQLite: gatehouse_store_up is 0 while the database file is missing', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const app = await buildOnSqlite(t, { env: { DATABASE_URL: `sqlite:${file}` } })
   t.equal((await readMetrics(app)).sum('gatehouse_store_up'), 1)

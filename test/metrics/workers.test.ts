@@ -1,4 +1,4 @@
-/** With `WORKERS`, one endpoint has the metrics of all workers (DESIGN §14). */
+/** With `WORKERS`, one endpoint has the metrics of all workers (docs/design.md, "Observability"). */
 import t, { type Test } from 'tap'
 import { asAdmin } from '../support/build.ts'
 import { fetchMetrics, type MetricValues, metricsUrlIn, parseMetrics } from '../support/metrics.ts'

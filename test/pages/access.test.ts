@@ -1,4 +1,4 @@
-/** Pages of users who are not signed in (DESIGN §23): sign-in, forgotten password, links of mails. */
+/** Pages of users who are not signed in (docs/design.md, "Hosted pages"): sign-in, forgotten password, links of mails. */
 
 import type { FastifyInstance } from 'fastify'
 import { Secret, TOTP } from 'otpauth'
@@ -540,7 +540,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 })
 
-t.test('in an application of another team the pages are below its prefix (DESIGN §12)', async t => {
+t.test('in an application of another team the pages are below its prefix', async t => {
   const host = await buildHost(t, {
     before: async app => {
       app.setErrorHandler((_error, _request, reply) => reply.code(500).send('host'))

@@ -1,4 +1,4 @@
-/** The hosted pages in Chromium (DESIGN §23): without script, accessibility, colours, widths, the policy, passkeys. */
+/** The hosted pages in Chromium (docs/design.md, "Hosted pages"): without script, accessibility, colours, widths, the policy, passkeys. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

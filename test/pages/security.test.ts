@@ -1,4 +1,4 @@
-/** Pages of account security (DESIGN §23): without script, as a browser sends their forms. */
+/** Pages of account security (docs/design.md, "Hosted pages"): without script, as a browser sends their forms. */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Secret, TOTP } from 'otpauth'

@@ -1,4 +1,4 @@
-/** Passkeys in Chromium, with virtual authenticators and the code of docs/api.md (DESIGN §22). */
+/** Passkeys in Chromium, with virtual authenticators and the code of docs/api.md (docs/design.md, "Passkeys"). */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'

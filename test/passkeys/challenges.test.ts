@@ -1,4 +1,4 @@
-/** Challenges work once, for five minutes (DESIGN §22). */
+/** Challenges work once, for five minutes (docs/design.md, "Passkeys"). */
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { MARGIN } from '../../src/accounts/clean-up.ts'

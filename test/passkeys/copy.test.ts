@@ -1,4 +1,4 @@
-/** Passkeys in copies to PostgreSQL (DESIGN §7, §22). Imports and exports: test/bulk-users/passkeys.test.ts. */
+/** Passkeys in copies to PostgreSQL (docs/design.md, "Storage" and "Passkeys"). Imports and exports: test/bulk-users/passkeys.test.ts. */
 import { join } from 'node:path'
 import t from 'tap'
 import { asAdmin, build, manualClock, signUp, temporaryFolder } from '../support/build.ts'

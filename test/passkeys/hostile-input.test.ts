@@ -1,4 +1,4 @@
-/** Responses of hostile clients: never a 5xx, and never a session (DESIGN §22). */
+/** Responses of hostile clients: never a 5xx, and never a session (docs/design.md, "Passkeys"). */
 import t from 'tap'
 import { build, logCapture, signUp } from '../support/build.ts'
 import {

@@ -1,4 +1,4 @@
-/** The relying party that follows from the configuration (DESIGN §22). */
+/** The relying party that follows from the configuration (docs/design.md, "Passkeys"). */
 import t from 'tap'
 import { relyingPartyOf } from '../../src/passkeys/relying-party.ts'
 import { call } from '../support/account-routes.ts'

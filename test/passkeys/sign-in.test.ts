@@ -1,4 +1,4 @@
-/** Sign-in with a passkey (DESIGN §22). */
+/** Sign-in with a passkey (docs/design.md, "Passkeys"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'

@@ -1,4 +1,4 @@
-/** New passwords are compared with breached ones (`BREACHED_PASSWORDS_URL`, DESIGN §9). */
+/** New passwords are compared with breached ones (`BREACHED_PASSWORDS_URL`; docs/design.md, "Account life cycle"). */
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { BreachedPasswords } from '../../src/passwords/breached-passwords.ts'

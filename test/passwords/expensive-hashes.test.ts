@@ -1,4 +1,7 @@
-/** Hashes are queued by cost: an imported hash that costs more than ours delays only its own account (DESIGN §5). */
+/**
+ * Hashes are queued by cost: an imported hash that costs more than ours delays only its own account (docs/design.md, "Tokens and
+ * sessions").
+ */
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * Imported hash formats (DESIGN §9, import): which are accepted, that they verify, and that none makes a sign-in fail or
- * wait.
+ * Imported hash formats (import; docs/design.md, "Account life cycle"): which are accepted, that they verify, and that none makes a sign-in
+ * fail or wait.
  */
 
 import { hashSync } from '@node-rs/argon2'

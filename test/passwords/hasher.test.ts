@@ -1,4 +1,6 @@
-/** The hasher (DESIGN §4, §5). Threads: hashing-threads.test.ts. Requests: hashing-requests.test.ts. */
+/**
+ * The hasher (docs/design.md, "Contract" and "Tokens and sessions"). Threads: hashing-threads.test.ts. Requests: hashing-requests.test.ts.
+ */
 import { createRequire } from 'node:module'
 import { hashSync, parseOptions, verifySync } from '@node-rs/argon2'
 import t from 'tap'
@@ -8,7 +10,7 @@ import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 
 const PASSWORD = 'a pass phrase'
 
-t.test('a full queue rejects with `overloaded` at once (DESIGN §5)', async t => {
+t.test('a full queue rejects with `overloaded` at once', async t => {
   const hashing = smallHashing(t)
   const encoded = hashSync(PASSWORD)
   const kinds: Record<string, () => Promise<unknown>> = {
@@ -33,7 +35,7 @@ t.test('a full queue rejects with `overloaded` at once (DESIGN §5)', async t =>
   t.match(overloaded, { reason: { status: 503, headers: { 'retry-after': /^\d+$/ } } })
 })
 
-t.test('a request is refused before it hashes exactly while the queue is full (DESIGN §5)', async t => {
+t.test('a request is refused before it hashes exactly while the queue is full', async t => {
   const hashing = smallHashing(t)
   const refusals: (string | undefined)[] = []
   const ended = outcomes(
@@ -50,7 +52,7 @@ t.test('a request is refused before it hashes exactly while the queue is full (D
   t.equal(hashing.refusal(), null)
 })
 
-t.test('a password matches only its own hash (DESIGN §4, §5)', async t => {
+t.test('a password matches only its own hash', async t => {
   const hashing = smallHashing(t)
   const long = `${'x'.repeat(127)}y`
   const encoded = await hashing.hash(long)
@@ -66,7 +68,7 @@ t.test('a password matches only its own hash (DESIGN §4, §5)', async t => {
   t.equal(await hashing.verify('a pass\u0000', nul), false, 'not cut at NUL')
 })
 
-t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 match and need a rehash (DESIGN §4)', async t => {
+t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 match and need a rehash', async t => {
   const hashing = smallHashing(t)
   const made = (memoryCost: number, timeCost: number) =>
     hashSync(PASSWORD, { memoryCost, timeCost, parallelism: 1 })
@@ -80,7 +82,7 @@ t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 match and need a rehash (DES
   }
 })
 
-t.test('an unknown account is compared with a standard dummy hash (DESIGN §5)', async t => {
+t.test('an unknown account is compared with a standard dummy hash', async t => {
   const [real, unknown] = [await smallHashing(t).hash(PASSWORD), dummyHash()]
   t.strictSame(parseOptions(unknown), parseOptions(real), 'the same parameters')
   const lengths = (encoded: string) => encoded.split('$').map(part => part.length)

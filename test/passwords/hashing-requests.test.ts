@@ -1,5 +1,6 @@
 /**
- * The hashing queue as clients see it, over real sockets: rejected at once when full, cancelled on disconnect (DESIGN §5).
+ * The hashing queue as clients see it, over real sockets: rejected at once when full, cancelled on disconnect (docs/design.md, "Tokens and
+ * sessions").
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -57,7 +58,7 @@ const reset = (): void => {
   hasher.begun.length = 0
 }
 
-t.test('while the queue is full, sign-ins are rejected before hashing (DESIGN §5)', async t => {
+t.test('while the queue is full, sign-ins are rejected before hashing', async t => {
   reset()
   hasher.release()
   const { email } = await signUp(app)
@@ -77,37 +78,34 @@ t.test('while the queue is full, sign-ins are rejected before hashing (DESIGN §
   for (const { responded } of taken) t.equal((await responded).status, 200)
 })
 
-t.test(
-  'while the queue is full, sign-ins and sign-ups are rejected before their body is read (DESIGN §5)',
-  async t => {
-    reset()
-    const taken = []
-    for (let place = 0; place < 3; place += 1) taken.push(await post('/account/sign-up', freshEmail()))
-    for (const path of ['/account/sign-in', '/account/sign-up']) {
-      const socket = connect(port, '127.0.0.1')
-      t.teardown(() => socket.destroy())
-      let received = ''
-      socket.setEncoding('utf8').on('data', chunk => {
-        received += chunk
-      })
-      const head = (length: number) =>
-        `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
-      socket.write(`${head(9)}{`)
-      while (!received.endsWith('}')) await once(socket, 'data')
-      const early = parseResponse(received)
-      globalErrorOf(t, { statusCode: early.status, headers: early.headers, body: early.body }, 503, path)
-      t.equal(early.headers['retry-after'], '1')
-      received = ''
-      socket.write(`"a": 0 }${head(2)}{}`)
-      while (!received.endsWith('}')) await once(socket, 'data')
-      t.equal(parseResponse(received).status, 503, 'the connection stays usable, and no body is validated')
-    }
-    hasher.release()
-    for (const { responded } of taken) t.equal((await responded).status, 201)
-    const { statusCode } = await app.inject({ method: 'POST', url: '/account/sign-in', payload: {} })
-    t.equal(statusCode, 400, 'with room, the body decides first')
-  },
-)
+t.test('while the queue is full, sign-ins and sign-ups are rejected before their body is read', async t => {
+  reset()
+  const taken = []
+  for (let place = 0; place < 3; place += 1) taken.push(await post('/account/sign-up', freshEmail()))
+  for (const path of ['/account/sign-in', '/account/sign-up']) {
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    let received = ''
+    socket.setEncoding('utf8').on('data', chunk => {
+      received += chunk
+    })
+    const head = (length: number) =>
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
+    socket.write(`${head(9)}{`)
+    while (!received.endsWith('}')) await once(socket, 'data')
+    const early = parseResponse(received)
+    globalErrorOf(t, { statusCode: early.status, headers: early.headers, body: early.body }, 503, path)
+    t.equal(early.headers['retry-after'], '1')
+    received = ''
+    socket.write(`"a": 0 }${head(2)}{}`)
+    while (!received.endsWith('}')) await once(socket, 'data')
+    t.equal(parseResponse(received).status, 503, 'the connection stays usable, and no body is validated')
+  }
+  hasher.release()
+  for (const { responded } of taken) t.equal((await responded).status, 201)
+  const { statusCode } = await app.inject({ method: 'POST', url: '/account/sign-in', payload: {} })
+  t.equal(statusCode, 400, 'with room, the body decides first')
+})
 
 t.test('the request of a client that disconnects before its hash is dropped', async t => {
   reset()
@@ -153,7 +151,7 @@ t.test('a sign-up continues when an earlier one with the same e-mail disconnects
   t.strictSame(hasher.begun, [PASSWORD, 'of who waits'])
 })
 
-t.test('a hash that has started is finished, and so is the sign-up (DESIGN §7)', async t => {
+t.test('a hash that has started is finished, and so is the sign-up', async t => {
   reset()
   const email = freshEmail()
   const { socket } = await post('/account/sign-up', email)

@@ -1,4 +1,4 @@
-/** The hashing threads: start, end, and waiting work (DESIGN §5). */
+/** The hashing threads: start, end, and waiting work (docs/design.md, "Tokens and sessions"). */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

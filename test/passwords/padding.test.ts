@@ -1,4 +1,7 @@
-/** Every comparison takes as long as one with our hashes (DESIGN §5). Time is counted in work here, not measured. */
+/**
+ * Every comparison takes as long as one with our hashes (docs/design.md, "Tokens and sessions"). Time is counted in work here, not
+ * measured.
+ */
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Several servers in `DATABASE_URL`: the writable one is found, also after a failover (DESIGN §7). */
+/** Several servers in `DATABASE_URL`: the writable one is found, also after a failover (docs/design.md, "Storage"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import {

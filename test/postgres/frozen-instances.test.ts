@@ -1,6 +1,6 @@
 /**
  * An instance that is frozen inside a transaction, as by a paused machine: the server ends the transaction within seconds, so that the
- * locks of its user do not keep the others from revoking access (DESIGN §7).
+ * locks of its user do not keep the others from revoking access (docs/design.md, "Storage").
  */
 import t from 'tap'
 import { accountStatus, asAdmin, bearer, build, signUp, updateUser } from '../support/build.ts'

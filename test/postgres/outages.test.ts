@@ -1,5 +1,5 @@
 /**
- * A database that is down, silent or slow: 503 in bounded time, no revoked session accepted, automatic recovery (DESIGN §3,
+ * A database that is down, silent or slow: 503 in bounded time, no revoked session accepted, automatic recovery (docs/design.md, "Errors",
  * §7).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -266,7 +266,7 @@ t.test('connections that the server closed fail no request once that is known', 
   }
 })
 
-t.test('last requests of an outage are written afterwards (DESIGN §6)', async t => {
+t.test('last requests of an outage are written afterwards', async t => {
   const { app, proxy, direct } = await setUp(t)
   const { id, token } = await signUp(app)
   const timestamp = async () => (await account(app, token)).json().lastRequestAt

@@ -1,4 +1,4 @@
-/** `DATABASE_READ_URL`: lists from a streaming replica whose lag is bounded; what decides, from the primary (DESIGN §7). */
+/** `DATABASE_READ_URL`: lists from a streaming replica whose lag is bounded; what decides, from the primary (docs/design.md, "Storage"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import {

@@ -1,4 +1,4 @@
-/** How many round trips to PostgreSQL a request takes: over a network each costs its latency (DESIGN §7). */
+/** How many round trips to PostgreSQL a request takes: over a network each costs its latency (docs/design.md, "Storage"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { FEATURES } from '../../src/features.ts'

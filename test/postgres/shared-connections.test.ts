@@ -1,4 +1,4 @@
-/** Lookups of authentication share connections to PostgreSQL (DESIGN §7). */
+/** Lookups of authentication share connections to PostgreSQL (docs/design.md, "Storage"). */
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t from 'tap'

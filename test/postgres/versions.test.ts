@@ -3,7 +3,7 @@ import t from 'tap'
 import { asAdmin, bearer, build, signIn, signUp } from '../support/build.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 
-t.test('a cached token does not show an older user than a response before it (DESIGN §5)', async t => {
+t.test('a cached token does not show an older user than a response before it', async t => {
   const DATABASE_URL = await createDatabase(t)
   const app = await build(t, { env: { DATABASE_URL } })
   const { id, email, token } = await signUp(app, { firstName: 'Ada' })

@@ -1,4 +1,4 @@
-/** `WORKERS`: several processes of one machine on one PostgreSQL (DESIGN §7). */
+/** `WORKERS`: several processes of one machine on one PostgreSQL (docs/design.md, "Storage"). */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, openSync, readFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * Faults of the database file and its disk, with a real process: acknowledged writes are in the file that a restart opens
- * (DESIGN §10).
+ * (docs/design.md, "Failures and hostile input").
  */
 import { copyFileSync, mkdirSync, renameSync, rmSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 t.jobs = 3
 
 const USERS = 5
-/** Milliseconds within which a loss is noticed (DESIGN §10), and until a condition counts as failed. */
+/** Milliseconds within which a loss is noticed (docs/design.md, "Failures and hostile input"), and until a condition counts as failed. */
 const NOTICED = 1_000
 const DEADLINE = 20_000
 

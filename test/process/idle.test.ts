@@ -1,4 +1,4 @@
-/** What an idle service has loaded, and what of the start is kept for the next one (DESIGN §18). */
+/** What an idle service has loaded, and what of the start is kept for the next one (docs/design.md, "Start and idle memory"). */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Several processes on one SQLite file: revocation and locks (DESIGN §5, §7). */
+/** Several processes on one SQLite file: revocation and locks (docs/design.md, "Tokens and sessions" and "Storage"). */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { ADMIN_KEY, bearer } from '../support/build.ts'
@@ -18,33 +18,30 @@ t.test('two processes', async t => {
   const first = await startServer(t, { databaseFile })
   const second = await startServer(t, { databaseFile })
 
-  t.test(
-    'a user disabled in one process is rejected by the other within a second (DESIGN §4, §7)',
-    async t => {
-      const { id, token } = await remoteSignUp(first, EMAIL)
-      t.equal(await remoteAccountStatus(first, token), 200, 'cached by the first')
-      t.equal(await remoteAccountStatus(second, token), 200, 'known to the second')
-      const asAdmin = { 'x-admin-key': ADMIN_KEY }
-      const change = (server: Running, fields: object) =>
-        send(server, 'PUT', `/admin/users/${id}`, fields, asAdmin).then(response => response.status)
-      t.equal(await change(second, { disabled: true }), 200)
-      t.equal(await remoteAccountStatus(second, token), 401, 'at once in the process that did it')
-      t.equal(
-        await until(
-          () => remoteAccountStatus(first, token),
-          status => status === 401,
-          DEADLINE,
-        ),
-        401,
-        'and then in the other',
-      )
-      t.equal(await change(second, { disabled: false }), 200)
-      t.equal((await remoteSignIn(first, EMAIL)).status, 200, 'the account is back')
-      t.equal(await remoteAccountStatus(first, token), 401, 'its old tokens are not')
-    },
-  )
+  t.test('a user disabled in one process is rejected by the other within a second', async t => {
+    const { id, token } = await remoteSignUp(first, EMAIL)
+    t.equal(await remoteAccountStatus(first, token), 200, 'cached by the first')
+    t.equal(await remoteAccountStatus(second, token), 200, 'known to the second')
+    const asAdmin = { 'x-admin-key': ADMIN_KEY }
+    const change = (server: Running, fields: object) =>
+      send(server, 'PUT', `/admin/users/${id}`, fields, asAdmin).then(response => response.status)
+    t.equal(await change(second, { disabled: true }), 200)
+    t.equal(await remoteAccountStatus(second, token), 401, 'at once in the process that did it')
+    t.equal(
+      await until(
+        () => remoteAccountStatus(first, token),
+        status => status === 401,
+        DEADLINE,
+      ),
+      401,
+      'and then in the other',
+    )
+    t.equal(await change(second, { disabled: false }), 200)
+    t.equal((await remoteSignIn(first, EMAIL)).status, 200, 'the account is back')
+    t.equal(await remoteAccountStatus(first, token), 401, 'its old tokens are not')
+  })
 
-  t.test("a change in one process appears in the other's responses (DESIGN §7)", async t => {
+  t.test("a change in one process appears in the other's responses", async t => {
     const { token } = await remoteSignUp(first, 'other@example.com')
     const headers = bearer(token)
     t.equal(await remoteAccountStatus(first, token), 200)
@@ -56,50 +53,47 @@ t.test('two processes', async t => {
   })
 })
 
-t.test(
-  'a lock held by another process delays no read, is no wrong password, and ends in 503 (DESIGN §3, §7)',
-  async t => {
-    const databaseFile = await newDatabaseFile(t)
-    const server = await startServer(t, { databaseFile })
-    const { token } = await remoteSignUp(server, EMAIL)
-    const headers = bearer(token)
-    const database = new Database(databaseFile)
-    t.teardown(() => database.close())
+t.test('a lock held by another process delays no read, is no wrong password, and ends in 503', async t => {
+  const databaseFile = await newDatabaseFile(t)
+  const server = await startServer(t, { databaseFile })
+  const { token } = await remoteSignUp(server, EMAIL)
+  const headers = bearer(token)
+  const database = new Database(databaseFile)
+  t.teardown(() => database.close())
 
-    const put = (names: object): Promise<Response> => send(server, 'PUT', '/account', names, headers)
+  const put = (names: object): Promise<Response> => send(server, 'PUT', '/account', names, headers)
 
-    database.exec('BEGIN IMMEDIATE')
-    const writes = { 'sign-in': remoteSignIn(server, EMAIL), 'PUT /account': put({ firstName: 'Ada' }) }
-    t.equal(
-      (await remoteSignIn(server, EMAIL, 'not the pass phrase')).status,
-      401,
-      'a wrong password needs no write',
-    )
-    for (let read = 0; read < 100; read += 1)
-      if ((await remoteAccountStatus(server, token)) !== 200) t.fail('a read failed under the lock')
-    t.equal((await fetch(`${server.url}/health`)).status, 200)
-    t.equal((await fetch(`${server.url}/users`, { headers })).status, 200)
-    database.exec('ROLLBACK')
+  database.exec('BEGIN IMMEDIATE')
+  const writes = { 'sign-in': remoteSignIn(server, EMAIL), 'PUT /account': put({ firstName: 'Ada' }) }
+  t.equal(
+    (await remoteSignIn(server, EMAIL, 'not the pass phrase')).status,
+    401,
+    'a wrong password needs no write',
+  )
+  for (let read = 0; read < 100; read += 1)
+    if ((await remoteAccountStatus(server, token)) !== 200) t.fail('a read failed under the lock')
+  t.equal((await fetch(`${server.url}/health`)).status, 200)
+  t.equal((await fetch(`${server.url}/users`, { headers })).status, 200)
+  database.exec('ROLLBACK')
 
-    for (const [title, write] of Object.entries(writes)) {
-      const response = await write
-      t.ok([200, 503].includes(response.status), `${title}: done, or try again (${response.status})`)
-    }
-    t.equal((await remoteSignIn(server, EMAIL)).status, 200, 'after the release sign-ins work')
-    t.equal((await put({ lastName: 'Lovelace' })).status, 200, 'and so do other writes')
+  for (const [title, write] of Object.entries(writes)) {
+    const response = await write
+    t.ok([200, 503].includes(response.status), `${title}: done, or try again (${response.status})`)
+  }
+  t.equal((await remoteSignIn(server, EMAIL)).status, 200, 'after the release sign-ins work')
+  t.equal((await put({ lastName: 'Lovelace' })).status, 200, 'and so do other writes')
 
-    // A lock that is never released.
-    database.exec('BEGIN IMMEDIATE')
-    const signIn = await remoteSignIn(server, EMAIL)
-    const response = {
-      statusCode: signIn.status,
-      headers: Object.fromEntries(signIn.headers),
-      body: await signIn.text(),
-    }
-    errorsAt(t, response, 503, ['global'])
-    t.match(response.headers['retry-after'], /^[1-9]\d*$/)
-    t.equal(await remoteAccountStatus(server, token), 200, 'reads go on')
-    database.exec('ROLLBACK')
-    t.equal((await remoteSignIn(server, EMAIL)).status, 200)
-  },
-)
+  // A lock that is never released.
+  database.exec('BEGIN IMMEDIATE')
+  const signIn = await remoteSignIn(server, EMAIL)
+  const response = {
+    statusCode: signIn.status,
+    headers: Object.fromEntries(signIn.headers),
+    body: await signIn.text(),
+  }
+  errorsAt(t, response, 503, ['global'])
+  t.match(response.headers['retry-after'], /^[1-9]\d*$/)
+  t.equal(await remoteAccountStatus(server, token), 200, 'reads go on')
+  database.exec('ROLLBACK')
+  t.equal((await remoteSignIn(server, EMAIL)).status, 200)
+})

@@ -1,4 +1,4 @@
-/** Start of the service, and errors that prevent it (DESIGN §5, §8). */
+/** Start of the service, and errors that prevent it (docs/design.md, "Tokens and sessions" and "Configuration"). */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -52,7 +52,7 @@ const runToEnd = async (env: Record<string, string>, start: Start = spawnServer)
 const adminStatus = async ({ url }: Running, key: string): Promise<number> =>
   (await fetch(`${url}/admin/users`, { headers: { 'x-admin-key': key } })).status
 
-t.test('every configuration error is listed at once, and nothing starts (DESIGN §8)', async t => {
+t.test('every configuration error is listed at once, and nothing starts', async t => {
   const invalid = {
     PORT: 'nonsense',
     DATABASE_URL: 'mysql://root:canary-database-password@localhost/x',
@@ -109,7 +109,7 @@ t.test('a port in use fails the start with a message', async t => {
   )
 })
 
-t.test('a port of the metrics that is in use fails the start with a message (DESIGN §14)', async t => {
+t.test('a port of the metrics that is in use fails the start with a message', async t => {
   const port = await portInUse(t)
   await failsToListen(
     t,
@@ -173,13 +173,13 @@ t.test('starts with insecure settings', async t => {
     env: { ...GUESSABLE, RATE_LIMIT: '', ADMINKEY: 'canary', RATELIMIT: 'off' },
   })
 
-  t.test('without ADMIN_KEY every admin route is 401, and the start logs it (§5.2, DESIGN §5)', async t => {
+  t.test('without ADMIN_KEY every admin route is 401, and the start logs it (§5.2)', async t => {
     for (const key of ['', 'undefined', 'null', ADMIN_KEY]) t.equal(await adminStatus(server, key), 401, key)
     t.equal((await fetch(`${server.url}/admin/users`)).status, 401, 'no header')
     t.match(server.output(), /ADMIN_KEY/)
   })
 
-  t.test('RATE_LIMIT=off disables limits, and the start logs a warning (DESIGN §9)', async t => {
+  t.test('RATE_LIMIT=off disables limits, and the start logs a warning', async t => {
     const warning = /"level":40,[^\n]*RATE_LIMIT is off: sign-ups and attempts at passwords and codes/
     for (const [{ url, output }, expected] of [
       [server, [400]],
@@ -223,7 +223,7 @@ t.test('a guessable secret fails the start in production', async t => {
   t.notMatch(output, /canary|bbbb|listening|\n\s+at /)
 })
 
-t.test('ADMIN_KEY_PREVIOUS is accepted beside ADMIN_KEY (DESIGN §5)', async t => {
+t.test('ADMIN_KEY_PREVIOUS is accepted beside ADMIN_KEY', async t => {
   const log = logCapture()
   const app = await build(t, { env: { ADMIN_KEY, ADMIN_KEY_PREVIOUS: OTHER_KEY }, logStream: log.stream })
   for (const [key, status] of Object.entries({ [ADMIN_KEY]: 200, [OTHER_KEY]: 200, [`${OTHER_KEY}x`]: 401 }))
@@ -231,7 +231,7 @@ t.test('ADMIN_KEY_PREVIOUS is accepted beside ADMIN_KEY (DESIGN §5)', async t =
   t.notMatch(log.text(), /another-admin-key|test-admin-key/)
 })
 
-t.test('secrets can come from files (DESIGN §8)', async t => {
+t.test('secrets can come from files', async t => {
   const folder = temporaryFolder(t)
   const DATABASE_URL = await newFile(t)
   const fileOf = (name: string, value: string): string => {
@@ -260,7 +260,7 @@ t.test('secrets can come from files (DESIGN §8)', async t => {
   t.equal(await accountStatus(again, accessToken), 200, 'JWT_SECRET_FILE is the same as JWT_SECRET')
 })
 
-t.test('missing keys are generated once, readable only by their owner (DESIGN §5, §20)', async t => {
+t.test('missing keys are generated once, readable only by their owner', async t => {
   const folder = temporaryFolder(t)
   const databaseFile = join(folder, 'test.db')
   const env = { JWT_SECRET: '' }

@@ -1,4 +1,4 @@
-/** Graceful shutdown: the process drains, completes accepted requests, and loses nothing (DESIGN §3, §6). */
+/** Graceful shutdown: the process drains, completes accepted requests, and loses nothing (docs/design.md, "Errors" and "Hot path"). */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
@@ -53,7 +53,7 @@ const halfSignUp = async (port: number, email: string) => {
   }
 }
 
-t.test('SIGTERM drains: not ready, still serving, nothing cut off (DESIGN §3, §4)', async t => {
+t.test('SIGTERM drains: not ready, still serving, nothing cut off', async t => {
   const server = await startServer(t, { env: { DRAIN_DELAY: '2s' } })
   t.equal((await post(server, '/account/sign-up')).status, 201)
   t.equal((await get(server, '/ready')).statusCode, 200)
@@ -109,7 +109,7 @@ t.test('a client that never completes its request does not delay the stop', asyn
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  t.test(`${signal} loses no last request and no request in flight (§5.1.2, DESIGN §6)`, async t => {
+  t.test(`${signal} loses no last request and no request in flight (§5.1.2)`, async t => {
     const databaseFile = await newDatabaseFile(t)
     const server = await startServer(t, { databaseFile })
     const signedUp = (await (await post(server, '/account/sign-up')).json()) as { accessToken: string }
@@ -130,10 +130,10 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     const { results } = (await again.inject({ url: `/admin/users?email=${EMAIL}`, headers: asAdmin })).json()
     t.match(results, [{ email: EMAIL, firstName: 'Ada', lastRequestAt: account.lastRequestAt }])
     const finished = await signIn(again, 'in-flight@example.com')
-    t.equal(finished.statusCode, 200, 'the sign-up in flight is on disk (DESIGN §7)')
+    t.equal(finished.statusCode, 200, 'the sign-up in flight is on disk')
   })
 
-t.test('an unread log does not delay the stop (DESIGN §10)', async t => {
+t.test('an unread log does not delay the stop', async t => {
   const server = await startServer(t, { env: { LOG_REQUESTS: 'on' } })
   server.process.stdout?.pause()
   // More than a pipe and the reader's buffer hold: two lines per request.

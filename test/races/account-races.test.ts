@@ -1,4 +1,4 @@
-/** Two concurrent changes of one account (DESIGN §9), also on two instances of one database. */
+/** Two concurrent changes of one account (docs/design.md, "Account life cycle"), also on two instances of one database. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import type { PasswordHasher } from '../../src/passwords/hasher.ts'

@@ -1,4 +1,7 @@
-/** Who proves a mailbox, at the same time as somebody else does something to the account (DESIGN §9), also on two instances of one database. */
+/**
+ * Who proves a mailbox, at the same time as somebody else does something to the account (docs/design.md, "Account life cycle"), also on two
+ * instances of one database.
+ */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { call, changeEmail, forgot, reset, verify } from '../support/account-routes.ts'

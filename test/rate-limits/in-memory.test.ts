@@ -1,4 +1,4 @@
-/** The memory of in-memory counters (DESIGN §9, rate limits). */
+/** The memory of in-memory counters (rate limits; docs/design.md, "Account life cycle"). */
 import t from 'tap'
 import { fromLimiter, memoryLimiter } from '../../src/storage/rate-limits.ts'
 

@@ -1,4 +1,4 @@
-/** Rate limits per address (DESIGN §9, rate limits): counting, headers, and the end of the window. */
+/** Rate limits per address (rate limits; docs/design.md, "Account life cycle"): counting, headers, and the end of the window. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'

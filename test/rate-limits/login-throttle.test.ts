@@ -1,4 +1,4 @@
-/** The login throttle (DESIGN §9, rate limits): growing waits for those who guess, and for no one else. */
+/** The login throttle (rate limits; docs/design.md, "Account life cycle"): growing waits for those who guess, and for no one else. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'

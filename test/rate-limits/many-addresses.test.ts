@@ -1,4 +1,7 @@
-/** Counters in memory are bounded, and strangers choose e-mails: they must not make room for more guesses of codes (DESIGN §20). */
+/**
+ * Counters in memory are bounded, and strangers choose e-mails: they must not make room for more guesses of codes (docs/design.md, "Second
+ * factors").
+ */
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import {

@@ -1,5 +1,5 @@
 /**
- * The contract of every storage engine (DESIGN §7), as tests. Each engine's test file runs it with its `open`. Reads are
+ * The contract of every storage engine (docs/design.md, "Storage"), as tests. Each engine's test file runs it with its `open`. Reads are
  * always awaited, since engines across a network respond asynchronously.
  */
 import type { Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Invalidations that threads share (DESIGN §15). */
+/** Invalidations that threads share (docs/design.md, "Workers on SQLite"). */
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Operations whose transaction the server has rolled back because of a concurrent one (DESIGN §7). */
+/** Operations whose transaction the server has rolled back because of a concurrent one (docs/design.md, "Storage"). */
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { firstRow, invalidatesNothing, type Steps, type Write } from '../../src/feature.ts'

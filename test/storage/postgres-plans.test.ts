@@ -1,4 +1,4 @@
-/** Plans of lookups by ids and timestamp filters on PostgreSQL, with ten thousand users (DESIGN §4). */
+/** Plans of lookups by ids and timestamp filters on PostgreSQL, with ten thousand users (docs/design.md, "Contract"). */
 import t, { type Test } from 'tap'
 import { countStatement, EXPORT_USERS, pageStatement } from '../../src/storage/postgres/lists.ts'
 import { parseSort, SORTS, type UserFilter } from '../../src/users/listing.ts'
@@ -34,7 +34,7 @@ const statementsOf = (filter: UserFilter) => [
 t.test('postgres: lookups and filters use their indexes', async whole => {
   await openMany(whole)
 
-  whole.test('ids are looked up by their index, with any other filter (DESIGN §9)', async t => {
+  whole.test('ids are looked up by their index, with any other filter', async t => {
     const rows = await ask(whole, 'SELECT id FROM users LIMIT 100')
     const ids = rows.map(({ id }) => String(id))
     t.equal(ids.length, 100)
@@ -53,7 +53,7 @@ t.test('postgres: lookups and filters use their indexes', async whole => {
     }
   })
 
-  whole.test('creation bounds the index that the list is read from (DESIGN §9)', async t => {
+  whole.test('creation bounds the index that the list is read from', async t => {
     const filter = { createdAfter: NOW + 100, createdBefore: NOW + USERS - 100 }
     for (const sort of [parseSort('createdAt'), parseSort('-createdAt')]) {
       for (const after of [null, { key: NOW + 5_000, id: 'x' }]) {
@@ -66,7 +66,7 @@ t.test('postgres: lookups and filters use their indexes', async whole => {
     }
   })
 
-  whole.test('few users of a creation time are found by its index, in any order (DESIGN §9)', async t => {
+  whole.test('few users of a creation time are found by its index, in any order', async t => {
     for (const filter of [
       { createdAfter: NOW + USERS - 30 },
       { createdAfter: NOW + 5_000, createdBefore: NOW + 5_030 },
@@ -127,7 +127,7 @@ t.test('postgres: lookups and filters use their indexes', async whole => {
     t.notMatch(plan, /Sort|Seq Scan/)
   })
 
-  whole.test('few active users are found by their index, many along the list (DESIGN §9)', async t => {
+  whole.test('few active users are found by their index, many along the list', async t => {
     for (const { title, statement } of statementsOf({ lastRequestAfter: NOW + USERS - 20 })) {
       const plan = await explain(whole, statement, { readsAll: true })
       t.match(plan, /Seq Scan on last_requests.*\n +Filter: \(at > /, title)

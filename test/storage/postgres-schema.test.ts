@@ -1,4 +1,7 @@
-/** Which starts load the migrations of PostgreSQL (DESIGN §18): those that find another schema than the one of this version. */
+/**
+ * Which starts load the migrations of PostgreSQL (docs/design.md, "Start and idle memory"): those that find another schema than the one of
+ * this version.
+ */
 
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'

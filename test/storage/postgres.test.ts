@@ -47,7 +47,7 @@ t.test('postgres: an instance of the previous release writes to the migrated dat
   await worksBesidePreviousRelease(t, await open(t), text => ask(t, text))
 })
 
-t.test('postgres: a database that acknowledges unsynced writes is rejected (DESIGN §7)', async t => {
+t.test('postgres: a database that acknowledges unsynced writes is rejected', async t => {
   const url = new URL(await urlOf(t))
   url.searchParams.set('options', '-c synchronous_commit=off')
   await t.rejects(openPostgresStorage(url.href, 1), { message: /synchronous_commit is off/ })
@@ -59,7 +59,7 @@ t.test('postgres: a missing database is named in the error', async t => {
   await t.rejects(openPostgresStorage(url.href, 1), { message: /^the database: .*ECONNREFUSED/ })
 })
 
-t.test('postgres: a page is read from its index in order, wherever it starts (DESIGN §4)', async t => {
+t.test('postgres: a page is read from its index in order, wherever it starts', async t => {
   const storage = await open(t)
   const [first] = await Promise.all(Array.from({ length: 300 }, () => add(storage)))
   const id = first?.user.id ?? ''
@@ -77,7 +77,7 @@ t.test('postgres: a page is read from its index in order, wherever it starts (DE
   }
 })
 
-t.test('postgres: searches and lookups have an index for each column (DESIGN §4)', async t => {
+t.test('postgres: searches and lookups have an index for each column', async t => {
   const storage = await open(t)
   await Promise.all(Array.from({ length: 300 }, () => add(storage)))
   const search = await explain(t, countStatement({ search: 'zoe', searchEmail: true }))
@@ -88,7 +88,7 @@ t.test('postgres: searches and lookups have an index for each column (DESIGN §4
   t.match(await explain(t, countStatement({ disabled: true })), 'users_disabled')
 })
 
-t.test('postgres: a sign-in concurrent with disabling leaves no session (DESIGN §4)', async t => {
+t.test('postgres: a sign-in concurrent with disabling leaves no session', async t => {
   const first = await open(t)
   const second = await open(t)
   for (let round = 0; round < 50; round += 1) {
@@ -132,7 +132,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
   admin_keys: (storage, digest, onStart) => storage.adminKeys.find(digest, onStart),
 }
 
-t.test('postgres: a lookup that waits for a connection has not started yet (DESIGN §7)', async t => {
+t.test('postgres: a lookup that waits for a connection has not started yet', async t => {
   const storage = await openPostgresStorage(await urlOf(t), 1, allFeatures())
   t.teardown(() => storage.close())
   const { session } = await add(storage)

@@ -1,4 +1,4 @@
-/** Instances of 0.2.0 write to a migrated database during a rolling upgrade (DESIGN §7). */
+/** Instances of 0.2.0 write to a migrated database during a rolling upgrade (docs/design.md, "Storage"). */
 import type { Test } from 'tap'
 import type { Storage } from '../../src/storage/storage.ts'
 import { ALL, eventOf, NOW } from './contract/fixtures.ts'

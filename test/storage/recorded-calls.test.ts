@@ -1,4 +1,4 @@
-/** Migrations are compared by the calls that they make, where calls show everything (DESIGN §18). */
+/** Migrations are compared by the calls that they make, where calls show everything (docs/design.md, "Start and idle memory"). */
 import { type Kysely, sql } from 'kysely'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'

@@ -1,4 +1,7 @@
-/** The database file must be the one at its path: otherwise nothing is read, written or acknowledged (DESIGN §10). */
+/**
+ * The database file must be the one at its path: otherwise nothing is read, written or acknowledged (docs/design.md, "Failures and hostile
+ * input").
+ */
 import { execFileSync } from 'node:child_process'
 import {
   closeSync,
@@ -30,7 +33,9 @@ import { startWriter } from './sqlite-support.ts'
 // Most of the time passes in stops that wait for a store that never recovers.
 t.jobs = 6
 
-/** Milliseconds within which a lost file is noticed (DESIGN §10), and until a condition counts as failed. */
+/**
+ * Milliseconds within which a lost file is noticed (docs/design.md, "Failures and hostile input"), and until a condition counts as failed.
+ */
 const NOTICED = 1_000
 const DEADLINE = 10_000
 

@@ -1,4 +1,4 @@
-/** The indexes of every query of SQLite lists, as SQLite plans them (DESIGN §4). */
+/** The indexes of every query of SQLite lists, as SQLite plans them (docs/design.md, "Contract"). */
 import type { Compilable } from 'kysely'
 import t, { type Test } from 'tap'
 import {

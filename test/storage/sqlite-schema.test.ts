@@ -1,4 +1,7 @@
-/** Which starts load the migrations of SQLite (DESIGN §18): those that find another schema than the one of this version. */
+/**
+ * Which starts load the migrations of SQLite (docs/design.md, "Start and idle memory"): those that find another schema than the one of this
+ * version.
+ */
 
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,6 @@
-/** A write that does not state what it invalidates does not compile (DESIGN §7). `npm run types` checks the marked lines. */
+/**
+ * A write that does not state what it invalidates does not compile (docs/design.md, "Storage"). `npm run types` checks the marked lines.
+ */
 import t from 'tap'
 import { type Operation, type Query, query } from '../../src/storage/operations/operation.ts'
 import { operationsOf } from '../../src/storage/operations/operations.ts'

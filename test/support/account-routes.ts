@@ -1,4 +1,4 @@
-/** The account routes over HTTP (DESIGN §9). */
+/** The account routes over HTTP (docs/design.md, "Account life cycle"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { bearer, PASSWORD } from './build.ts'
 

@@ -1,4 +1,4 @@
-/** API keys over HTTP (DESIGN §13). */
+/** API keys over HTTP (docs/design.md, "Machine callers"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { allFeatures } from '../../src/built-in-features.ts'
 import { userScopesOf } from '../../src/feature.ts'

@@ -1,4 +1,4 @@
-/** Signing in with mailed codes over HTTP (DESIGN §21). */
+/** Signing in with mailed codes over HTTP (docs/design.md, "E-mail codes"). */
 import type { FastifyInstance } from 'fastify'
 import { call } from './account-routes.ts'
 import { mailbox } from './mailbox.ts'

@@ -1,4 +1,4 @@
-/** The service on each of its engines: HTTP tests run on both (DESIGN §7). */
+/** The service on each of its engines: HTTP tests run on both (docs/design.md, "Storage"). */
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'

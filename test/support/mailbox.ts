@@ -1,4 +1,4 @@
-/** The mails of an app without an SMTP server: files in its mail folder (DESIGN §9). */
+/** The mails of an app without an SMTP server: files in its mail folder (docs/design.md, "Account life cycle"). */
 import { existsSync, readdirSync, readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

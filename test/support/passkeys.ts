@@ -1,4 +1,4 @@
-/** The routes of passkeys over HTTP (DESIGN §22). */
+/** The routes of passkeys over HTTP (docs/design.md, "Passkeys"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { call } from './account-routes.ts'
 import { bearer } from './build.ts'

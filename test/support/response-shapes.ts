@@ -1,4 +1,4 @@
-/** The shapes of the responses of DESIGN §3 and §4. */
+/** The shapes of the responses of docs/design.md, "Errors" and §4. */
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { FIELD_NAMES } from '../../src/users/fields.ts'

@@ -1,4 +1,7 @@
-/** What each change of a user's factors does: sessions, events, mails; and their removal by an administrator (DESIGN §20). */
+/**
+ * What each change of a user's factors does: sessions, events, mails; and their removal by an administrator (docs/design.md, "Second
+ * factors").
+ */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'

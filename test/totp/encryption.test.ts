@@ -1,4 +1,4 @@
-/** Secrets of authenticator apps at rest, and changes of their key (DESIGN §20). */
+/** Secrets of authenticator apps at rest, and changes of their key (docs/design.md, "Second factors"). */
 import { readFileSync, statSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { Secret } from 'otpauth'

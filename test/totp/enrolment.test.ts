@@ -1,4 +1,4 @@
-/** Authenticator apps are added in two steps: POST /account/totp, POST /account/totp/confirm (DESIGN §20). */
+/** Authenticator apps are added in two steps: POST /account/totp, POST /account/totp/confirm (docs/design.md, "Second factors"). */
 import type { FastifyInstance } from 'fastify'
 import { URI } from 'otpauth'
 import decodeQr from 'qr/decode.js'

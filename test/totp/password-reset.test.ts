@@ -1,4 +1,4 @@
-/** A password reset needs the code of a user with an authenticator app (DESIGN §20). */
+/** A password reset needs the code of a user with an authenticator app (docs/design.md, "Second factors"). */
 import t from 'tap'
 import { call, forgot } from '../support/account-routes.ts'
 import { addTotp, ENCRYPTION_KEY, STEP, signInWith, totpOf } from '../support/authenticator-apps.ts'

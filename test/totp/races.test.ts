@@ -1,4 +1,4 @@
-/** A code works once, and no sign-in passes a change of the factors (DESIGN §20). */
+/** A code works once, and no sign-in passes a change of the factors (docs/design.md, "Second factors"). */
 import { setImmediate } from 'node:timers/promises'
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'

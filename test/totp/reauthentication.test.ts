@@ -1,4 +1,4 @@
-/** Codes prove the identity in a session (RFC 9470, DESIGN §19, §20). */
+/** Codes prove the identity in a session (RFC 9470; docs/design.md, "Proof of identity" and "Second factors"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'

@@ -1,4 +1,4 @@
-/** Signing in with a second factor (DESIGN §20). */
+/** Signing in with a second factor (docs/design.md, "Second factors"). */
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { allEvents } from '../support/admin-routes.ts'

@@ -1,4 +1,7 @@
-/** The rows of second factors: copied to PostgreSQL, removed with their user, and cleaned up (DESIGN §7, §20). */
+/**
+ * The rows of second factors: copied to PostgreSQL, removed with their user, and cleaned up (docs/design.md, "Storage" and "Second
+ * factors").
+ */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'

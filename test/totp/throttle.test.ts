@@ -1,4 +1,4 @@
-/** One limit for the codes of a user, wherever they are sent (DESIGN §20). */
+/** One limit for the codes of a user, wherever they are sent (docs/design.md, "Second factors"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'

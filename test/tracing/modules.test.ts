@@ -1,4 +1,4 @@
-/** Without a collector no module of OpenTelemetry is loaded, neither with `import` nor with `require` (DESIGN §14). */
+/** Without a collector no module of OpenTelemetry is loaded, neither with `import` nor with `require` (docs/design.md, "Observability"). */
 import t from 'tap'
 import { startCollector } from '../support/collector.ts'
 import { onEveryEngine } from '../support/engines.ts'

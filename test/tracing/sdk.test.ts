@@ -1,4 +1,4 @@
-/** The SDK: standard variables, workers, and a collector that is not there (DESIGN §14). */
+/** The SDK: standard variables, workers, and a collector that is not there (docs/design.md, "Observability"). */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Spans of requests and of operations of the store, as a collector receives them (DESIGN §14). */
+/** Spans of requests and of operations of the store, as a collector receives them (docs/design.md, "Observability"). */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Several workers on SQLite: a change that one worker acknowledges is in force in all of them (DESIGN §15). */
+/** Several workers on SQLite: a change that one worker acknowledges is in force in all of them (docs/design.md, "Workers on SQLite"). */
 import t, { type Test } from 'tap'
 import { asAdmin, bearer, PASSWORD } from '../support/build.ts'
 import { startServer } from '../support/process.ts'

@@ -1,4 +1,4 @@
-/** Several workers on SQLite: start, stop, replacement, and what they share (DESIGN §15). */
+/** Several workers on SQLite: start, stop, replacement, and what they share (docs/design.md, "Workers on SQLite"). */
 import { once } from 'node:events'
 import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -95,7 +95,7 @@ t.test('two workers', async t => {
     t.ok(statuses.includes(429), 'the account is throttled as in one process')
   })
 
-  t.test('every worker shows the last request, once its worker has stored it (DESIGN §15)', async t => {
+  t.test('every worker shows the last request, once its worker has stored it', async t => {
     const { id, token } = await remoteSignUp(server, 'user@example.com')
     const connections = openConnections(t, server)
     const lastRequests = async (call: Call): Promise<string[]> =>

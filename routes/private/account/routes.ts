@@ -19,7 +19,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
         response: { 200: withHeaders(Account, 'ETag') },
       },
     },
-    // The hot path (DESIGN §6): synchronous, so that no promise is created.
+    // The hot path (docs/design.md, "Hot path"): synchronous, so that no promise is created.
     (request, reply) => {
       sendAccount(reply, request.requirePrincipal().cachedUser)
     },

@@ -1,4 +1,4 @@
-/** Copies an SQLite store to a PostgreSQL store (DESIGN §7). A repeated run copies what is missing and what has changed. */
+/** Copies an SQLite store to a PostgreSQL store (docs/design.md, "Storage"). A repeated run copies what is missing and what has changed. */
 import type { StoredFeature } from '../stored-feature.ts'
 import type { Conflict, SourceUser } from './plan.ts'
 import { Source } from './source.ts'

@@ -51,8 +51,8 @@ export function* invalidateMails(mailed: readonly OwnedTable[], userId: string):
 
 /**
  * Changes nothing and returns no row if the user is missing, is not what the options require, or has these values already. The
- * subquery waits for the lock: an UPDATE that waits would already have a transaction id, and so the position of its event (DESIGN §9),
- * before its turn.
+ * subquery waits for the lock: an UPDATE that waits would already have a transaction id, and so the position of its event (docs/design.md,
+ * "Account life cycle"), before its turn.
  */
 const updateStatement = (
   id: string,

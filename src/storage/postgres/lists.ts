@@ -1,4 +1,6 @@
-/** Lists, counts and exports of users (DESIGN §4). The server chooses the index; a statement that times out ends with 503. */
+/**
+ * Lists, counts and exports of users (docs/design.md, "Contract"). The server chooses the index; a statement that times out ends with 503.
+ */
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User, UserWithHash } from '../../users/user.ts'
 import { START, selectUser, toUser, toUserWithHash, type UserRow, type UserRowWithHash } from '../rows.ts'

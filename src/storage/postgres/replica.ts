@@ -1,6 +1,6 @@
 /**
  * Lists, exports and event pages from a streaming replica (`DATABASE_READ_URL`), if what it has is known to be recent enough; else
- * from the primary (DESIGN §7).
+ * from the primary (docs/design.md, "Storage").
  *
  * Each heartbeat of the invalidation feed reads how far the primary's log is on disk. Every write that was acknowledged before the
  * heartbeat was sent is before that position. A replica that has replayed it therefore has all of them: its data is at most as old

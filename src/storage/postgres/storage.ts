@@ -34,7 +34,7 @@ const importEvents = () => import('./events.ts')
 /** Whether a filter names users. Who asks for certain users may decide by the response, as by `GET /admin/users/:id`. */
 const namesUsers = ({ ids, email }: UserFilter): boolean => ids !== undefined || email !== undefined
 
-/** A response of 2xx to a write means that it is on disk (DESIGN §7). */
+/** A response of 2xx to a write means that it is on disk (docs/design.md, "Storage"). */
 const assertDurable = async (database: Database): Promise<void> => {
   const text = `SELECT current_setting('synchronous_commit') AS mode`
   const [setting] = await database.read<{ mode: string }>({ text, values: [] })

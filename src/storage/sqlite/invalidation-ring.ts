@@ -1,7 +1,7 @@
 /**
- * Invalidations in memory that threads share (DESIGN §15). The writer thread publishes the id of everyone whose cached state a commit
- * made stale, before it acknowledges the commit. Every event loop delivers what is new to its caches before it uses them: so a
- * revocation is in force in all of them when its caller learns of it, at the cost of one atomic load for a request.
+ * Invalidations in memory that threads share (docs/design.md, "Workers on SQLite"). The writer thread publishes the id of everyone whose
+ * cached state a commit made stale, before it acknowledges the commit. Every event loop delivers what is new to its caches before it uses
+ * them: so a revocation is in force in all of them when its caller learns of it, at the cost of one atomic load for a request.
  */
 
 /** Slots. A power of two, so that an overflow of the position skips none. */

@@ -1,4 +1,4 @@
-/** Lists, counts and exports of users (DESIGN §4), in slices that never block the event loop for long. */
+/** Lists, counts and exports of users (docs/design.md, "Contract"), in slices that never block the event loop for long. */
 import { sql } from 'kysely'
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User, UserWithHash } from '../../users/user.ts'

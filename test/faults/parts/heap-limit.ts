@@ -1,5 +1,5 @@
 /**
- * A small heap and a flood of distinct tokens (DESIGN §6): caches take only a part of the heap, so the service keeps
+ * A small heap and a flood of distinct tokens (docs/design.md, "Hot path"): caches take only a part of the heap, so the service keeps
  * responding for the correct users and keeps every acknowledged write.
  */
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
 /**
- * Power cuts on SQLite (DESIGN §7): the real service writes under load, a preloaded library records every file operation in
+ * Power cuts on SQLite (docs/design.md, "Storage"): the real service writes under load, a preloaded library records every file operation in
  * order, and each cut restores the folder as a disk may leave it that loses unsynced writes. Every acknowledged write must
  * be there. With `synchronous=NORMAL` some must be lost, which proves that the test can fail.
  *

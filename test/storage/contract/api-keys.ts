@@ -1,4 +1,4 @@
-/** Contract: the lookup of API keys, and the operations of their feature, with notifications (DESIGN §13). */
+/** Contract: the lookup of API keys, and the operations of their feature, with notifications (docs/design.md, "Machine callers"). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { apiKeys as feature } from '../../../src/api-keys/api-keys.ts'

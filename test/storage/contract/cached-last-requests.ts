@@ -1,4 +1,4 @@
-/** Contract: every user that leaves the store has the last request that this process has cached (DESIGN §6). */
+/** Contract: every user that leaves the store has the last request that this process has cached (docs/design.md, "Hot path"). */
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { UserCache } from '../../../src/auth/user-cache.ts'
 import { withUserCache } from '../../../src/storage/with-user-cache.ts'

@@ -1,4 +1,4 @@
-/** Contract: expired rows are removed a slice at a time, and no others (DESIGN §9, Sessions). */
+/** Contract: expired rows are removed a slice at a time, and no others (Sessions; docs/design.md, "Account life cycle"). */
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import type { Session } from '../../../src/auth/session.ts'

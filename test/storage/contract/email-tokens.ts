@@ -1,4 +1,4 @@
-/** Contract: e-mail tokens are limited, found while valid, and work once (DESIGN §9). */
+/** Contract: e-mail tokens are limited, found while valid, and work once (docs/design.md, "Account life cycle"). */
 
 import { v7 as uuidv7 } from 'uuid'
 import {

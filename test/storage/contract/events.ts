@@ -1,4 +1,4 @@
-/** Contract: an event is stored together with its change, and read newest first (DESIGN §9). */
+/** Contract: an event is stored together with its change, and read newest first (docs/design.md, "Account life cycle"). */
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { type AuditEvent, newEvent } from '../../../src/audit-log/event.ts'

@@ -135,7 +135,7 @@ export const addUsers = async (
   return users
 }
 
-/** DESIGN §7: milliseconds within which another instance is notified. */
+/** docs/design.md, "Storage": milliseconds within which another instance is notified. */
 export const NOTIFICATION_LIMIT = 1_000
 
 /** Calls `listener` with the id of a changed user, or `null` if unknown. */

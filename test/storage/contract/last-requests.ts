@@ -43,7 +43,7 @@ export const lastRequests: Part = async (t, open) => {
     )
   })
 
-  t.test('last requests never move back (DESIGN §6)', async t => {
+  t.test('last requests never move back', async t => {
     const { session, userKey } = await add(storage)
     const noted = async (...timestamps: number[]) => {
       await storage.lastRequests.noteLastRequests(

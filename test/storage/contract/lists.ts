@@ -1,4 +1,4 @@
-/** Contract: lists by keyset pagination, their filters and counts (DESIGN §4). */
+/** Contract: lists by keyset pagination, their filters and counts (docs/design.md, "Contract"). */
 import type { Storage } from '../../../src/storage/storage.ts'
 import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/listing.ts'
 import type { User } from '../../../src/users/user.ts'

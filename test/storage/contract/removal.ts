@@ -1,4 +1,4 @@
-/** Contract: users are removed completely, once, with a notification; versions count changes (DESIGN §9). */
+/** Contract: users are removed completely, once, with a notification; versions count changes (docs/design.md, "Account life cycle"). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'

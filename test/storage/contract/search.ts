@@ -1,4 +1,4 @@
-/** Contract: the search for users by the start of a name (DESIGN §4). */
+/** Contract: the search for users by the start of a name (docs/design.md, "Contract"). */
 import type { Test } from 'tap'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { ALL, add, asStored, type Part } from './fixtures.ts'
