@@ -1,7 +1,7 @@
 /** The client's address, for sessions, the audit log, log lines and rate limits. Computed on access. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { clientAddress } from '../src/http/client-address.ts'
+import { clientAddress } from '../src/http/ip-address.ts'
 import { clientNetwork } from '../src/rate-limits/rate-limit.ts'
 
 declare module 'fastify' {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
-import { closeAfter, noteResponse } from '../src/http/connection.ts'
+import { closeAfter, setLatestResponse } from '../src/http/connection.ts'
 import { CheckedFields, fieldError, framingError } from '../src/http/header-fields.ts'
 import { identify } from '../src/http/identified-response.ts'
 
@@ -30,7 +30,7 @@ const httpCompliance = async (app: FastifyInstance): Promise<void> => {
 
   // Runs before every asynchronous hook, so that each request is tracked before the next one of its connection is read.
   app.addHook('onRequest', function checkHeaders({ raw, id }, reply, done) {
-    if (!noteResponse(raw, reply.raw)) return void reply.hijack()
+    if (!setLatestResponse(raw, reply.raw)) return void reply.hijack()
     reply.header('x-content-type-options', 'nosniff')
     identify(reply, id)
     if (raw.rawHeaders.length > MAX_HEADER_FIELDS * 2) return done(new ServiceError('headersTooLarge'))

@@ -12,7 +12,7 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
-import { isSafeMethod } from '../src/http/csrf.ts'
+import { isSafeMethod } from '../src/http/cross-site-requests.ts'
 import { checkDeclarations, countsAsWrite } from '../src/http/route-declarations.ts'
 import { type WindowLimit, WRITE_LIMIT } from '../src/rate-limits/limits.ts'
 

@@ -22,7 +22,7 @@ const SETTLE = 1.2
 /** Flushes between two writes of a session in constant use: its timestamp is written once a minute. */
 const FLUSHES_OF_SESSION = 60
 
-const NO_KEYS = { noteRequests: async () => undefined }
+const NO_KEYS = { recordRequests: async () => undefined }
 
 /** The principals of tokens, in the same order, as the service caches them. */
 const principalsOf = async (

@@ -6,6 +6,6 @@ import { listen } from './listen.ts'
 await listen(async ({ storage, databaseConnections }) => ({
   storage: {
     ...(await openStorage(storage, databaseConnections, allFeatures())),
-    lastRequests: { noteLastRequests: async () => undefined },
+    lastRequests: { recordLastRequests: async () => undefined },
   },
 }))

@@ -13,7 +13,7 @@ import { amrWithCode, amrWithPassword } from './sign-in-methods.ts'
 
 export interface ReauthenticationDeps {
   readonly users: UserStore
-  readonly sessions: Pick<SessionStore, 'noteAuthentication'>
+  readonly sessions: Pick<SessionStore, 'recordAuthentication'>
   readonly hasher: Pick<PasswordHasher, 'verify'>
   readonly loginThrottle: LoginThrottle
   readonly secondFactor: SecondFactor
@@ -86,7 +86,7 @@ export class Reauthentication {
     await this.#prove(principal.cachedUser.user, proof, false)
     const actor = actingUser(id, proof.ip)
     const event = newEvent('session.reauthenticated', actor, id, clock(), { session: principal.credentialId })
-    const outcome = await sessions.noteAuthentication(
+    const outcome = await sessions.recordAuthentication(
       principal.credentialId,
       amrAfter(principal.amr, proof),
       event,

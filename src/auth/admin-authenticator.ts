@@ -20,7 +20,7 @@ export interface AdminAuthenticatorDeps {
   /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. */
   readonly rootKeys: readonly string[]
   readonly adminKeys: Pick<AdminKeyStore, 'find'>
-  readonly lastRequests: Pick<LastRequests, 'noteAdminKey' | 'latestOf'>
+  readonly lastRequests: Pick<LastRequests, 'recordAdminKey' | 'latestOf'>
   /** See `Storage`. */
   readonly deliverInvalidations: () => void
   readonly clock: () => number
@@ -155,7 +155,7 @@ export class AdminAuthenticator implements InvalidationListener {
     const { key } = cached
     const now = this.#deps.clock()
     if (key.expiresAt !== null && now >= key.expiresAt) return null
-    this.#deps.lastRequests.noteAdminKey(cached, now)
+    this.#deps.lastRequests.recordAdminKey(cached, now)
     return key
   }
 

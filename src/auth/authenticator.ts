@@ -194,7 +194,7 @@ export class Authenticator implements InvalidationListener {
 
   /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */
   invalidate(userId: string): void {
-    this.#validity.noteInvalidation()
+    this.#validity.recordInvalidation()
     this.#inFlightLookups.invalidate(userId)
     this.#deps.userCache.evict(userId)
     this.#offHeapCache.invalidate(userId)
@@ -202,7 +202,7 @@ export class Authenticator implements InvalidationListener {
 
   /** For changes by another process whose users are unknown. */
   invalidateAll(): void {
-    this.#validity.noteInvalidation()
+    this.#validity.recordInvalidation()
     this.#inFlightLookups.invalidateAll()
     this.#deps.userCache.evictAll()
     this.#cache.clear()
@@ -265,7 +265,7 @@ export class Authenticator implements InvalidationListener {
       this.#offHeapCache.remove(record)
       return null
     }
-    if (isRequest) this.#noteRequest(record, principal, now)
+    if (isRequest) this.#recordRequest(record, principal, now)
     if (isHot) {
       record.isHot = true
       this.#cache.add(principal)
@@ -311,20 +311,20 @@ export class Authenticator implements InvalidationListener {
     const isShared = this.#deps.userCache.get(cachedUser.user.id) === cachedUser
     if (!isShared) cachedUser.current = false
     const detached = isShared ? principal : { ...principal, queriedAt: performance.now() }
-    if (isRequest) this.#noteRequest(record, detached, now)
+    if (isRequest) this.#recordRequest(record, detached, now)
     return detached
   }
 
   /** Notes a request with a token of the second level. */
-  #noteRequest(record: TokenRecord, principal: Principal, now: number): void {
+  #recordRequest(record: TokenRecord, principal: Principal, now: number): void {
     const { lastRequests, userCache } = this.#deps
     if (principal.cachedUser.current) {
       lastRequests.note(principal, now)
     } else {
-      lastRequests.noteDetached(principal, now)
+      lastRequests.recordDetached(principal, now)
       userCache.saveTimestamp(record.userId, principal.cachedUser.lastRequestAt)
     }
-    record.noteRequest(principal, this.#requests)
+    record.setLastRequest(principal, this.#requests)
   }
 
   /** @param isRequest whether the user presents the token, so that the last request is noted. */
@@ -409,7 +409,7 @@ export class Authenticator implements InvalidationListener {
   ): Principal | null {
     const { userCache, lastRequests, clock } = this.#deps
     const now = clock()
-    userCache.noteVersion(found.user)
+    userCache.recordVersion(found.user)
     const principal = this.#newPrincipal(token, found, credential, queriedAt)
     if (!this.#alive(principal, now)) return null
     const isCacheable = this.#validity.isReliable

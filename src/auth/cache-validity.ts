@@ -28,7 +28,7 @@ export class CacheValidity {
   }
 
   /** Must be called for every invalidation. */
-  noteInvalidation(): void {
+  recordInvalidation(): void {
     this.#invalidatedAt = performance.now()
   }
 

@@ -24,13 +24,13 @@ export interface CredentialLastRequest {
 
 export interface LastRequestStore {
   /** Raises the timestamps of users and sessions to the given ones, never lowers them. Removed ones are ignored. */
-  noteLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Promise<void>
+  recordLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Promise<void>
 }
 
 /** For one kind of keys: API keys, or admin keys. */
 export interface KeyRequestStore {
-  /** As {@link LastRequestStore.noteLastRequests}. */
-  noteRequests(keys: readonly CredentialLastRequest[]): Promise<void>
+  /** As {@link LastRequestStore.recordLastRequests}. */
+  recordRequests(keys: readonly CredentialLastRequest[]): Promise<void>
 }
 
 /** What is cached of a session or key for its timestamp. */
@@ -217,11 +217,11 @@ export class LastRequests {
       this.#flushEarly()
     }
     // The step of keys is not shorter, so nearly every request needs one comparison.
-    if (now - principal.storedRequestAt >= this.#sessionStep) this.#noteCredential(principal, now)
+    if (now - principal.storedRequestAt >= this.#sessionStep) this.#recordCredential(principal, now)
   }
 
   /** As {@link LastRequests.note}, for a principal that serves one request. It is not kept. */
-  noteDetached(principal: Principal, now: number): void {
+  recordDetached(principal: Principal, now: number): void {
     const { cachedUser, credentialId } = principal
     if (now > principal.lastRequestAt) principal.lastRequestAt = now
     if (now < cachedUser.lastRequestAt) return
@@ -229,10 +229,10 @@ export class LastRequests {
     this.#users.add(cachedUser.key, now)
     this.#flushEarly()
     if (now - principal.storedRequestAt >= this.#sessionStep)
-      this.#noteCredential(principal, now, { credentialId, lastRequestAt: principal.lastRequestAt })
+      this.#recordCredential(principal, now, { credentialId, lastRequestAt: principal.lastRequestAt })
   }
 
-  noteAdminKey(adminKey: CachedAdminKeyRequests, now: number): void {
+  recordAdminKey(adminKey: CachedAdminKeyRequests, now: number): void {
     if (now > adminKey.lastRequestAt) adminKey.lastRequestAt = now
     if (now - adminKey.storedRequestAt < KEY_STEP) return
     adminKey.storedRequestAt = now
@@ -282,7 +282,7 @@ export class LastRequests {
   }
 
   /** @param credential of the principal. */
-  #noteCredential(principal: Principal, now: number, credential: CachedCredential = principal): void {
+  #recordCredential(principal: Principal, now: number, credential: CachedCredential = principal): void {
     const isApiKey = isApiKeyPrincipal(principal)
     if (isApiKey && now - principal.storedRequestAt < KEY_STEP) return
     principal.storedRequestAt = now
@@ -303,7 +303,8 @@ export class LastRequests {
       for (; from < users.length || this.#sessions.isUnwritten; from += SLICE * 2) {
         // A copy: posting a part of an array to SQLite's writer thread clones all of it.
         const slice = users.slice(from, from + SLICE * 2)
-        const write = (sessions: readonly CredentialLastRequest[]) => store.noteLastRequests(slice, sessions)
+        const write = (sessions: readonly CredentialLastRequest[]) =>
+          store.recordLastRequests(slice, sessions)
         const written = await this.#sessions.writeSlice(write)
         this.#rows += slice.length / 2 + written
       }
@@ -323,7 +324,7 @@ export class LastRequests {
 
   async #writeKeys(kind: DueCredentials, store: KeyRequestStore): Promise<void> {
     while (kind.isUnwritten) {
-      const written = await kind.writeSlice(keys => store.noteRequests(keys))
+      const written = await kind.writeSlice(keys => store.recordRequests(keys))
       this.#rows += written
     }
   }

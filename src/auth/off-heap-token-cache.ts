@@ -119,7 +119,7 @@ export class OffHeapTokenCache {
     const record = this.#find(principal.token)
     if (record !== undefined) {
       record.isHot = false
-      record.noteRequest(principal, usedAt)
+      record.setLastRequest(principal, usedAt)
       return record
     }
     const userSlot = this.#slotOf(principal.cachedUser.user.id)

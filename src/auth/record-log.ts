@@ -101,7 +101,7 @@ export class RecordLog {
   }
 
   /** @param change of the number of records at the position whose token is in the first level too. */
-  noteHot(position: number, change: 1 | -1): void {
+  countHot(position: number, change: 1 | -1): void {
     this.segmentOf(position).hot += change
     this.#hot += change
   }

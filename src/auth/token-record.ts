@@ -221,7 +221,7 @@ export class TokenRecord {
   set isHot(isHot: boolean) {
     if (isHot === this.isHot) return
     this.#segment.units[this.#units + UNIT.isHot] = Number(isHot)
-    this.#log.noteHot(this.position, isHot ? 1 : -1)
+    this.#log.countHot(this.position, isHot ? 1 : -1)
   }
 
   /** The user, with the newest last request that was known when the record was written or used. */
@@ -262,7 +262,7 @@ export class TokenRecord {
   }
 
   /** Updates what a request changes. */
-  noteRequest({ lastRequestAt, storedRequestAt, cachedUser }: Principal, usedAt: number): void {
+  setLastRequest({ lastRequestAt, storedRequestAt, cachedUser }: Principal, usedAt: number): void {
     const { numbers } = this.#segment
     numbers[this.#numbers + NUMBER.lastRequestAt] = lastRequestAt
     numbers[this.#numbers + NUMBER.storedRequestAt] = storedRequestAt

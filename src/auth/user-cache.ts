@@ -79,7 +79,7 @@ export class UserCache {
    * Must be called with every user whom a query has found, before a response shows the user. Another instance may have made a change
    * that is not notified here yet: from now on this one shows nothing older.
    */
-  noteVersion({ id, version }: Pick<User, 'id' | 'version'>): void {
+  recordVersion({ id, version }: Pick<User, 'id' | 'version'>): void {
     const now = performance.now()
     if (now - this.#versionsSince >= VERSION_KEPT) {
       this.#earlierVersions = this.#versions

@@ -50,7 +50,7 @@ export const connectionOf = (socket: TrackedSocket | undefined): Connection | un
  * Stores the response as the latest of its connection.
  * @returns false if the connection already has its last response: the request must not be processed.
  */
-export const noteResponse = (request: IncomingMessage, response: KeepAliveResponse): boolean => {
+export const setLatestResponse = (request: IncomingMessage, response: KeepAliveResponse): boolean => {
   const connection = connectionOf(request.socket)
   if (connection === undefined) return true
   if (connection.isClosing) return false

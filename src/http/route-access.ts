@@ -1,4 +1,4 @@
-/** What a route requires of an authenticated request: scopes and roles. `guards.ts` authenticates requests. */
+/** What a route requires of an authenticated request: scopes and roles. `request-authentication.ts` authenticates requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { missingScopes } from '../auth/admin-key.ts'
 import type { ScopeDescriptions } from '../auth/scopes.ts'

@@ -1,7 +1,7 @@
 /** What routes declare, checked at the start: their URLs, and their `config`, once their gates are known. */
 import type { FastifyContextConfig, FastifyInstance, RouteOptions } from 'fastify'
 import { FeatureError } from '../storage/stored-feature.ts'
-import { isSafeMethod } from './csrf.ts'
+import { isSafeMethod } from './cross-site-requests.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -26,7 +26,7 @@ interface TracedRequest extends IncomingMessage {
 }
 
 /** From now on the lines of the request name its own span instead of the client's. */
-export const noteSpan = (request: TracedRequest, span: SpanIds): void => {
+export const setSpan = (request: TracedRequest, span: SpanIds): void => {
   request[SPAN] = span
 }
 

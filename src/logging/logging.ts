@@ -6,7 +6,7 @@ import { isatty } from 'node:tty'
 import { isMainThread, threadId } from 'node:worker_threads'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import type { Config } from '../config/config.ts'
-import { clientAddress } from '../http/client-address.ts'
+import { clientAddress } from '../http/ip-address.ts'
 import { LogOutput } from './log-output.ts'
 
 const STANDARD_OUTPUT = 1

@@ -45,7 +45,7 @@ const isPublicKey = async (publicKey: string): Promise<boolean> => {
 }
 
 const toPasskey = (given: PasskeyCredentials, now: number): Omit<PasskeyWithKey, 'id'> => ({
-  credentialId: given.id,
+  webAuthnId: given.id,
   publicKey: given.publicKey,
   counter: given.counter,
   name: given.name ?? null,
@@ -56,7 +56,7 @@ const toPasskey = (given: PasskeyCredentials, now: number): Omit<PasskeyWithKey,
 })
 
 const toCredentials = ({
-  credentialId: id,
+  webAuthnId: id,
   publicKey,
   counter,
   name,

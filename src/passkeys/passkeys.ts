@@ -83,11 +83,11 @@ export class Passkeys {
     const { cachedUser, credentialId: sessionId } = owner
     const ceremony = await this.#challenges.take(credential, holderOf(owner))
     if (ceremony === null) throw new ServiceError(ERRORS.wrongNewPasskey)
-    const { credentialId, publicKey, counter, ...made } = await verified(ceremony, credential)
+    const { webAuthnId, publicKey, counter, ...made } = await verified(ceremony, credential)
     const { user } = cachedUser
     const { id: userId } = user
     const now = clock()
-    const passkey = { id: newId(now), credentialId, name, ...made, createdAt: now, lastUsedAt: null }
+    const passkey = { id: newId(now), webAuthnId, name, ...made, createdAt: now, lastUsedAt: null }
     const event = newEvent('passkey.added', actor, userId, { passkey: passkey.id })
     const outcome = await store.addPasskey(
       { ...passkey, publicKey, counter },

@@ -2,7 +2,7 @@
 
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
-import { changeFactors, listFactor, type OwnFactorChange } from '../storage/operations/factors.ts'
+import { changeFactors, type OwnFactorChange, setFactor } from '../storage/operations/factors.ts'
 import {
   firstRow,
   type Query,
@@ -21,7 +21,7 @@ import { MAX_PASSKEYS } from './credentials.ts'
 export interface Passkey {
   readonly id: string
   /** base64url; unique among all users. */
-  readonly credentialId: string
+  readonly webAuthnId: string
   /** Given by the user. */
   readonly name: string | null
   /** How a browser reaches the authenticator, such as `internal` or `usb`. */
@@ -101,20 +101,20 @@ function* takeChallenge(id: string, holder: string | null, at: number): Steps<Wr
 const addPasskey = (passkey: PasskeyWithKey, change: OwnFactorChange, event: AuditEvent) =>
   changeFactors(change, event, function* () {
     const { userId, at } = event
-    const { id, credentialId, publicKey, counter, name, transports, backedUp, createdAt } = passkey
+    const { id, webAuthnId, publicKey, counter, name, transports, backedUp, createdAt } = passkey
     const added = yield* unlessTaken({
       text: `INSERT INTO passkeys
           (id, user_key, credential_id, public_key, counter, name, transports, backed_up, created_at, last_used_at)
         SELECT $2, key, $3, $4, $5, $6, $7, $8, $9, 0 FROM users
         WHERE id = $1 AND (SELECT count(*) FROM passkeys WHERE user_key = users.key) < ${MAX_PASSKEYS} RETURNING id`,
       values: [
-        ...[userId, id, credentialId, publicKey, counter, name],
+        ...[userId, id, webAuthnId, publicKey, counter, name],
         ...[JSON.stringify(transports), Number(backedUp), createdAt],
       ],
     })
     if (added === 'taken') return 'passkeyExists'
     if (added.length === 0) return 'tooManyPasskeys'
-    yield* listFactor(userId, 'passkey', true, at)
+    yield* setFactor(userId, 'passkey', true, at)
     return null
   })
 
@@ -145,20 +145,20 @@ function* usePasskey(
   return 'recorded'
 }
 
-const findPasskey = (credentialId: string): Query<FoundPasskey | undefined> =>
+const findPasskey = (webAuthnId: string): Query<FoundPasskey | undefined> =>
   query(
     {
       name: 'passkey',
       text: `SELECT passkeys.id, users.id AS "userId", public_key AS "publicKey"
         FROM passkeys JOIN users ON users.key = passkeys.user_key WHERE credential_id = $1`,
-      values: [credentialId],
+      values: [webAuthnId],
     },
     ([found]: readonly FoundPasskey[]) => found,
   )
 
 const toPasskey = (row: PasskeyRow): Passkey => ({
   id: row.id,
-  credentialId: row.credential_id,
+  webAuthnId: row.credential_id,
   name: row.name,
   transports: JSON.parse(row.transports) as string[],
   backedUp: row.backed_up === 1,
@@ -194,7 +194,7 @@ export const passkeyRow = (passkey: PasskeyWithKey): OwnedRow => ({
   table: 'passkeys',
   values: {
     id: passkey.id,
-    credential_id: passkey.credentialId,
+    credential_id: passkey.webAuthnId,
     public_key: passkey.publicKey,
     counter: passkey.counter,
     name: passkey.name,

@@ -17,7 +17,7 @@ type Transports = NonNullable<RegistrationResponse['response']['transports']>
 /** A passkey whose registration was verified. */
 export interface VerifiedPasskey {
   /** base64url, as the key: COSE. */
-  readonly credentialId: string
+  readonly webAuthnId: string
   readonly publicKey: string
   /** Of signatures; 0 for passkeys that do not count. */
   readonly counter: number
@@ -48,7 +48,7 @@ export type RequestOptions = Awaited<ReturnType<typeof generateAuthenticationOpt
 export const creationOptions = (
   { party, challenge, timeout }: Ceremony,
   { id, email, firstName, lastName }: User,
-  passkeys: readonly { readonly credentialId: string; readonly transports: readonly string[] }[],
+  passkeys: readonly { readonly webAuthnId: string; readonly transports: readonly string[] }[],
 ): Promise<CreationOptions> =>
   generateRegistrationOptions({
     rpID: party.id,
@@ -59,8 +59,8 @@ export const creationOptions = (
     challenge: bytesOf(challenge),
     timeout,
     attestationType: 'none',
-    excludeCredentials: passkeys.map(({ credentialId, transports }) => ({
-      id: credentialId,
+    excludeCredentials: passkeys.map(({ webAuthnId, transports }) => ({
+      id: webAuthnId,
       transports: transports as Transports,
     })),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
@@ -127,7 +127,7 @@ export const verifyNewCredential = async (
   const publicKey = isoBase64URL.fromBuffer(credential.publicKey)
   await assertPublicKey(publicKey)
   return {
-    credentialId: id,
+    webAuthnId: id,
     publicKey,
     counter: credential.counter,
     transports: [...new Set(transports)],

@@ -34,7 +34,7 @@ const mapMaybe = <Value, Result>(
 export const withUserCache = (storage: Storage, userCache: UserCache): Storage => {
   const { users, accounts, emailTokens, bulkUsers } = storage
   const merge = <Found extends User>(user: Found): Found => {
-    userCache.noteVersion(user)
+    userCache.recordVersion(user)
     return userCache.withLastRequest(user)
   }
   /** Writes return the changed user, or why nothing was changed. */

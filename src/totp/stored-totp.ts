@@ -2,7 +2,7 @@
 
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
-import { changeFactors, listFactor, type OwnFactorChange } from '../storage/operations/factors.ts'
+import { changeFactors, type OwnFactorChange, setFactor } from '../storage/operations/factors.ts'
 import {
   firstRow,
   type Query,
@@ -108,7 +108,7 @@ const confirmTotp = (
     })
     if (confirmed === undefined) return 'totpNotBegun'
     yield* replaceCodes(userId, codes)
-    yield* listFactor(userId, 'totp', true, at)
+    yield* setFactor(userId, 'totp', true, at)
     // Other sessions may have proved the password alone, minutes ago.
     yield forgetProofsStatement(userId, change.sessionId)
     return null
@@ -120,7 +120,7 @@ const removeTotp = (change: OwnFactorChange, event: AuditEvent) =>
     if (!(yield* isConfirmed(userId))) return 'totpNotFound'
     yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
     yield* replaceCodes(userId, [])
-    yield* listFactor(userId, 'totp', false, at)
+    yield* setFactor(userId, 'totp', false, at)
     yield lowerAssuranceStatement(userId, 'otp')
     return null
   })

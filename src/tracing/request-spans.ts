@@ -17,7 +17,7 @@ import {
 } from '@opentelemetry/semantic-conventions'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import packageJson from '../../package.json' with { type: 'json' }
-import { noteSpan } from '../http/trace-context.ts'
+import { setSpan } from '../http/trace-context.ts'
 import { METHODS } from '../metrics/request-durations.ts'
 
 /** The context of the request's span. */
@@ -73,7 +73,7 @@ export const addRequestSpans = (app: FastifyInstance): void => {
       parent,
     )
     request[CONTEXT] = trace.setSpan(parent, span)
-    noteSpan(request.raw, span.spanContext())
+    setSpan(request.raw, span.spanContext())
     // When the client disconnects before its response, there is no `onResponse`.
     reply.raw.once('close', () => end(request, reply))
     context.with(request[CONTEXT], done)

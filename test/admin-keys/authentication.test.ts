@@ -169,7 +169,7 @@ const testStore = () => {
       waiting.push(() => resolve(found))
       return promise
     },
-    async noteRequests(requests: readonly unknown[]) {
+    async recordRequests(requests: readonly unknown[]) {
       noted.push(...requests)
     },
   }
@@ -181,9 +181,9 @@ const setUp = () => {
   const failures: unknown[] = []
   const lastRequests = new LastRequests({
     userCache: new UserCache(),
-    store: { noteLastRequests: async () => undefined },
-    apiKeys: { noteRequests: async () => undefined },
-    adminKeys: { noteRequests: requests => store.noteRequests(requests) },
+    store: { recordLastRequests: async () => undefined },
+    apiKeys: { recordRequests: async () => undefined },
+    adminKeys: { recordRequests: requests => store.recordRequests(requests) },
     idle: 3_600_000,
     closing: 0,
     onFailure: error => failures.push(error),
@@ -339,13 +339,13 @@ t.test('the time of the last request is noted once a minute, and again after a f
   const noted = [{ id: 'one', at: clock.now() }]
   t.strictSame(store.noted, noted)
   clock.advance(60_000)
-  const note = store.noteRequests
-  store.noteRequests = async () => {
+  const note = store.recordRequests
+  store.recordRequests = async () => {
     throw new Error('the store is down')
   }
   await use()
   t.match(failures, [{ message: 'the store is down' }])
-  store.noteRequests = note
+  store.recordRequests = note
   const at = clock.now()
   clock.advance(1)
   // Looked up again, with the older time of the store.

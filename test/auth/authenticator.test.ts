@@ -530,7 +530,7 @@ t.test('what a query has shown of a user, no cached token takes back', async t =
     for (const each of [phone, laptop, tablet]) await seenBy(each)
     t.equal(store.lookups, lookups, 'cached again')
     changeElsewhere(set, 'ada')
-    userCache.noteVersion({ id: 'ada', version: 3 })
+    userCache.recordVersion({ id: 'ada', version: 3 })
     for (const each of [phone, laptop, tablet]) t.equal(await seenBy(each), 'version 2', `${levels}: a read`)
   }
 })
@@ -552,7 +552,7 @@ t.test('a lookup that a newer version has overtaken is repeated, once', async t 
     t.equal(nameOf(await authenticator.authenticate(phone.token)), 'version 1', 'and so it is cached')
 
     // A failover may have lost a change.
-    userCache.noteVersion({ id: 'ada', version: 9 })
+    userCache.recordVersion({ id: 'ada', version: 9 })
     const lost = authenticator.authenticate(phone.token)
     store.waiting.shift()?.(true)
     await settle()

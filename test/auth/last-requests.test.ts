@@ -92,7 +92,10 @@ class TestStore implements LastRequestStore {
     return new Map(noted.map(([id, key]) => [id, this.#users.get(key) ?? 0]))
   }
 
-  async noteLastRequests(pairs: UserLastRequests, sessions: readonly CredentialLastRequest[]): Promise<void> {
+  async recordLastRequests(
+    pairs: UserLastRequests,
+    sessions: readonly CredentialLastRequest[],
+  ): Promise<void> {
     const users: UserLastRequest[] = []
     for (let index = 0; index < pairs.length; index += 2)
       users.push({ key: pairs[index] as number, at: pairs[index + 1] as number })
@@ -103,7 +106,7 @@ class TestStore implements LastRequestStore {
     for (const { id, at } of sessions) this.sessions.set(id, at)
   }
 
-  async noteKeys(kind: KeyKind, requests: readonly CredentialLastRequest[]): Promise<void> {
+  async recordKeyRequests(kind: KeyKind, requests: readonly CredentialLastRequest[]): Promise<void> {
     if (this.failing || this.keysFailing) throw new Error('the store is away')
     for (const { id, at } of requests) this[kind].set(id, at)
   }
@@ -115,7 +118,7 @@ const setUp = (flushAt?: number) => {
   const userCache = new UserCache()
   const onFailure = (error: unknown) => failures.push(error)
   const keyStore = (kind: KeyKind) => ({
-    noteRequests: (requests: readonly CredentialLastRequest[]) => store.noteKeys(kind, requests),
+    recordRequests: (requests: readonly CredentialLastRequest[]) => store.recordKeyRequests(kind, requests),
   })
   const parts = {
     userCache,
@@ -247,7 +250,7 @@ t.test('keys are written once a minute, whatever the idle time of sessions', asy
   const noted = async (at: number) => {
     lastRequests.note(session, at)
     lastRequests.note(apiKey, at)
-    lastRequests.noteAdminKey(key, at)
+    lastRequests.recordAdminKey(key, at)
     await lastRequests.flush()
     return [store.sessions, store.apiKeys, store.adminKeys].map(kind => [...kind.values()])
   }
@@ -257,7 +260,7 @@ t.test('keys are written once a minute, whatever the idle time of sessions', asy
   t.strictSame(await noted(minute - 1), [[early], [], []])
   t.strictSame(await noted(minute), [[early], [minute], [minute]])
   t.equal(key.lastRequestAt, minute)
-  lastRequests.noteAdminKey(key, START)
+  lastRequests.recordAdminKey(key, START)
   t.equal(key.lastRequestAt, minute, 'not moved back')
 })
 
@@ -265,7 +268,7 @@ t.test('a failed write of keys repeats no write of users', async t => {
   const { store, failures, lastRequests } = setUp()
   store.keysFailing = true
   lastRequests.note(principal(cachedUser('ada')), START + IDLE / 2)
-  lastRequests.noteAdminKey(adminKey('a key'), START + IDLE / 2)
+  lastRequests.recordAdminKey(adminKey('a key'), START + IDLE / 2)
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + IDLE / 2)
   await lastRequests.flush()
@@ -362,8 +365,8 @@ t.test('a flush runs in slices, and a failed slice keeps the rest', async t => {
   const { store, lastRequests } = setUp()
   const ids = Array.from({ length: 17_500 }, (_, index) => `user ${index}`)
   for (const id of ids) lastRequests.note(principal(cachedUser(id)), START + IDLE / 2)
-  const write = store.noteLastRequests.bind(store)
-  store.noteLastRequests = (users, sessions) => {
+  const write = store.recordLastRequests.bind(store)
+  store.recordLastRequests = (users, sessions) => {
     store.failing = store.calls.length === 2
     return write(users, sessions)
   }
@@ -396,8 +399,8 @@ t.test('a principal that is not cached is noted by numbers alone, each user once
   const { store, lastRequests } = setUp()
   const restored = () => principal({ ...cachedUser('ada', START - 5_000), current: false })
   const [one, two] = [restored(), restored()]
-  lastRequests.noteDetached(two, START + IDLE / 2)
-  lastRequests.noteDetached(one, START)
+  lastRequests.recordDetached(two, START + IDLE / 2)
+  lastRequests.recordDetached(one, START)
   t.equal(one.cachedUser.lastRequestAt, START)
   t.equal(one.lastRequestAt, START)
   t.equal(lastRequests.latestOf(two.credentialId, START), START + IDLE / 2)
@@ -415,7 +418,7 @@ t.test('a principal that is not cached is noted by numbers alone, each user once
   t.equal(store.calls.at(-1)?.users.length, 2)
   t.equal(store.sessions.get(two.credentialId), START + IDLE / 2)
   const behind = principal(cachedUser('eve', START + 60_000))
-  lastRequests.noteDetached(behind, START + 1)
+  lastRequests.recordDetached(behind, START + 1)
   t.equal(behind.cachedUser.lastRequestAt, START + 60_000, 'not moved back')
   await lastRequests.flush()
   t.notOk(store.users.has('eve'))
@@ -477,7 +480,7 @@ for (const kind of ['apiKeys', 'adminKeys'] as const) {
     const { store, failures, lastRequests } = setUp()
     const at = START + IDLE / 2
     store.keysFailing = true
-    if (kind === 'adminKeys') lastRequests.noteAdminKey(adminKey('a key'), at)
+    if (kind === 'adminKeys') lastRequests.recordAdminKey(adminKey('a key'), at)
     else lastRequests.note({ ...principal(cachedUser('ada'), 'a key'), scopes: [] }, at)
     const closed = lastRequests.close()
     await until(

@@ -132,7 +132,7 @@ t.test('a record keeps what requests change', t => {
   const { cachedUser } = later
   cache
     .get('token', START)
-    ?.noteRequest({ ...later, cachedUser: { ...cachedUser, lastRequestAt: START + 80_000 } }, 9)
+    ?.setLastRequest({ ...later, cachedUser: { ...cachedUser, lastRequestAt: START + 80_000 } }, 9)
   const restored = restore(cache, 'token')
   t.match(restored, {
     principal: { lastRequestAt: START + 70_000, storedRequestAt: START + 60_000 },

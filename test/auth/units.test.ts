@@ -70,7 +70,7 @@ t.test('an admin key is accepted only if it equals a configured one (§5.2.2)', 
   const accepts = (presented: string, ...rootKeys: string[]): boolean => {
     const adminKeys = { find: () => assert.fail('only keys with their form are looked up') }
     const lastRequests = {
-      noteAdminKey: () => assert.fail('root keys have no timestamp'),
+      recordAdminKey: () => assert.fail('root keys have no timestamp'),
       latestOf: () => assert.fail('only keys of the store are looked up'),
     }
     const deliverInvalidations = () => undefined

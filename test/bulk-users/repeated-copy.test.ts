@@ -72,7 +72,7 @@ t.test('changes in the source are carried over, including ended sessions', async
     verifiedBy(active.user.passwordHash),
     eventOf(sessionOf(active.user.id).userId),
   )
-  await source.lastRequests.noteLastRequests(userRequests([{ key: active.userKey, at: NOW + 2 }]), [
+  await source.lastRequests.recordLastRequests(userRequests([{ key: active.userKey, at: NOW + 2 }]), [
     { id: active.session.id, at: NOW + 2 },
   ])
   await email(moved, 'moved@example.com')
@@ -105,17 +105,17 @@ t.test('changes in the target are kept, and sessions that ended there stay ended
     )
   }
   const [userKey, at] = [(await target.sessions.find(active.session.id))?.userKey ?? 0, NOW + 9]
-  await target.lastRequests.noteLastRequests(userRequests([{ key: userKey, at }]), [
+  await target.lastRequests.recordLastRequests(userRequests([{ key: userKey, at }]), [
     { id: active.session.id, at },
   ])
-  await source.lastRequests.noteLastRequests(userRequests([{ key: active.userKey, at: NOW + 8 }]), [])
+  await source.lastRequests.recordLastRequests(userRequests([{ key: active.userKey, at: NOW + 8 }]), [])
 
   const before = await targetContent(url)
   t.match(await copyHere(file, url), { newerInTarget: 2, unchanged: 1, changed: 0, sessions: 0 })
   t.strictSame(await targetContent(url), before)
 
   const timestamp = { id: renamed.session.id, at: NOW + 5 }
-  await source.lastRequests.noteLastRequests(userRequests([{ key: renamed.userKey, at: NOW + 5 }]), [
+  await source.lastRequests.recordLastRequests(userRequests([{ key: renamed.userKey, at: NOW + 5 }]), [
     timestamp,
   ])
   await copyHere(file, url)

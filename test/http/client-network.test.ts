@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { clientAddress } from '../../src/http/client-address.ts'
+import { clientAddress } from '../../src/http/ip-address.ts'
 import { clientNetwork } from '../../src/rate-limits/rate-limit.ts'
 
 const NETWORKS: Record<string, (string | undefined)[]> = {

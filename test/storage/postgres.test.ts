@@ -117,8 +117,8 @@ t.test('postgres: instances that note the same users in any order do not deadloc
   for (let round = 0; round < 20; round += 1) {
     await t.resolves(
       Promise.all([
-        storages[0]?.lastRequests.noteLastRequests(userRequests(users), sessions),
-        storages[1]?.lastRequests.noteLastRequests(userRequests(users.toReversed()), sessions.toReversed()),
+        storages[0]?.lastRequests.recordLastRequests(userRequests(users), sessions),
+        storages[1]?.lastRequests.recordLastRequests(userRequests(users.toReversed()), sessions.toReversed()),
       ]),
     )
   }
@@ -163,7 +163,7 @@ t.test('postgres: a batch of last requests changes no index (HOT)', async t => {
   // The first adds the rows. The second finds free space on the same pages, whether or not the server has vacuumed.
   for (const at of [NOW, NOW + 1]) {
     const users = added.map(({ userKey }) => ({ key: userKey, at }))
-    await storage.lastRequests.noteLastRequests(userRequests(users), [])
+    await storage.lastRequests.recordLastRequests(userRequests(users), [])
   }
   await storage.close()
   // The server adds the counts of a connection when its process ends, shortly after the connection.

@@ -76,7 +76,7 @@ t.test('sqlite: 2,000 mixed concurrent writes leave the file intact', async t =>
       verifiedBy(user.passwordHash),
       eventOf(sessionOf(user.id).userId),
     ),
-    storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: NOW }]), [
+    storage.lastRequests.recordLastRequests(userRequests([{ key: userKey, at: NOW }]), [
       { id: session.id, at: NOW },
     ]),
     storage.accounts.rehash(user.id, user.passwordHash, 'stronger'),

@@ -121,9 +121,9 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
   const userCache = new UserCache()
   const lastRequests = new LastRequests({
     userCache,
-    store: { noteLastRequests: async () => undefined },
-    apiKeys: { noteRequests: async () => undefined },
-    adminKeys: { noteRequests: async () => undefined },
+    store: { recordLastRequests: async () => undefined },
+    apiKeys: { recordRequests: async () => undefined },
+    adminKeys: { recordRequests: async () => undefined },
     idle: LIMITS.idle,
     closing: 0,
     onFailure: error => {

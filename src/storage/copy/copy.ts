@@ -155,7 +155,7 @@ const copyAll = async (
     report.events += await target.addEvents(source.identity, events)
   }
   await copyTables(source, target, leftOut, report, signal)
-  await target.listFactors()
+  await target.setFactors()
   // Last, when the target has the admin keys of both stores. A session may be newer than the end of its key in the other store.
   if ('admin_keys' in report.tables) await target.revokeOrphanedImpersonations()
   report.complete = true

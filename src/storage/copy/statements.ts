@@ -109,7 +109,7 @@ export const addUsers = (users: readonly SourceUser[]): Statement => ({
  * Lists the factors of every user by their rows, which are copied alike wherever the user changed later. The text is that of `factorsColumn`.
  * @returns the ids of the users whose list has changed.
  */
-export const listFactors = (factors: readonly StoredFactor[]): Statement => ({
+export const setFactors = (factors: readonly StoredFactor[]): Statement => ({
   text: `WITH held AS (${factors.map(({ name, users }) => `SELECT user_key, '${name}' AS name FROM (${users}) AS own`).join(' UNION ')}),
     listed AS (
       SELECT user_key, '["' || string_agg(name, '","' ORDER BY name COLLATE "C") || '"]' AS factors FROM held GROUP BY user_key

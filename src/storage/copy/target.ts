@@ -252,10 +252,10 @@ export class Target {
   }
 
   /** Makes users list the factors whose rows they have now. @throws {CopyError} as {@link write} */
-  async listFactors(): Promise<void> {
+  async setFactors(): Promise<void> {
     if (this.#factors.length === 0) return
     await this.#transaction(async () => {
-      const users = idsOf(await this.#run<WithId>(statements.listFactors(this.#factors)))
+      const users = idsOf(await this.#run<WithId>(statements.setFactors(this.#factors)))
       if (users.length > 0) await this.#run(statements.notification(users))
     })
   }

@@ -47,10 +47,10 @@ export function* factorsOf(userId: string): Steps<string | null | undefined> {
  * user, so the operation must invalidate the user.
  * @param at milliseconds since the epoch.
  */
-export function* listFactor(userId: string, factor: Factor, isAdded: boolean, at: number): Steps<void> {
+export function* setFactor(userId: string, factor: Factor, isSet: boolean, at: number): Steps<void> {
   const others = toFactors((yield* factorsOf(userId)) ?? null).filter(each => each !== factor)
   yield {
     text: 'UPDATE users SET factors = CAST($2 AS text), updated_at = $3, version = version + 1 WHERE id = $1',
-    values: [userId, factorsColumn(isAdded ? [...others, factor] : others), at],
+    values: [userId, factorsColumn(isSet ? [...others, factor] : others), at],
   }
 }

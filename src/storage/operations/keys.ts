@@ -4,7 +4,7 @@ import { firstRow, rows, type Statement, type Steps } from './operation.ts'
 import { invalidates, invalidatesNothing, type Write } from './write.ts'
 
 /** Raises the timestamps of last requests, never lowers them. Locks keys in one order, so that two instances cannot deadlock. */
-const noteRequestsOf = (
+const recordRequestsOf = (
   table: 'api_keys' | 'admin_keys',
   requests: readonly CredentialLastRequest[],
 ): Statement => ({
@@ -41,16 +41,16 @@ export function* endImpersonatedSessions(keyId: string): Steps<readonly string[]
 
 export const apiKeyOperations = {
   /** Raises the timestamps of last requests. Removed keys are ignored. */
-  *noteRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
-    yield noteRequestsOf('api_keys', requests)
+  *recordRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
+    yield recordRequestsOf('api_keys', requests)
     return invalidatesNothing(undefined)
   },
 }
 
 export const adminKeyOperations = {
   /** As for API keys. */
-  *noteRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
-    yield noteRequestsOf('admin_keys', requests)
+  *recordRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
+    yield recordRequestsOf('admin_keys', requests)
     return invalidatesNothing(undefined)
   },
 

@@ -87,7 +87,7 @@ const revokeStatement = (id: string, userId: string): Statement => ({
   values: [id, userId],
 })
 
-const noteAuthenticationStatement = (
+const recordAuthenticationStatement = (
   id: string,
   userId: string,
   at: number,
@@ -150,7 +150,7 @@ export const sessionOperations = {
    * session is not found.
    * @param amr of the session from now on.
    */
-  *noteAuthentication(
+  *recordAuthentication(
     id: string,
     amr: readonly string[],
     event: AuditEvent,
@@ -158,7 +158,7 @@ export const sessionOperations = {
     const { userId, at } = event
     const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
     if (refused !== null) return refusedFor(userId, refused)
-    if ((yield* firstRow(noteAuthenticationStatement(id, userId, at, amr))) === undefined)
+    if ((yield* firstRow(recordAuthenticationStatement(id, userId, at, amr))) === undefined)
       return refusedFor(userId, 'sessionNotFound')
     yield recordStatement(event)
     return invalidates(userId, 'noted')

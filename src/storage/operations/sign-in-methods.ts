@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
-import { changeFactors, listFactor, type OwnFactorChange } from './factors.ts'
+import { changeFactors, type OwnFactorChange, setFactor } from './factors.ts'
 import { firstRow, type Steps, USER_KEY } from './operation.ts'
 import { type OwnedTables, ownedTable, quoted } from './owned-rows.ts'
 import type { SessionRefusal } from './refusals.ts'
@@ -86,7 +86,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
         if (isLast) return 'lastSignInMethod'
         const feature = features.find(each => tablesOf([each]).some(each => each.name === table))
         if (feature?.factor !== undefined)
-          yield* listFactor(userId, feature.factor.name, yield* hasRow(signedInBy, userId), at)
+          yield* setFactor(userId, feature.factor.name, yield* hasRow(signedInBy, userId), at)
         yield lowerAssuranceStatement(userId, amr)
         return null
       }),

@@ -39,7 +39,7 @@ interface Connection {
 
 export class InvalidationFeed {
   readonly #servers: ServerSource
-  readonly #replica: Pick<Replica, 'setPrimary' | 'notePosition'> | null
+  readonly #replica: Pick<Replica, 'setPrimary' | 'recordPosition'> | null
   /** This instance's own channel, for its heartbeats. */
   readonly #channel = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
   #listener: InvalidationListener | null = null
@@ -50,7 +50,7 @@ export class InvalidationFeed {
   #retry: NodeJS.Timeout | null = null
 
   /** @param replica is told which server is the primary, and how far its log was at each heartbeat. */
-  constructor(servers: ServerSource, replica: Pick<Replica, 'setPrimary' | 'notePosition'> | null = null) {
+  constructor(servers: ServerSource, replica: Pick<Replica, 'setPrimary' | 'recordPosition'> | null = null) {
     this.#servers = servers
     this.#replica = replica
     servers.onSwitch(() => {
@@ -133,7 +133,7 @@ export class InvalidationFeed {
     const results = await connection.client.query<{ flushed: number }>(`${notify}; ${SELECT_FLUSHED}`)
     const [, position] = results as unknown as readonly pg.QueryResult<{ flushed: number }>[]
     if (connection === this.#connection && position?.rows[0] !== undefined)
-      this.#replica?.notePosition(position.rows[0].flushed, sentAt)
+      this.#replica?.recordPosition(position.rows[0].flushed, sentAt)
   }
 
   #setStatus(connection: Connection, status: HeartbeatStatus): void {

@@ -25,7 +25,10 @@ const isOfRemovedUser = (error: unknown): boolean =>
   error instanceof ServiceError && error.cause instanceof pg.DatabaseError && error.cause.code === '23503'
 
 export const lastRequestOperations = (database: Database) => ({
-  async noteLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Promise<void> {
+  async recordLastRequests(
+    users: UserLastRequests,
+    sessions: readonly CredentialLastRequest[],
+  ): Promise<void> {
     if (users.length > 0) {
       const columns = [0, 1].map(column => users.filter((_, index) => index % 2 === column))
       const values = columns.map(numbers)

@@ -138,7 +138,7 @@ export class Replica implements Reader {
   }
 
   /** Notes the position of the primary's log, read by a heartbeat that was sent at this time of `performance.now()`. */
-  notePosition(flushed: number, sentAt: number): void {
+  recordPosition(flushed: number, sentAt: number): void {
     this.#positions.push({ flushed, sentAt })
     if (this.#positions.length > MAX_POSITIONS) this.#positions.shift()
   }

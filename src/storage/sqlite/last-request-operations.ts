@@ -16,10 +16,10 @@ const isOfRemovedUser = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'SQLITE_CONSTRAINT_FOREIGNKEY'
 
 export const prepareLastRequestOperations = (db: Connection) => {
-  const noteRows = db.prepare<number[]>(
+  const updateRows = db.prepare<number[]>(
     `INSERT INTO last_requests (user_key, at) VALUES ${Array(ROWS).fill('(?, ?)').join(', ')} ${RAISE}`,
   )
-  const noteRow = db.prepare<number[]>(
+  const updateRow = db.prepare<number[]>(
     `INSERT INTO last_requests (user_key, at) SELECT key, given.at FROM (SELECT ? AS user_key, ? AS at) AS given
      JOIN users ON key = given.user_key WHERE TRUE ${RAISE}`,
   )
@@ -27,32 +27,32 @@ export const prepareLastRequestOperations = (db: Connection) => {
     'UPDATE sessions SET last_request_at = max(last_request_at, @at) WHERE id = @id',
   )
 
-  const noteOneByOne = (rows: readonly number[]): void => {
+  const updateOneByOne = (rows: readonly number[]): void => {
     for (let index = 0; index < rows.length; index += NUMBERS)
-      noteRow.run(...rows.slice(index, index + NUMBERS))
+      updateRow.run(...rows.slice(index, index + NUMBERS))
   }
 
   /** The foreign key costs nothing for rows that exist, unlike a join. A statement that violates it changes nothing. */
-  const noteTogether = (rows: readonly number[]): void => {
+  const updateTogether = (rows: readonly number[]): void => {
     try {
-      noteRows.run(...rows)
+      updateRows.run(...rows)
     } catch (error) {
       if (!isOfRemovedUser(error)) throw error
-      noteOneByOne(rows)
+      updateOneByOne(rows)
     }
   }
 
   return {
     /** @param users fastest in the order of keys. */
-    noteLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Write<void> {
+    recordLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Write<void> {
       const size = ROWS * NUMBERS
       for (let from = 0; from < users.length; from += size) {
         const end = Math.min(from + size, users.length)
         // A loop takes 14 % fewer instructions for the whole write than spreading the part of the typed array.
         const rows: number[] = []
         for (let index = from; index < end; index += 1) rows.push(users[index] as number)
-        if (rows.length === size) noteTogether(rows)
-        else noteOneByOne(rows)
+        if (rows.length === size) updateTogether(rows)
+        else updateOneByOne(rows)
       }
       for (const session of sessions) raiseSessionTimestamp.run(session)
       return invalidatesNothing(undefined)

@@ -187,7 +187,7 @@ const storageOfEventLoop = (
         },
       },
       lastRequests: {
-        noteLastRequests: (users, sessions) => writer.runHandWritten('noteLastRequests', users, sessions),
+        recordLastRequests: (users, sessions) => writer.runHandWritten('recordLastRequests', users, sessions),
       },
       openRateLimit,
       bulkUsers: {

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { NullableTimestamp } from '../../../routes/schemas.ts'
 
 /** A code of an authenticator app. It matches or not. */
-export const PresentedCode = Type.String({
+export const AppCode = Type.String({
   minLength: 1,
   maxLength: 64,
   description: 'Six digits, as the authenticator app shows them',

@@ -99,19 +99,19 @@ export const apiKeys: Part = async (t, open) => {
     const owner = await add(storage)
     const { digest, apiKey } = await addKey(storage, owner)
     const lastUsedAt = async () => (await storage.apiKeys.find(digest))?.apiKey.lastUsedAt
-    const { noteRequests } = storage.apiKeys
+    const { recordRequests } = storage.apiKeys
     t.equal(await lastUsedAt(), null)
     for (const [at, expected] of [
       [NOW + 5, NOW + 5],
       [NOW + 3, NOW + 5],
       [NOW + 9, NOW + 9],
     ] as const) {
-      await noteRequests([
+      await recordRequests([
         { id: uuidv7(), at },
         { id: apiKey.id, at },
       ])
       t.equal(await lastUsedAt(), expected)
     }
-    await noteRequests([])
+    await recordRequests([])
   })
 }

@@ -42,10 +42,10 @@ const recoveryCodeOf = (user: number): ImportedRow => ({
   user,
 })
 
-const passkeyOf = (user: number, credentialId: string): ImportedRow => ({
+const passkeyOf = (user: number, webAuthnId: string): ImportedRow => ({
   ...passkeyRow({
     id: uuidv7(),
-    credentialId,
+    webAuthnId,
     publicKey: 'a key',
     counter: 0,
     name: null,
@@ -133,7 +133,7 @@ export const bulkUsers: Part = async (t, open) => {
     t.equal(await storage.sessions.open(session, verifiedBy(user.passwordHash), eventOf(user.id)), 'opened')
     const found = await storage.sessions.find(session.id)
     t.equal(found?.user.lastRequestAt, NOW)
-    await storage.lastRequests.noteLastRequests(
+    await storage.lastRequests.recordLastRequests(
       userRequests([{ key: found?.userKey ?? Number.NaN, at: NOW + 1 }]),
       [],
     )
@@ -187,7 +187,7 @@ export const bulkUsers: Part = async (t, open) => {
     ])
     const found = await passkeysOf(storage).listPasskeysOf(users.map(({ id }) => id))
     t.strictSame(
-      found.map(({ userId, passkey }) => [userId, passkey.credentialId]).toSorted(),
+      found.map(({ userId, passkey }) => [userId, passkey.webAuthnId]).toSorted(),
       [
         [first.id, 'a'],
         [first.id, 'b'],

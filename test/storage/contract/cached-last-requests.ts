@@ -63,7 +63,7 @@ export const cachedLastRequests: Part = async (t, open) => {
 
   t.test('a later last request in the database wins', async t => {
     const { user, userKey } = await add(storage)
-    await storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: LATER }]), [])
+    await storage.lastRequests.recordLastRequests(userRequests([{ key: userKey, at: LATER }]), [])
     t.match(await storage.users.find(user.id), { lastRequestAt: LATER })
     t.equal(await storage.users.find('unknown'), undefined)
     t.equal(

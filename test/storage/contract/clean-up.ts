@@ -67,7 +67,7 @@ export const cleanUp: Part = async (t, openStore) => {
     ])
     // The last one has just been used.
     const used = alive.at(-1)?.id ?? ''
-    await storage.lastRequests.noteLastRequests(userRequests([]), [{ id: used, at: NOW }])
+    await storage.lastRequests.recordLastRequests(userRequests([]), [{ id: used, at: NOW }])
     const before = await storage.users.find(added.user.id)
     const events = await storage.events.list({ filter: {}, beforeId: null, limit: 100 })
     await removeAll(storage, 10)
@@ -139,8 +139,8 @@ export const cleanUp: Part = async (t, openStore) => {
           removeAll(one, 7),
           removeAll(other, 5),
           removeAll(other, 100),
-          one.lastRequests.noteLastRequests(userRequests([]), timestamps.toReversed()),
-          other.lastRequests.noteLastRequests(userRequests([]), timestamps),
+          one.lastRequests.recordLastRequests(userRequests([]), timestamps.toReversed()),
+          other.lastRequests.recordLastRequests(userRequests([]), timestamps),
           other.sessions.revokeAll(eventOf(ending), { exceptId: null, onlyEnabled: true }),
         ]),
       )

@@ -35,7 +35,7 @@ const addPeople = async (storage: Storage, seed: number): Promise<User[]> => {
     const at = requests[index] ?? null
     return at === null ? [] : [{ key: userKey, at }]
   })
-  await storage.lastRequests.noteLastRequests(userRequests(timestamps), [])
+  await storage.lastRequests.recordLastRequests(userRequests(timestamps), [])
   return added.map(({ user }, index) => asStored(user, requests[index] ?? null))
 }
 
@@ -77,7 +77,7 @@ export const filters: Part = async (t, open) => {
     const added = await forEach([0, 1, 2, 3], index => add(storage, { createdAt: NOW + index }))
     const [early, , late] = added
     const at = NOW + 10
-    await storage.lastRequests.noteLastRequests(
+    await storage.lastRequests.recordLastRequests(
       userRequests(
         [early, late].flatMap((each, index) =>
           each === undefined ? [] : [{ key: each.userKey, at: at + index }],

@@ -19,7 +19,7 @@ export const lastRequests: Part = async (t, open) => {
   t.test('last requests appear in every read, and change nothing else', async t => {
     const { user, session, userKey } = await add(storage)
     const at = NOW + 10
-    await storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at }]), [
+    await storage.lastRequests.recordLastRequests(userRequests([{ key: userKey, at }]), [
       { id: session.id, at: at + 1 },
     ])
     const expected = asStored(user, at)
@@ -46,7 +46,7 @@ export const lastRequests: Part = async (t, open) => {
   t.test('last requests never move back', async t => {
     const { session, userKey } = await add(storage)
     const noted = async (...timestamps: number[]) => {
-      await storage.lastRequests.noteLastRequests(
+      await storage.lastRequests.recordLastRequests(
         userRequests(timestamps.map(at => ({ key: userKey, at }))),
         timestamps.map(at => ({ id: session.id, at })),
       )
@@ -74,7 +74,7 @@ export const lastRequests: Part = async (t, open) => {
     const at = NOW + 5
     const users = [userKey + 1_000_000, userKey, 0].map(key => ({ key, at }))
     const sessions = [uuidv7(), session.id, 'no uuid', ended.session.id].map(id => ({ id, at }))
-    await storage.lastRequests.noteLastRequests(userRequests(users), sessions)
+    await storage.lastRequests.recordLastRequests(userRequests(users), sessions)
     t.strictSame(await storage.sessions.find(session.id), {
       session: { ...session, lastRequestAt: at },
       user: asStored(user, at),
@@ -88,7 +88,7 @@ export const lastRequests: Part = async (t, open) => {
     const keys = added.map(({ userKey }) => userKey)
     const isEven = (_: unknown, index: number) => index % 2 === 0
     const note = (order: readonly number[], from: number) =>
-      storage.lastRequests.noteLastRequests(
+      storage.lastRequests.recordLastRequests(
         userRequests(order.map(key => ({ key, at: from + keys.indexOf(key) }))),
         [],
       )
@@ -110,10 +110,10 @@ export const lastRequests: Part = async (t, open) => {
   })
 
   t.test('a batch may be empty or have six thousand rows', async t => {
-    await storage.lastRequests.noteLastRequests(userRequests([]), [])
+    await storage.lastRequests.recordLastRequests(userRequests([]), [])
     const added = await forEach(Array.from({ length: 6_000 }), () => add(storage))
     const at = NOW + 7
-    await storage.lastRequests.noteLastRequests(
+    await storage.lastRequests.recordLastRequests(
       userRequests(added.map(({ userKey }) => ({ key: userKey, at }))),
       added.map(({ session }) => ({ id: session.id, at })),
     )
@@ -125,7 +125,7 @@ export const lastRequests: Part = async (t, open) => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id, { lastRequestAt: NOW + 90 })
     await storage.sessions.open(second, verifiedBy(user.passwordHash), eventOf(second.userId))
-    await storage.lastRequests.noteLastRequests(userRequests([]), [{ id: session.id, at: NOW + 30 }])
+    await storage.lastRequests.recordLastRequests(userRequests([]), [{ id: session.id, at: NOW + 30 }])
     const timestamps = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
     t.match(await Promise.all(timestamps), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])
     t.match(await storage.users.find(user.id), { lastRequestAt: null })

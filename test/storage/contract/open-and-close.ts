@@ -18,7 +18,7 @@ export const openAndClose: Part = async (t, open) => {
       credentialId: null,
       versions: null,
     })
-    await before.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: NOW + 2 }]), [
+    await before.lastRequests.recordLastRequests(userRequests([{ key: userKey, at: NOW + 2 }]), [
       { id: session.id, at: NOW + 3 },
     ])
     const ended = await add(before)

@@ -110,7 +110,7 @@ export const removal: Part = async (t, open) => {
         resetBy(there, token, 'new', fresh, eventOf(user.id)),
         there.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY),
         storage.users.remove(removed(user.id), null),
-        storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: LATER }]), [
+        storage.lastRequests.recordLastRequests(userRequests([{ key: userKey, at: LATER }]), [
           { id: session.id, at: LATER },
         ]),
       ])
@@ -126,7 +126,7 @@ export const removal: Part = async (t, open) => {
     t.not(next.userKey, gone.userKey)
     const late = [{ key: gone.userKey, at: LATER }]
     await t.resolves(
-      storage.lastRequests.noteLastRequests(userRequests(late), [{ id: gone.session.id, at: LATER }]),
+      storage.lastRequests.recordLastRequests(userRequests(late), [{ id: gone.session.id, at: LATER }]),
     )
     t.equal((await storage.users.find(next.user.id))?.lastRequestAt, null)
   })
@@ -193,7 +193,7 @@ export const removal: Part = async (t, open) => {
       [
         'a last request',
         0,
-        s => s.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: LATER }]), []),
+        s => s.lastRequests.recordLastRequests(userRequests([{ key: userKey, at: LATER }]), []),
       ],
       ['a stronger hash', 0, store => store.accounts.rehash(id, user.passwordHash, 'stronger')],
       ['a token', 0, store => store.emailTokens.add(token, eventOf(id), null)],

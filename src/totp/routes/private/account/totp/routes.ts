@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { refuseImpersonation, userActor } from '../../../../../../routes/request-context.ts'
 import { EndOthers, ErrorBody, Strict } from '../../../../../../routes/schemas.ts'
 import { serializeTotp } from '../../../../totp.ts'
-import { NewTotp, PresentedCode, RecoveryCodes, Totp } from '../../../schemas.ts'
+import { AppCode, NewTotp, RecoveryCodes, Totp } from '../../../schemas.ts'
 
 const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
   const { totp } = app.services
@@ -47,7 +47,7 @@ const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
         operationId: 'confirmTotp',
         summary: 'Confirm the secret with a code of the app. From now on, your password needs a code too',
         querystring: EndOthers,
-        body: Strict({ code: PresentedCode }),
+        body: Strict({ code: AppCode }),
         response: { 200: RecoveryCodes, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
       },
     },

@@ -10,9 +10,8 @@ import { isApiKeyPrincipal, type Principal } from '../auth/principal.ts'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { type ErrorDetails, ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
-import { ACCESS_TOKEN_COOKIE, extractAccessToken } from './access-token.ts'
 import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER } from './admin-key-header.ts'
-import { csrfError } from './csrf.ts'
+import { csrfError } from './cross-site-requests.ts'
 import {
   adminScopeGuard,
   fieldScopeGuard,
@@ -24,6 +23,7 @@ import {
   scopeGuard,
   scopeProblem,
 } from './route-access.ts'
+import { ACCESS_TOKEN_COOKIE, extractAccessToken } from './token-extraction.ts'
 
 export type { Guard } from './route-access.ts'
 
