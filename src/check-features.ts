@@ -286,6 +286,14 @@ function* problemsOfFunctions(feature: Members, owner: string): Problems {
     yield `The pages ${owner} must be a function, such as () => import('./pages.ts')`
 }
 
+function* problemsOfSignInTables({ tables, signInMethods }: Members, owner: string): Problems {
+  for (const [name, table] of Object.entries(membersOf(tables))) {
+    const { signsIn } = membersOf(table)
+    if (signsIn !== undefined && !Object.hasOwn(membersOf(signInMethods), String(signsIn)))
+      yield `The table ${name} ${owner} has a signsIn that is none of the feature's signInMethods: ${JSON.stringify(signsIn)}`
+  }
+}
+
 /** Yields sentences. The types of TypeScript are checked too, because a feature may be written in JavaScript. */
 function* problemsOf(feature: unknown): Problems {
   if (!isObject(feature)) return yield 'The list of features has a member that is not a feature'
@@ -298,6 +306,7 @@ function* problemsOf(feature: unknown): Problems {
   for (const [name, part] of Object.entries(PARTS)) yield* problemsOfMembers(part, feature[name], owner)
   const twice = Object.keys(membersOf(reads)).find(read => Object.hasOwn(membersOf(operations), read))
   if (twice !== undefined) yield `The feature ${name} has an operation and a read with the name ${twice}`
+  yield* problemsOfSignInTables(feature, owner)
   yield* problemsOfFunctions(feature, owner)
   if (feature.routes !== undefined && !(feature.routes instanceof URL && feature.routes.protocol === 'file:'))
     yield `The routes ${owner} must be the URL of a folder, such as new URL('routes/', import.meta.url)`

@@ -9,7 +9,7 @@ import type { BaseLogger } from 'pino'
 import type { AccountMethod } from './accounts/account-methods.ts'
 import type { BulkFactor } from './accounts/bulk-factors.ts'
 import type { SecondFactor } from './accounts/second-factor.ts'
-import { CORE_SIGN_IN_METHODS, type SignInMethod, type SignInMethods } from './accounts/sign-in-methods.ts'
+import { CORE_SIGN_IN_METHODS, type SignInMethods } from './accounts/sign-in-methods.ts'
 import type { NamedSignInMethod, SignIns } from './accounts/sign-ins.ts'
 import {
   type Actor,
@@ -66,23 +66,28 @@ export const metricsOf = (features: readonly Feature[]): Readonly<Record<string,
   Object.assign({}, ...features.map(({ metrics }) => metrics))
 
 /**
- * The sign-in methods of the core and of features, those that are switched off left out.
+ * The sign-in methods of the core and of features.
  * @param settings the values of the settings of all features.
  */
 export const signInMethodsOf = (
   features: readonly Feature[],
   settings: Readonly<Record<string, unknown>>,
 ): readonly NamedSignInMethod[] => [
-  ...namedMethods(CORE_SIGN_IN_METHODS, null),
-  ...features.flatMap(({ name, signInMethods = {} }) =>
-    namedMethods(signInMethods, name).filter(({ isEnabled }) => isEnabled?.(settings) ?? true),
-  ),
+  ...namedMethods(CORE_SIGN_IN_METHODS, null, settings),
+  ...features.flatMap(({ name, signInMethods = {} }) => namedMethods(signInMethods, name, settings)),
 ]
 
-const namedMethods = <Method extends SignInMethod<AnySettings>>(
-  methods: Readonly<Record<string, Method>>,
+const namedMethods = (
+  methods: SignInMethods<AnySettings>,
   feature: string | null,
-) => Object.entries(methods).map(([name, method]) => ({ ...method, name, feature }))
+  settings: Readonly<Record<string, unknown>>,
+): readonly NamedSignInMethod[] =>
+  Object.entries(methods).map(([name, { isEnabled, ...method }]) => ({
+    ...method,
+    name,
+    feature,
+    isEnabled: isEnabled?.(settings) ?? true,
+  }))
 
 /** What the factors of features have in imports and exports of users, by the name of the property of `credentials`. */
 export const credentialSchemasOf = async (features: readonly Feature[]): Promise<TProperties> => {

@@ -96,7 +96,7 @@ const parts = {
       owner: 'user_key',
       key: 'id',
       grantsAccess: { type: 'pin.removed', detail: 'pin' },
-      signsIn: true,
+      signsIn: 'pin',
     }),
   },
   operations: { setPin },

@@ -22,7 +22,7 @@ export interface PasswordChangesDeps {
   readonly hasher: PasswordHasher
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
   readonly reauthentication: Reauthentication
-  readonly signIns: Pick<SignIns, 'hasMailedMethod'>
+  readonly signIns: Pick<SignIns, 'enabledMethods'>
   readonly mails: Mails
   readonly limits: SessionLimits
   readonly clock: () => number
@@ -90,7 +90,7 @@ export class PasswordChanges {
     const { accountStore, signIns, mails, clock } = this.#deps
     const { user } = cachedUser
     const event = newEvent('password.removed', actor, user.id, clock())
-    const outcome = await accountStore.removePassword(credentialId, signIns.hasMailedMethod, event)
+    const outcome = await accountStore.removePassword(credentialId, signIns.enabledMethods, event)
     if (outcome === 'passwordNotFound' || outcome === 'lastSignInMethod') throw new ServiceError(outcome)
     if (outcome !== 'removed') throw new ServiceError('signInRequired')
     mails.send('passwordRemoved', user)

@@ -15,6 +15,8 @@ export interface SignInMethod<Settings = never> {
    * sign-in empties the account, which somebody else may have opened.
    */
   readonly provesMailbox?: true
+  /** Whether it ends with a new password. Then the password is the way to sign in, and the method is none. */
+  readonly setsPassword?: true
   /** What the details of its `user.signed-in` events have besides. */
   readonly details?: TProperties
   /** Whether the settings switch it on. By default it is on. */
@@ -47,5 +49,11 @@ export const IMPERSONATION = { method: 'impersonation', amr: [] } as const
 export const CORE_SIGN_IN_METHODS = {
   password: { amr: ['pwd'], rejection: 'wrongCredentials', needsSecondFactor: true },
   /** By the link of a mail, with a new password. */
-  passwordReset: { amr: ['otp'], rejection: 'badEmailToken', needsSecondFactor: true, provesMailbox: true },
+  passwordReset: {
+    amr: ['otp'],
+    rejection: 'badEmailToken',
+    needsSecondFactor: true,
+    provesMailbox: true,
+    setsPassword: true,
+  },
 } as const satisfies SignInMethods

@@ -3,7 +3,14 @@ import { type AuditEvent, actingUser, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
-import type { AccountStore, OwnFactorChange, SessionStore, SignedIn, SignInRow } from '../storage/stores.ts'
+import type {
+  AccountStore,
+  EnabledMethods,
+  OwnFactorChange,
+  SessionStore,
+  SignedIn,
+  SignInRow,
+} from '../storage/stores.ts'
 import type { User } from '../users/user.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { Mails } from './mails.ts'
@@ -40,7 +47,11 @@ export interface SignInAttempt {
 }
 
 /** A method with its name, and with the name of its feature. */
-export type NamedSignInMethod = SignInMethod & { readonly name: string; readonly feature: string | null }
+export interface NamedSignInMethod extends Omit<SignInMethod, 'isEnabled'> {
+  readonly name: string
+  readonly feature: string | null
+  readonly isEnabled: boolean
+}
 
 export interface SignInsDeps {
   readonly methods: readonly NamedSignInMethod[]
@@ -72,14 +83,18 @@ export class SignIns {
     )
   }
 
+  get #enabled(): readonly KnownMethod[] {
+    return [...this.#methods.values()].filter(({ isEnabled }) => isEnabled)
+  }
+
   /** The outcomes of sign-ins by method. */
   get outcomes(): Readonly<Record<string, Outcomes>> {
-    return Object.fromEntries([...this.#methods].map(([name, { outcomes }]) => [name, outcomes]))
+    return Object.fromEntries(this.#enabled.map(({ name, outcomes }) => [name, outcomes]))
   }
 
   /** Whether there is the method, and it is not switched off. */
   has(method: string): boolean {
-    return this.#methods.has(method)
+    return this.#methods.get(method)?.isEnabled ?? false
   }
 
   /** Counts a sign-in that is rejected before its body is read. @returns the same; `null` if it is not rejected. */
@@ -87,15 +102,15 @@ export class SignIns {
     return this.#method(method).outcomes.countRefusal(refusal)
   }
 
-  /** The methods with which every user can sign in, by mail. A reset of the password is none. */
+  /** The methods with which every user can sign in, by mail. */
   get mailedMethods(): readonly string[] {
-    const mailed = this.#deps.methods.filter(({ provesMailbox }) => provesMailbox)
-    return mailed.map(({ name }) => name).filter(name => name !== 'passwordReset')
+    const mailed = this.#enabled.filter(({ provesMailbox, setsPassword }) => provesMailbox && !setsPassword)
+    return mailed.map(({ name }) => name)
   }
 
-  /** Whether no other way to sign in can be the last one. */
-  get hasMailedMethod(): boolean {
-    return this.mailedMethods.length > 0
+  /** The methods among which one must stay when another is removed. */
+  get enabledMethods(): EnabledMethods {
+    return { names: this.#enabled.map(({ name }) => name), hasMailed: this.mailedMethods.length > 0 }
   }
 
   /**
@@ -105,7 +120,7 @@ export class SignIns {
    */
   async remove(row: SignInRow, change: OwnFactorChange, event: AuditEvent): Promise<'removed' | 'notFound'> {
     const { accountStore } = this.#deps
-    const outcome = await accountStore.removeSignInRow(row, this.hasMailedMethod, change, event)
+    const outcome = await accountStore.removeSignInRow(row, this.enabledMethods, change, event)
     if (outcome === 'done') return 'removed'
     if (outcome === 'notFound') return outcome
     throw new ServiceError(outcome === 'lastSignInMethod' ? outcome : 'signInRequired')
@@ -113,7 +128,7 @@ export class SignIns {
 
   /**
    * Opens a session for a user whom the method verifies.
-   * @throws {ServiceError} the method's rejection; only for a verified user `accountDisabled`, `emailNotVerified`, `secondFactorRequired`
+   * @throws {ServiceError} `routeNotFound` if the method is switched off; the method's rejection; only for a verified user `accountDisabled`, `emailNotVerified`, `secondFactorRequired`
    * and `wrongSecondFactor`; `codesUnavailable`, `tooManyRequests`, `storeUnavailable`; and what `verify` throws.
    */
   complete(name: string, attempt: SignInAttempt): Promise<AuthResult> {
@@ -135,6 +150,7 @@ export class SignIns {
   #method(name: string): KnownMethod {
     const method = this.#methods.get(name)
     if (method === undefined) throw new Error(`No feature declares the sign-in method ${name}`)
+    if (!method.isEnabled) throw new ServiceError('routeNotFound')
     return method
   }
 

@@ -266,7 +266,7 @@ export const storedPasskeys = {
       unique: 'credential_id',
       isFactor: true,
       grantsAccess: { type: 'passkey.removed', detail: 'passkey' },
-      signsIn: true,
+      signsIn: 'passkey',
     }),
     passkey_challenges: table<PasskeyChallengesTable>({
       owner: null,

@@ -67,8 +67,11 @@ export interface FeatureTable<Column extends string = string> {
    * the user's e-mail for the first time deletes them, because somebody else may have opened the account.
    */
   readonly grantsAccess?: DeletionEvent
-  /** Whether a row signs its owner in: the last way to sign in cannot be removed. Needs `grantsAccess`. */
-  readonly signsIn?: true
+  /**
+   * The feature's sign-in method that a row belongs to: the last way to sign in cannot be removed. Rows of a method that is switched off
+   * are no way in. Needs `grantsAccess`.
+   */
+  readonly signsIn?: string
   readonly cleanUp?: CleanUpRule<Column>
 }
 

@@ -70,7 +70,11 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
   [`The listMethods ${METHOD_OF} must be a function`, [changed({ listMethods: [] })]],
   [
     `The table notes ${METHOD_OF} has signsIn without grantsAccess: name the event of a removed row`,
-    [withTable({ signsIn: true })],
+    [withTable({ signsIn: 'pin' })],
+  ],
+  [
+    `The table notes ${METHOD_OF} has a signsIn that is none of the feature's signInMethods: "pin"`,
+    [withTable({ signsIn: 'pin', grantsAccess: { type: 'note.deleted', detail: 'note' } })],
   ],
   ['The list of features has a member that is not a feature', [undefined]],
   ['The feature name undefined must be lower case, such as "notes"', [changed({ name: undefined })]],

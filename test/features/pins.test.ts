@@ -62,4 +62,18 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await signIn(app, email, PASSWORD)).statusCode, 401)
     t.equal((await post(email)).statusCode, 200)
   })
+
+  t.test('a PIN is no way in while the method is switched off', async t => {
+    const { email, token } = await signUp(app)
+    await set(token)
+    const { signInMethods: { pin } = {} } = pins
+    if (pin === undefined) throw new Error('The feature has no method')
+    const signInMethods = { pin: { ...pin, isEnabled: () => false } }
+    const features = [{ ...pins, signInMethods }]
+    const other: FastifyInstance = await build(t, { clock: clock.now, features, env })
+    const attempt = await call(other, 'POST', '/account/sign-in/pin', { email, pin: PIN })
+    globalErrorOf(t, attempt, 404)
+    globalErrorOf(t, await call(other, 'DELETE', '/account/password', undefined, bearer(token)), 409)
+    t.equal((await call(app, 'DELETE', '/account/password', undefined, bearer(token))).statusCode, 204)
+  })
 })

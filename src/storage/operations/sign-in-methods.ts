@@ -9,7 +9,7 @@ import type { SessionRefusal } from './refusals.ts'
 import { lowerAssuranceStatement, refusalOfSession } from './sessions.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
 
-/** A row of a table with `signsIn`, such as a passkey. */
+/** A row of a table with `signsIn`, such as a passkey. The method may be switched off. */
 export interface SignInRow {
   readonly table: string
   readonly id: string
@@ -17,8 +17,15 @@ export interface SignInRow {
   readonly amr: string
 }
 
+/** The methods that are switched on. */
+export interface EnabledMethods {
+  readonly names: readonly string[]
+  /** Whether every user can sign in by mail. */
+  readonly hasMailed: boolean
+}
+
 export const signInMethodOperations = (features: readonly StoredFeature[], { all }: OwnedTables) => {
-  const signingIn = all.filter(({ signsIn }) => signsIn === true)
+  const signingIn = all.filter(({ signsIn }) => signsIn !== undefined)
 
   function* hasRow({ name, owner, key }: OwnedTable, userId: string): Steps<boolean> {
     const row = yield* firstRow({
@@ -36,27 +43,26 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
     return user !== undefined
   }
 
-  /** Whether a row signs the user in, who is locked. */
-  function* hasAnyRow(userId: string): Steps<boolean> {
-    for (const table of signingIn) if (yield* hasRow(table, userId)) return true
+  /** Whether the user, who is locked, can sign in without a password. */
+  function* hasOtherMethod(userId: string, { names, hasMailed }: EnabledMethods): Steps<boolean> {
+    if (hasMailed) return true
+    const enabled = signingIn.filter(({ signsIn = '' }) => names.includes(signsIn))
+    for (const table of enabled) if (yield* hasRow(table, userId)) return true
     return false
   }
 
   return {
-    /**
-     * Removes the password of the event's user.
-     * @param hasMailedMethod whether every user can sign in by mail.
-     */
+    /** Removes the password of the event's user. */
     *removePassword(
       sessionId: string,
-      hasMailedMethod: boolean,
+      enabled: EnabledMethods,
       event: AuditEvent,
     ): Steps<Write<'removed' | 'passwordNotFound' | 'lastSignInMethod' | SessionRefusal>> {
       const { userId, at } = event
       const refused = yield* refusalOfSession(userId, sessionId)
       if (refused !== null) return refusedFor(userId, refused)
       if (!(yield* hasPassword(userId))) return refusedFor(userId, 'passwordNotFound')
-      if (!hasMailedMethod && !(yield* hasAnyRow(userId))) return refusedFor(userId, 'lastSignInMethod')
+      if (!(yield* hasOtherMethod(userId, enabled))) return refusedFor(userId, 'lastSignInMethod')
       yield {
         text: 'UPDATE users SET password_hash = NULL, updated_at = $2, version = version + 1 WHERE id = $1',
         values: [userId, at],
@@ -66,10 +72,10 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
       return invalidates(userId, 'removed')
     },
 
-    /** Removes one way to sign in of the event's user. @param hasMailedMethod as for `removePassword`. */
+    /** Removes one way to sign in of the event's user. */
     removeSignInRow: (
       { table, id, amr }: SignInRow,
-      hasMailedMethod: boolean,
+      enabled: EnabledMethods,
       change: OwnFactorChange,
       event: AuditEvent,
     ) =>
@@ -82,7 +88,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
           values: [userId, id],
         })
         if (removed === undefined) return 'notFound'
-        const isLast = !hasMailedMethod && !(yield* hasPassword(userId)) && !(yield* hasAnyRow(userId))
+        const isLast = !(yield* hasPassword(userId)) && !(yield* hasOtherMethod(userId, enabled))
         if (isLast) return 'lastSignInMethod'
         const feature = features.find(each => tablesOf([each]).some(each => each.name === table))
         if (feature?.factor !== undefined)
