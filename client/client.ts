@@ -198,7 +198,7 @@ export interface Session {
   id: string
   /** ISO 8601 in UTC, with milliseconds */
   createdAt: string
-  /** Of this session; up to a minute old, except for the current session */
+  /** The last request of this session; up to a minute old, except for the current session */
   lastRequestAt: string
   /** ISO 8601 in UTC, with milliseconds */
   expiresAt: string
@@ -443,7 +443,7 @@ export interface UpdateUserRequest {
 }
 
 export interface FactorCredentials {
-  /** Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds */
+  /** The secret of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds */
   totpSecret?: string
   /** SHA-256 of each recovery code that is left, in base64url */
   recoveryCodes?: string[]
@@ -453,7 +453,7 @@ export interface FactorCredentials {
     id: string
     /** For EdDSA, ES256 or RS256: COSE, in base64url */
     publicKey: string
-    /** Of signatures; 0 for passkeys that do not count */
+    /** Counts signatures; 0 for passkeys that do not count */
     counter: number
     transports?: string[]
     /** Whether it is synchronised among devices */
@@ -579,7 +579,7 @@ export interface CreatedApiKey {
 
 export interface CreateAdminKeyRequest {
   name: string
-  /** Of those that your key has */
+  /** The scopes of the key, among those that your key has */
   scopes: Array<
     | 'users:read'
     | 'users:write'

@@ -148,7 +148,7 @@ export const Session = Type.Object(
     createdAt: Timestamp,
     lastRequestAt: Type.String({
       format: 'date-time',
-      description: 'Of this session; up to a minute old, except for the current session',
+      description: 'The last request of this session; up to a minute old, except for the current session',
     }),
     expiresAt: Later,
     ip: ClientAddress,

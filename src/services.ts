@@ -119,14 +119,14 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
     logFailure,
     userCache,
     storage: withUserCache(storage, userCache),
-    /** Of the built-in features. */
+    /** The stores of the built-in features. */
     stores: {
       pendingSignUps: storage.features[storedPendingSignUps.name] as PendingSignUpStore,
       jobs: storage.features[storedJobs.name] as JobStore,
     },
     tokens: AccessTokens.from(config),
     keyring: Keyring.from(config),
-    /** Of sessions. */
+    /** The lifetime and idle limit of sessions, in milliseconds. */
     limits: { lifetime: config.sessionLifetime, idle: config.sessionIdle },
     hasher:
       deps.hasher ??

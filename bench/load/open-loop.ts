@@ -31,9 +31,9 @@ export interface OpenLoopResult {
   readonly succeeded: number
   /** Responses with 503. */
   readonly rejected: number
-  /** Of requests that were not rejected; those without a response a second after the end count as late as they are then. */
+  /** The response times of requests that were not rejected; those without a response a second after the end count as late as they are then. */
   readonly p99: number
-  /** Of rejected requests; `null` if there are none. */
+  /** Of the rejected requests alone; `null` if there are none. */
   readonly rejectedP99: number | null
   /** The longest turn of the generator: many milliseconds mean that other programs took its processor. */
   readonly stall: number

@@ -17,7 +17,7 @@ export interface Curve {
 
 /** Two services under the same kind of request. */
 export interface Plot {
-  /** Of the files. */
+  /** The name of the files. */
   readonly name: string
   readonly title: string
   readonly curves: readonly Curve[]

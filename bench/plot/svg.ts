@@ -6,7 +6,7 @@ export interface Theme {
   readonly text: string
   readonly muted: string
   readonly grid: string
-  /** Of the curves: blue and orange, which every kind of colour blindness leaves distinct. Their contrast suffices for text. */
+  /** The colours of the curves: blue and orange, which every kind of colour blindness leaves distinct. Their contrast suffices for text. */
   readonly series: readonly [string, string]
 }
 

@@ -13,7 +13,7 @@ import { signUp } from './sign-ups.ts'
 /** More than twice the capacity of the cache, so that each request in rotation misses it. */
 const USERS = 250_000
 
-/** Of which the cache holds all. */
+/** Users, all of whom the cache holds. */
 const CACHED = 1_000
 
 /** Milliseconds by which the network delays a round trip. */

@@ -32,7 +32,7 @@ export interface PasswordChange {
   /** For users who have a password. */
   readonly currentPassword?: string
   readonly newPassword: string
-  /** Of an authenticator app, or a recovery code. */
+  /** The code of an authenticator app, or a recovery code. */
   readonly code?: string
 }
 

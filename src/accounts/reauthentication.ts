@@ -32,7 +32,7 @@ export interface Proof {
   readonly ip: string | null
   readonly signal: AbortSignal | undefined
   readonly password: string | undefined
-  /** Of an authenticator app, or a recovery code. A user with an app needs one, and then no password. */
+  /** The code of an authenticator app, or a recovery code. A user with an app needs one, and then no password. */
   readonly code: string | undefined
 }
 

@@ -37,7 +37,7 @@ export interface VerifiedSignIn {
 
 export interface SignInAttempt {
   readonly client: SessionClient
-  /** Of an authenticator app, or a recovery code. */
+  /** The code of an authenticator app, or a recovery code. */
   readonly code?: string | undefined
   /**
    * Verifies who signs in. Called again, at most twice, when the user has changed meanwhile.

@@ -17,7 +17,7 @@ export const serializeAdminKey = ({ createdBy, ...key }: AdminKey) => ({ ...seri
 
 /** The admin key of a request. */
 export interface PresentedAdminKey {
-  /** Of a key of the store, its id; of a root key a prefix of its digest, too short to reveal anything about the key. */
+  /** The id of a key of the store; for a root key a prefix of its digest, too short to reveal anything about the key. */
   readonly id: string
   /** `null` for a root key, which may do everything. */
   readonly scopes: readonly string[] | null

@@ -16,7 +16,7 @@ import type { UserCache } from './user-cache.ts'
  */
 export type UserLastRequests = Float64Array
 
-/** Of a session, an API key or an admin key. */
+/** The last request of a session, an API key or an admin key. */
 export interface CredentialLastRequest {
   readonly id: string
   readonly at: number

@@ -16,7 +16,7 @@ const SECRET_BYTES = 32
 const SECRET_LENGTH = 43
 const CHECKSUM_LENGTH = 6
 
-/** Of the prefix, which both kinds have in one length, and the digits. */
+/** The prefix, which has the same length for both kinds, and the digits. */
 export const KEY_LENGTH = API_KEY_PREFIX.length + SECRET_LENGTH + CHECKSUM_LENGTH
 
 /** Characters that lists show: the prefix and four digits, 24 of 256 bits. */

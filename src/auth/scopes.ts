@@ -1,13 +1,13 @@
 /** Every scope of the core: what an API key or an admin key may do. Features declare their own. */
 
-/** Of API keys. A private route declares the one that it needs with `config.scope`; without one it accepts sessions only. */
+/** The scopes of API keys. A private route declares the one that it needs with `config.scope`; without one it accepts sessions only. */
 export const USER_SCOPES = {
   'account:read': 'Read your account',
   'account:write': 'Change your names and your metadata',
   'users:read': 'List other users',
 } as const satisfies ScopeDescriptions
 
-/** Of admin keys. Every admin route declares one. */
+/** The scopes of admin keys. Every admin route declares one. */
 export const ADMIN_SCOPES = {
   'users:read': 'List and read users',
   'users:write':

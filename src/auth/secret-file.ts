@@ -26,7 +26,7 @@ const MIN_BYTES = 32
 
 export const secretFileOf = (databaseFile: string): string => `${databaseFile}.jwt-secret`
 
-/** Of the key that encrypts second factors (docs/design.md, "Second factors"). */
+/** The file of the key that encrypts second factors (docs/design.md, "Second factors"). */
 export const encryptionKeyFileOf = (databaseFile: string): string => `${databaseFile}.encryption-key`
 
 /** One file for each algorithm: after a change of the algorithm, the former key still verifies. */

@@ -17,7 +17,7 @@ export interface PublicJwk {
   readonly kty: string
   readonly crv: string
   readonly x: string
-  /** Of P-256 only. */
+  /** Only for P-256. */
   readonly y?: string
   readonly kid: string
   readonly alg: AsymmetricAlgorithm

@@ -34,7 +34,7 @@ const UNIT = {
   /** Bytes of a character of the text. */
   width: NUMBERS * 4 + 2,
   emailVerified: NUMBERS * 4 + 3,
-  /** Of the text of the account, with which the text begins. */
+  /** The length of the account, with which the text begins. */
   accountLength: NUMBERS * 4 + 4,
   isHot: NUMBERS * 4 + 5,
   id: NUMBERS * 4 + 6,
@@ -45,7 +45,7 @@ const UNIT = {
   factors: NUMBERS * 4 + 16,
   amr: NUMBERS * 4 + 18,
   hasPassword: NUMBERS * 4 + 20,
-  /** Of the first field of the user; the others follow. */
+  /** The first field of the user; the others follow. */
   fields: NUMBERS * 4 + 22,
 } as const
 

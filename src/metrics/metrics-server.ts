@@ -14,7 +14,7 @@ const REQUEST_TIMEOUT = 5_000
 const METHODS = ['GET', 'HEAD']
 
 export interface MetricsServer {
-  /** Of the metrics. */
+  /** The URL of the metrics. */
   readonly url: string
   /** Closes the listener and all connections at once. */
   close(): Promise<void>

@@ -14,7 +14,7 @@ interface PasskeyCredentials {
   readonly id: string
   /** COSE, base64url. */
   readonly publicKey: string
-  /** Of signatures; 0 for passkeys that do not count. */
+  /** Counts signatures; 0 for passkeys that do not count. */
   readonly counter: number
   readonly name?: string | null
   readonly transports?: readonly string[]
@@ -39,7 +39,7 @@ const isPublicKey = async (publicKey: string): Promise<boolean> => {
     await assertPublicKey(publicKey)
     return true
   } catch {
-    // Of many kinds.
+    // It throws errors of many kinds.
     return false
   }
 }

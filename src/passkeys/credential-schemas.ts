@@ -43,7 +43,7 @@ const credentialProperties = {
   type: Type.Literal('public-key'),
 }
 
-/** Of `navigator.credentials.create`. */
+/** What `navigator.credentials.create` returns. */
 export const NewCredential = Open(
   {
     ...credentialProperties,
@@ -56,7 +56,7 @@ export const NewCredential = Open(
   { title: 'NewPasskeyCredential' },
 )
 
-/** Of `navigator.credentials.get`. */
+/** What `navigator.credentials.get` returns. */
 export const PresentedCredential = Open(
   {
     ...credentialProperties,
@@ -93,7 +93,7 @@ const portableProperties = {
   counter: Type.Integer({
     minimum: 0,
     maximum: 0xffff_ffff,
-    description: 'Of signatures; 0 for passkeys that do not count',
+    description: 'Counts signatures; 0 for passkeys that do not count',
     examples: [0],
   }),
   transports: Type.Optional(Transports),

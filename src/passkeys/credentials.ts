@@ -12,7 +12,7 @@ interface Credential {
   readonly type: 'public-key'
 }
 
-/** Of `navigator.credentials.create`. */
+/** What `navigator.credentials.create` returns. */
 export interface NewCredential extends Credential {
   readonly response: {
     readonly clientDataJSON: string
@@ -21,7 +21,7 @@ export interface NewCredential extends Credential {
   }
 }
 
-/** Of `navigator.credentials.get`. */
+/** What `navigator.credentials.get` returns. */
 export interface PresentedCredential extends Credential {
   readonly response: {
     readonly clientDataJSON: string

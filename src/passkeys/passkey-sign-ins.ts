@@ -65,7 +65,7 @@ export class PasskeySignIns {
       const use = await verifyCredential(ceremony, credential, passkey.publicKey)
       return { user, use: { id: passkey.id, ...use } }
     } catch {
-      // Of many kinds, and caused by the client: not logged as failures.
+      // Errors of many kinds, caused by the client: not logged as failures.
       throw new ServiceError(ERRORS.wrongPasskey)
     }
   }

@@ -24,7 +24,7 @@ const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<
   try {
     return await verifyNewCredential(ceremony, credential)
   } catch {
-    // Of many kinds, and caused by the client: not logged as failures.
+    // Errors of many kinds, caused by the client: not logged as failures.
     throw new ServiceError(ERRORS.wrongNewPasskey)
   }
 }

@@ -48,7 +48,7 @@ const assertRsaKey = (modulus: unknown, exponent: unknown): void => {
     throw new Error('The exponent is not one of RSA')
 }
 
-/** Of both curves: 32 bytes, also with zeros in front (RFC 9053 §7.1). */
+/** Coordinates of both curves have 32 bytes, also with zeros in front (RFC 9053 §7.1). */
 const isCoordinate = (value: unknown): boolean => value instanceof Uint8Array && value.length === 32
 
 /** What importing a key of a curve does not check. @throws {Error} */

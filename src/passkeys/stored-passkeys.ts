@@ -35,7 +35,7 @@ export interface Passkey {
 export interface PasskeyWithKey extends Passkey {
   /** COSE, base64url. */
   readonly publicKey: string
-  /** Of signatures; 0 for passkeys that do not count. */
+  /** Counts signatures; 0 for passkeys that do not count. */
   readonly counter: number
 }
 

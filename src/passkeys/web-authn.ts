@@ -19,7 +19,7 @@ export interface VerifiedPasskey {
   /** base64url, as the key: COSE. */
   readonly webAuthnId: string
   readonly publicKey: string
-  /** Of signatures; 0 for passkeys that do not count. */
+  /** Counts signatures; 0 for passkeys that do not count. */
   readonly counter: number
   readonly transports: readonly string[]
   readonly backedUp: boolean

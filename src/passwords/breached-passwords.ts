@@ -30,7 +30,7 @@ const RANGE = /^(?:[\dA-F]{35}:\d{1,15}(?:\r?\n|$))*$/i
 
 interface Client {
   get(url: string, options: RequestOptions, respond: (response: IncomingMessage) => void): ClientRequest
-  /** Of this service alone, so that it can be closed. Keeps connections alive. */
+  /** Used by this service alone, so that it can be closed. Keeps connections alive. */
   readonly agent: Agent
 }
 

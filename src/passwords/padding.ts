@@ -28,7 +28,7 @@ export const paddingFor = (share: number): typeof HASH_PARAMETERS | null => {
   return memoryCost < LEAST_MEMORY ? null : { ...HASH_PARAMETERS, memoryCost }
 }
 
-/** Of one thread. */
+/** The padding of one thread. */
 export class Padding {
   readonly #deps: PaddingDeps
   /** The median time of a comparison with one of our hashes, in milliseconds: single ones wait for a core. */

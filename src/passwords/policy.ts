@@ -70,7 +70,7 @@ const PATTERN = 'must not be a sequence or a row of keys, such as abcdefgh or qw
 /** Characters without a glyph, except for white space. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
-/** Of these characters, each is its own visible form. */
+/** Each of these characters is its own visible form. */
 const PRINTABLE_ASCII = /^[ -~]*$/
 
 /** The form in which passwords that look alike are equal. */

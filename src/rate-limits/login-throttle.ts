@@ -90,7 +90,7 @@ export class StoredLoginThrottle implements LoginThrottle {
   readonly #ofAddresses: Counters
   /** Apart, because memory for counters is bounded: attempts on many addresses must not evict the count of a user's codes. */
   readonly #ofUsers: Counters
-  /** Of one account and one network from which its user has signed in: strangers cannot make it wait. */
+  /** The waits of one account in one network from which its user has signed in: strangers cannot make it wait. */
   readonly #ofKnownNetworks: Waits
   readonly #networks: Pick<KnownNetworks, 'find'>
   readonly #onThrottled: (subject: LoginSubject, seconds: number) => void

@@ -12,7 +12,7 @@ import type { EmailTokensTable, EventsTable, SessionsTable, UsersTable } from '.
 /** The row of a new user, with case-folded names. The store assigns `key`; factors are added later. */
 export type UserColumns = Omit<UsersTable, 'key' | 'factors'>
 
-/** Of fields: each with the one of its case-folded text, if it has that. */
+/** The columns of fields: each with that of its case-folded text, if it has one. */
 const FIELD_COLUMNS = FIELDS.flatMap(({ column, searchColumn }) =>
   searchColumn === undefined ? [column] : [column, searchColumn],
 ) as readonly (keyof FieldColumns)[]

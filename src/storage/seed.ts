@@ -23,7 +23,7 @@ export interface SeededUser {
 export interface Seeded {
   /** The number of new users. */
   readonly added: number
-  /** Of the accounts with a session, in their order; `null` if another process has just removed the user. */
+  /** The users of the accounts with a session, in their order; `null` if another process has just removed the user. */
   readonly users: readonly (SeededUser | null)[]
 }
 

@@ -10,7 +10,7 @@ export default {
       normalize: 'base32',
       violations: secretViolations,
       description:
-        'Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds',
+        'The secret of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds',
       examples: ['GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'],
     }),
   ),

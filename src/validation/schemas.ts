@@ -198,6 +198,6 @@ export const Scopes = (declared: ScopeDescriptions, description: string) =>
 export const NewAdminKey = (declared: ScopeDescriptions) =>
   Strict({
     name: KeyName,
-    scopes: Scopes(declared, 'Of those that your key has'),
+    scopes: Scopes(declared, 'The scopes of the key, among those that your key has'),
     expiresAt: Type.Optional(ExpiresAt),
   })

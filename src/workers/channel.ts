@@ -19,7 +19,7 @@ export interface ChannelToPrimary extends Channel {
 /** What a worker thread is started with. */
 export interface ThreadData {
   readonly store: WorkerStore
-  /** Of the service; 0 if the system is to choose it. */
+  /** The port of the service; 0 if the system is to choose it. */
   readonly port: number
 }
 

@@ -44,7 +44,7 @@ const dryDatabase = ({ engine }: FeatureDialect, onQuery: (text: string) => void
   })
 
 /**
- * Of the statements that a migration runs on an empty database. Comments, formatting, and whether Node strips the types or a
+ * The checksum of the statements that a migration runs on an empty database. Comments, formatting, and whether Node strips the types or a
  * compiler does, do not change it. Parameters are left out, because they may be timestamps and new ids.
  */
 const checksumOf = async ({ up }: FeatureMigration, dialect: FeatureDialect): Promise<string> => {

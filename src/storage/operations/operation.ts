@@ -71,7 +71,7 @@ export function* firstRow<Row>(statement: Statement): Steps<Row | undefined> {
   return row
 }
 
-/** Of PostgreSQL. */
+/** The SQLSTATE of PostgreSQL for a value that is not unique. */
 export const UNIQUE_VIOLATION = '23505'
 
 const UNIQUE_VIOLATIONS: ReadonlySet<unknown> = new Set([

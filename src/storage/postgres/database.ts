@@ -115,7 +115,7 @@ const mayBeFailover = (error: unknown): boolean =>
 
 /** Chooses the server of every connection. */
 export interface ServerSource {
-  /** Of the server to connect to now. */
+  /** The URL of the server to connect to now. */
   readonly url: string
   /** Run on a new connection before its first use. Throws if the server must not be used. `null` if any server may be used. */
   readonly check: ((client: pg.ClientBase) => Promise<void>) | null
@@ -163,7 +163,7 @@ const runOn =
 export class Database implements Reader {
   readonly #servers: ServerSource
   readonly #pool: pg.Pool
-  /** Of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
+  /** The sockets of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
   readonly #sockets = new Set<Socket>()
   readonly #running = new Set<Promise<unknown>>()
   readonly #maxShared: number

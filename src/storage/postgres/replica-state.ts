@@ -18,7 +18,7 @@ export interface ReplicaState extends Identity {
   readonly isStandby: boolean
   /** How far the log is replayed, in bytes; `null` on a server that was never a standby. */
   readonly replayed: number | null
-  /** Of the server process that responded. */
+  /** The id of the server process that responded. */
   readonly pid: number
 }
 

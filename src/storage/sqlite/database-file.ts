@@ -22,7 +22,7 @@ type Suffix = (typeof SUFFIXES)[number]
 
 /** The files that SQLite has open. Plain data, so that it can be sent to the writer thread: descriptors belong to the process. */
 export interface OpenFiles {
-  /** Of the database, absolute. */
+  /** The absolute path of the database. */
   readonly path: string
   readonly fd: number
   readonly walFd: number

@@ -267,7 +267,7 @@ export interface WorkerStore {
 
 /** The store of a process with several event loops. */
 export interface SharedStore {
-  /** Of this event loop. Closed after those of the workers, it ends the writer thread. */
+  /** The storage of this event loop. Closed after those of the workers, it ends the writer thread. */
   readonly storage: Storage
   /** @returns the store of a new worker, whose ports are to be transferred; `remove` is to be called when it has ended. */
   addWorker(): { readonly store: WorkerStore; readonly remove: () => void }
