@@ -10,6 +10,7 @@ import type { EventHandler } from './audit-log/event-feed.ts'
 import { allFeatures, type BuiltInMails } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
 import type { Config } from './config/config.ts'
+import type { HostConsumer } from './consumers/consumers.ts'
 import type { Feature, HostServices } from './feature.ts'
 import { decorateRequests, RequestAuthentication } from './http/request-authentication.ts'
 import { createRequestIds } from './http/request-ids.ts'
@@ -80,7 +81,9 @@ export interface AppOptions {
   /** Milliseconds until deferred work begins, at most. */
   readonly maxDeferral?: number
   /** Called for every event of the audit log, in order and after the commit. */
-  readonly onEvent?: EventHandler | undefined
+  readonly onEvent?: EventHandler | HostConsumer | undefined
+  /** Milliseconds until the first repetition for a consumer that failed. Default: that of production. */
+  readonly consumerBackOff?: number | undefined
   /** Replace the texts of mails. */
   readonly mailTemplates?: MailTemplates<BuiltInMails> | undefined
   /** In a worker, whose primary serves the metrics. */
@@ -196,9 +199,9 @@ export const openServices = async (
   const recorder = options.tracing?.recorderOf(config.storage.engine)
   const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {
-    const { onEvent, mailTemplates, workerChannel } = options
+    const { onEvent, consumerBackOff, mailTemplates, workerChannel } = options
     const own = { hasher, rateLimits, cleanUpPace, jobPace, maxDeferral }
-    const parts = { ...own, onEvent, mailTemplates, workerChannel }
+    const parts = { ...own, onEvent, consumerBackOff, mailTemplates, workerChannel }
     return (await createServices(config, { storage, features, clock, logger, ...parts })) as Services
   } catch (error) {
     await storage.close()
@@ -231,6 +234,7 @@ export const addOuterPart = (
   decorateRequests(app)
   app.addHook('onReady', async () => {
     services.eventFeed?.start()
+    await services.consumers.start()
     if (config.warmsUp) services.warmUp.start()
   })
   app.addHook('onClose', () => services.close())

@@ -3,6 +3,7 @@
 import type { AccountMails } from './accounts/mails.ts'
 import { adminKeys } from './admin-keys/admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
+import { consumers } from './consumers/feature.ts'
 import { emailCodes } from './email-codes/email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
 import type { Feature, MailsOf, ServicesOf } from './feature.ts'
@@ -20,6 +21,7 @@ export const BUILT_IN_FEATURES = [
   emailCodes,
   storedPendingSignUps,
   storedJobs,
+  consumers,
 ] as const satisfies readonly Feature[]
 
 /**

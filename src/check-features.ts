@@ -6,7 +6,7 @@ import { ADMIN_SCOPES, USER_SCOPES } from './auth/scopes.ts'
 import type { Setting } from './config/readers.ts'
 import { namesWith, SETTINGS } from './config/settings.ts'
 import { ERRORS } from './errors.ts'
-import type { Feature } from './feature.ts'
+import { eventSchemasOf, type Feature } from './feature.ts'
 import { METRICS } from './metrics/declarations.ts'
 import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from './rate-limits/limits.ts'
 import type { CoreServices } from './services.ts'
@@ -46,6 +46,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   warmUp: true,
   storage: true,
   eventFeed: true,
+  consumers: true,
   rateLimits: true,
   rateLimitNames: true,
   clock: true,
@@ -228,6 +229,14 @@ function* problemsOfJob(name: string, job: unknown): Problems {
   if (!isFunction(run)) yield 'has no function run'
 }
 
+function* problemsOfConsumer(name: string, consumer: unknown): Problems {
+  const { types, handle } = membersOf(consumer)
+  if (!SERVICE.test(name)) yield 'must be named like searchIndex'
+  if (!isFunction(handle)) yield 'has no function handle'
+  if (types !== undefined && !(Array.isArray(types) && types.length > 0))
+    yield "has types that are no list of events, such as ['user.created']; without types it gets all"
+}
+
 /** A value of RFC 8176, which a session keeps in a list separated by spaces. */
 const AMR = /^[a-z][a-z0-9]*$/
 
@@ -265,6 +274,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   rateLimits: { kind: 'rate limit', problems: problemsOfRateLimit },
   metrics: { kind: 'metric', problems: problemsOfMetric },
   jobs: { kind: 'job', problems: problemsOfJob },
+  consumers: { kind: 'consumer', problems: problemsOfConsumer },
   signInMethods: { kind: 'sign-in method', problems: problemsOfSignInMethod },
 }
 
@@ -329,6 +339,19 @@ const assertUnique = (kind: string, names: readonly (readonly [name: string, own
   }
 }
 
+/** @throws {FeatureError} for a consumer of a type of event that no feature declares: it would wait forever. */
+const checkConsumedTypes = (features: readonly Feature[]): void => {
+  const known = new Set(Object.keys(eventSchemasOf(features)))
+  for (const { name: feature, consumers = {} } of features)
+    for (const [name, { types = [] }] of Object.entries(consumers)) {
+      const unknown = types.find(type => !known.has(type))
+      if (unknown !== undefined)
+        throw new FeatureError(
+          `The consumer ${name} of the feature ${feature} names a type of event that there is not: ${JSON.stringify(unknown)}`,
+        )
+    }
+}
+
 /** @throws {FeatureError} for the first declaration that is not valid, or that two features, or a feature and the core, share. */
 export const checkFeatures = (features: readonly Feature[]): void => {
   for (const feature of features) for (const problem of problemsOf(feature)) throw new FeatureError(problem)
@@ -373,4 +396,5 @@ export const checkFeatures = (features: readonly Feature[]): void => {
     ({ signInMethods }) => signInMethods,
   )
   shared('metric', Object.keys(METRICS), ({ metrics }) => metrics)
+  checkConsumedTypes(features)
 }

@@ -22,6 +22,7 @@ import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes
 import type { Sessions } from './auth/sessions.ts'
 import type { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Setting, SettingValues } from './config/readers.ts'
+import type { Consumer, NamedConsumer } from './consumers/consumers.ts'
 import type { Keyring } from './encryption/keyring.ts'
 import type { DeclaredError } from './errors.ts'
 import { newId } from './ids.ts'
@@ -34,6 +35,7 @@ import type { LoginThrottle } from './rate-limits/login-throttle.ts'
 import type { OpenRateLimit } from './rate-limits/rate-limit.ts'
 import type { FeatureMetric, MetricRecorders } from './statistics/feature-metrics.ts'
 import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from './storage/stored-feature.ts'
+import type { EventStore } from './storage/stores.ts'
 import type { User } from './users/user.ts'
 import type { Users } from './users/users.ts'
 
@@ -138,6 +140,8 @@ interface BaseDeps {
   readonly loginThrottle: LoginThrottle
   /** Counters with a limit, for all processes together: of mails to one address, for example. `rateLimits` limits routes. */
   readonly openRateLimit: OpenRateLimit
+  /** Reads the audit log, in the order in which events become visible. */
+  readonly eventLog: Pick<EventStore, 'positionKind' | 'follow' | 'end'>
   /** Runs work after the response, whose time does not reveal it then. */
   readonly deferred: Pick<DeferredWork, 'run'>
   /** Returns `undefined` if there is no such user; `users.get` throws then. */
@@ -298,6 +302,9 @@ export interface Feature<Services extends object = object, Mails extends MailKin
   /** Periodic work that one process of all runs. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly jobs?: Readonly<Record<string, Job<any>>>
+  /** Get every event at least once, in order, in one process of all. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly consumers?: Readonly<Record<string, Consumer<any>>>
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly commands?: AddCommands<any>
   /** Become part of `app.services`. */
@@ -346,6 +353,10 @@ interface FeatureDeclaration<
   /** Periodic work that one process of all runs. */
   readonly jobs?: Readonly<
     Record<string, Job<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
+  >
+  /** Get every event of the audit log at least once, in order, in one process of all. */
+  readonly consumers?: Readonly<
+    Record<string, Consumer<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
   >
   readonly commands?: AddCommands<Services>
 }
@@ -461,9 +472,20 @@ export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly 
   }))
 }
 
+/** The consumers of one feature. */
+export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): readonly NamedConsumer[] => {
+  const deps = depsOf(feature, shared)
+  return Object.entries(feature.consumers ?? {}).map(([name, { types, handle }]) => ({
+    name: `${feature.name}.${name}`,
+    types: types ?? null,
+    handle: (event, delivery) => handle(deps, event, delivery),
+  }))
+}
+
 /** What the declaration of a feature is written with. */
 export type { AuthResult } from './accounts/auth-result.ts'
 export { type Actor, type AuditEvent, actingUser, OPERATOR } from './audit-log/event.ts'
+export type { LoggedEvent } from './audit-log/event-feed.ts'
 export type { SessionClient } from './auth/session.ts'
 export {
   duration,
@@ -475,6 +497,7 @@ export {
   serviceUrl,
   text,
 } from './config/readers.ts'
+export type { Delivery } from './consumers/consumers.ts'
 export { defineErrors, ServiceError } from './errors.ts'
 export { firstIdAt, newId } from './ids.ts'
 export type { JobRun } from './jobs/jobs.ts'

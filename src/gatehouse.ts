@@ -14,6 +14,7 @@ import { checkFeatures } from './check-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
 import type { Environment } from './config/read-settings.ts'
+import type { HostConsumer } from './consumers/consumers.ts'
 import { ServiceError } from './errors.ts'
 import type { Feature, HostServices, ServicesOf } from './feature.ts'
 import { isolateFromHost } from './http/encapsulation.ts'
@@ -61,9 +62,10 @@ export interface GatehouseOptions {
   readonly features?: readonly Feature[]
   /**
    * Called for each event of the audit log, in order and after the commit, also for the events of other instances and of the
-   * command line. What it throws is logged.
+   * command line. What it throws is logged. With a name it is a durable consumer: it gets each event at least once, also after a crash,
+   * in one process of all, and events for which it throws are repeated.
    */
-  readonly onEvent?: (event: LoggedEvent) => unknown
+  readonly onEvent?: ((event: LoggedEvent) => unknown) | HostConsumer
   readonly mails?: MailOptions
 }
 
@@ -88,9 +90,16 @@ const checkDecorators = (host: FastifyInstance): void => {
 }
 
 /** For hosts in JavaScript. */
+const checkHostConsumer = ({ name, types, handle }: HostConsumer): void => {
+  if (typeof handle !== 'function' || typeof name !== 'string' || !/^[a-z][a-zA-Z0-9]*$/.test(name))
+    throw new Error('onEvent must be a function, or { name, handle, types? } with a name such as searchIndex')
+  if (types !== undefined && !Array.isArray(types)) throw new Error('The types of onEvent must be an array')
+}
+
+/** For hosts in JavaScript. */
 const checkOptions = ({ onEvent, features = [] }: GatehouseOptions): void => {
   if (!Array.isArray(features)) throw new Error('features must be an array')
-  if (onEvent !== undefined && typeof onEvent !== 'function') throw new Error('onEvent must be a function')
+  if (onEvent !== undefined && typeof onEvent !== 'function') checkHostConsumer(onEvent)
 }
 
 /** @param features every feature of the service. */

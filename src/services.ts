@@ -27,6 +27,8 @@ import type { BuiltInMails, FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import { Sampler } from './concurrency/sampler.ts'
 import type { Config } from './config/config.ts'
+import { Consumers, type HostConsumer } from './consumers/consumers.ts'
+import { type ConsumerStore, storedConsumers } from './consumers/stored-consumers.ts'
 import { EmailConfirmations } from './email-confirmation/email-confirmations.ts'
 import { PendingSignUps } from './email-confirmation/pending-sign-ups.ts'
 import {
@@ -36,6 +38,7 @@ import {
 import { Keyring } from './encryption/keyring.ts'
 import {
   adminScopesOf,
+  consumersOf,
   createFeatureServices,
   type EarlyFeatureDeps,
   eventSchemasOf,
@@ -90,8 +93,10 @@ export interface ServicesDeps {
   readonly jobPace: JobPace | undefined
   /** Milliseconds until requested mails, and events of the login throttle, at most. Default: those of {@link DeferredWork}. */
   readonly maxDeferral: number | undefined
-  /** Called for every event of the audit log, see {@link EventFeed}. Default: none. */
-  readonly onEvent?: EventHandler | undefined
+  /** Called for every event of the audit log, see {@link EventFeed}; with a name, as a consumer. Default: none. */
+  readonly onEvent?: EventHandler | HostConsumer | undefined
+  /** Milliseconds until the first repetition for a consumer that failed. Default: that of production. */
+  readonly consumerBackOff?: number | undefined
   /** Replace the texts of mails. */
   readonly mailTemplates?: MailTemplates<BuiltInMails> | undefined
   /** In a worker. */
@@ -123,6 +128,7 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
     stores: {
       pendingSignUps: storage.features[storedPendingSignUps.name] as PendingSignUpStore,
       jobs: storage.features[storedJobs.name] as JobStore,
+      consumers: storage.features[storedConsumers.name] as ConsumerStore,
     },
     tokens: AccessTokens.from(config),
     keyring: Keyring.from(config),
@@ -265,7 +271,7 @@ const createFeatureDeps = (
   { mails, deferred }: Mailing,
 ) => {
   const { publicUrl, webUrl, productName, isProduction, allowedOrigins, featureSettings } = config
-  const { users, openRateLimit } = storage
+  const { users, events, openRateLimit } = storage
   const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
     logger.warn(
       { metric },
@@ -281,6 +287,7 @@ const createFeatureDeps = (
     keyring: () => keyring,
     loginThrottle,
     openRateLimit,
+    eventLog: events,
     deferred,
     findUser: id => users.find(id),
     findUserByEmail: async email => (await users.findByEmail(email))?.user,
@@ -380,14 +387,37 @@ const startCleanUp = (
   return cleanUp
 }
 
-/** Runs the jobs of features from now on. */
+/** The consumers of features, and the one that a host has given a name. */
+const createConsumers = (
+  { features, clock, logger, storage, stores }: Foundation,
+  deps: FeatureServicesDeps,
+  { onEvent, consumerBackOff }: ServicesDeps,
+): Consumers => {
+  const ofHost =
+    typeof onEvent === 'object'
+      ? [{ ...onEvent, name: `host.${onEvent.name}`, types: onEvent.types ?? null }]
+      : []
+  return new Consumers({
+    consumers: [...features.flatMap(feature => consumersOf(feature, deps)), ...ofHost],
+    store: stores.consumers,
+    events: storage.events,
+    clock,
+    onFailure: (consumer, { id, type }, err) =>
+      logger.error({ err, consumer, event: id, type }, 'a consumer failed for an event, which is repeated'),
+    onStoreFailure: sampledWarning(logger, clock, 'the audit log could not be read, consumers wait'),
+    backOff: consumerBackOff,
+  })
+}
+
+/** Runs the jobs of features, and consumers, from now on. */
 const startJobs = (
   { features, clock, logger, stores }: Foundation,
   deps: FeatureServicesDeps,
+  consumers: Consumers,
   pace: JobPace | undefined,
 ): Jobs => {
   const jobs = new Jobs({
-    jobs: features.flatMap(feature => jobsOf(feature, deps)),
+    jobs: [...features.flatMap(feature => jobsOf(feature, deps)), ...consumers.jobs],
     store: stores.jobs,
     clock,
     onFailure: (job, err) => logger.error({ err, job }, 'a job failed, it is repeated'),
@@ -401,7 +431,7 @@ const startJobs = (
 
 /** @returns `null` without a handler of events. */
 const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesDeps): EventFeed | null =>
-  onEvent === undefined
+  typeof onEvent !== 'function'
     ? null
     : new EventFeed({
         store: storage.events,
@@ -432,11 +462,13 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     sessions: accounts.sessions,
     signIns,
   }
-  const jobs = startJobs(foundation, featureDeps, deps.jobPace)
+  const consumers = createConsumers(foundation, featureDeps, deps)
+  const jobs = startJobs(foundation, featureDeps, consumers, deps.jobPace)
   const metrics = new Metrics({
     declarations: { ...METRICS, ...metricsOf(features) },
     featureMetrics,
     jobs,
+    consumers,
     signUps,
     signIns,
     throttleEvents,
@@ -470,6 +502,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     status: new StatusReport({ config, authenticator, users, storage }),
     /** `null` without a handler of events. */
     eventFeed,
+    consumers,
     /** `null` with `RATE_LIMIT=off`. */
     rateLimits,
     rateLimitNames,

@@ -1,5 +1,6 @@
 /** Each file can also be run alone. */
 import './features/built-in.test.ts'
+import './features/consumers.test.ts'
 import './features/copy.test.ts'
 import './features/declarations.test.ts'
 import './features/jobs.test.ts'

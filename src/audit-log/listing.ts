@@ -34,6 +34,8 @@ export interface FollowQuery {
 
 export interface FollowPage {
   readonly events: readonly AuditEvent<string | null>[]
+  /** Those of the events, in the same order. */
+  readonly positions: readonly LogPosition[]
   /** Where the next page begins. No matching event lies between the last event and this position. */
   readonly next: LogPosition
 }

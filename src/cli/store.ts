@@ -111,6 +111,7 @@ export const withStore = async (
     openRateLimit: storage.openRateLimit,
     deferred,
     findUser: id => storage.users.find(id),
+    eventLog: storage.events,
     findUserByEmail: async email => (await storage.users.findByEmail(email))?.user,
     mails: NO_MAILS,
     settings: featureSettings,

@@ -29,6 +29,8 @@ export interface Job<Deps> {
 export interface ScheduledJob {
   readonly name: string
   readonly every: number
+  /** A run lasts until the service stops. Its lease is short, so that another process continues within seconds. */
+  readonly isContinuous?: true
   readonly run: (run: JobRun) => Promise<void>
 }
 
@@ -54,6 +56,11 @@ export interface JobStatistics {
 
 /** Milliseconds. A lease is renewed after a third of it, so it never ends for a process whose clock is a minute ahead. */
 const LEASE = 90_000
+
+/** A process whose clock is far ahead takes the lease from another one. The fence keeps the cursor of a consumer right even then. */
+const CONTINUOUS_LEASE = 15_000
+
+const leaseOf = ({ isContinuous }: ScheduledJob): number => (isContinuous ? CONTINUOUS_LEASE : LEASE)
 
 /** Milliseconds. */
 export interface JobPace {
@@ -101,7 +108,7 @@ export class Jobs {
 
   async #repeat(job: ScheduledJob): Promise<void> {
     // Processes that start together do not ask together.
-    await this.#wait(randomInt(this.#pace.startWithin))
+    await this.#wait(randomInt(Math.min(job.every, this.#pace.startWithin)))
     while (!this.#closing.signal.aborted) {
       const next = await this.#runIfDue(job).catch(error => {
         this.#deps.onStoreFailure(error)
@@ -116,8 +123,8 @@ export class Jobs {
     const { store, clock } = this.#deps
     const startedAt = clock()
     const notBefore = await store.notBefore(job.name)
-    if (isAhead(notBefore, startedAt, Math.max(job.every, LEASE))) return notBefore - startedAt
-    const taken = await store.takeLease(job.name, startedAt, job.every, LEASE)
+    if (isAhead(notBefore, startedAt, Math.max(job.every, leaseOf(job)))) return notBefore - startedAt
+    const taken = await store.takeLease(job.name, startedAt, job.every, leaseOf(job))
     if (taken === null) return this.#pace.maxWait
     const outcome = await this.#run(job, taken)
     if (outcome !== 'aborted') this.#outcomes.get(job.name)?.add(outcome)
@@ -132,19 +139,21 @@ export class Jobs {
     return wait
   }
 
-  async #run({ name, run }: ScheduledJob, { fence }: Lease): Promise<'succeeded' | 'failed' | 'aborted'> {
+  async #run(job: ScheduledJob, { fence }: Lease): Promise<'succeeded' | 'failed' | 'aborted'> {
     const { store, clock, onFailure } = this.#deps
+    const { name, run } = job
+    const lease = leaseOf(job)
     const lost = new AbortController()
     const signal = AbortSignal.any([this.#closing.signal, lost.signal])
-    let heldUntil = clock() + LEASE
+    let heldUntil = clock() + lease
     const renew = async (): Promise<void> => {
-      const until = clock() + LEASE
+      const until = clock() + lease
       // A renewal that fails is followed by another one, until the lease has ended.
       const isRenewed = await store.renewLease(name, fence, until).catch(() => null)
       if (isRenewed) heldUntil = until
       else if (isRenewed === false || clock() >= heldUntil) lost.abort()
     }
-    const renewal = setInterval(() => void renew(), LEASE / 3).unref()
+    const renewal = setInterval(() => void renew(), lease / 3).unref()
     this.#current.add(name)
     try {
       await run({ job: name, fence, signal })

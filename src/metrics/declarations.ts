@@ -79,6 +79,21 @@ export const METRICS = {
   gatehouse_mail_retries_total: counter('Attempts to send a mail that failed and are repeated'),
   gatehouse_mails_waiting: gauge('sum', 'Mails that are not sent yet'),
   gatehouse_job_runs_total: counter('Runs of the jobs of features by outcome', 'job', 'outcome'),
+  gatehouse_consumer_events_total: counter(
+    'Events for the consumers of the audit log by outcome',
+    'consumer',
+    'outcome',
+  ),
+  gatehouse_consumer_waiting_events: gauge(
+    'max',
+    'Events that wait for a consumer, up to 10,000',
+    'consumer',
+  ),
+  gatehouse_consumer_lag_seconds: gauge(
+    'max',
+    'Age of the event that a consumer handles, 0 if none waits',
+    'consumer',
+  ),
   gatehouse_event_loop_delay_seconds: histogram('How late a timer fires, measured every 50 ms'),
   gatehouse_workers: gauge('sum', 'Running workers (WORKERS)'),
   gatehouse_worker_timeouts_total: counter('Collections for which a worker did not respond in time'),

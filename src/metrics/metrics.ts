@@ -7,6 +7,7 @@ import type { SignIns } from '../accounts/sign-ins.ts'
 import type { SignUps } from '../accounts/sign-ups.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { LastRequests } from '../auth/last-requests.ts'
+import type { Consumers } from '../consumers/consumers.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { DeliveryStatistics } from '../mail/delivery-queue.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
@@ -42,6 +43,7 @@ export interface MetricsDeps {
   readonly lastRequests: Pick<LastRequests, 'statistics'>
   readonly storage: Pick<Storage, 'statistics' | 'ping'>
   readonly jobs: Pick<Jobs, 'statistics'>
+  readonly consumers: Pick<Consumers, 'statistics'>
   /** `null` if no mails are sent. */
   readonly mailer: { readonly statistics: DeliveryStatistics } | null
   /** In a worker: leads to the process that adds up the metrics of all workers. */
@@ -132,7 +134,7 @@ export class Metrics {
   /** The values of this process. */
   async collect(): Promise<Snapshot> {
     const { signIns, signUps, throttleEvents, hasher, breachedPasswords } = this.#deps
-    const { authenticator, lastRequests, storage, mailer, jobs } = this.#deps
+    const { authenticator, lastRequests, storage, mailer, jobs, consumers } = this.#deps
     const isUp = await this.#isStoreUp()
     const cache = authenticator.cacheStatistics
     const { rows, failures, durations } = lastRequests.statistics
@@ -162,6 +164,16 @@ export class Metrics {
         sample(succeeded, { job, outcome: 'succeeded' }),
         sample(failed, { job, outcome: 'failed' }),
       ]),
+      gatehouse_consumer_events_total: consumers.statistics.flatMap(({ consumer, handled, failed }) => [
+        sample(handled, { consumer, outcome: 'handled' }),
+        sample(failed, { consumer, outcome: 'failed' }),
+      ]),
+      gatehouse_consumer_waiting_events: consumers.statistics.map(({ consumer, waiting }) =>
+        sample(waiting, { consumer }),
+      ),
+      gatehouse_consumer_lag_seconds: consumers.statistics.map(({ consumer, lag }) =>
+        sample(lag, { consumer }),
+      ),
       gatehouse_event_loop_delay_seconds: [sample(this.#eventLoopDelay.value)],
       gatehouse_build_info: [sample(1, build)],
       ...(this.#deps.workerChannel?.isThread ? NO_PROCESS_METRICS : processMetrics()),

@@ -1,6 +1,7 @@
 /** The rows of users, sessions, e-mail tokens and events, for both engines. Statements list columns in the order given here. */
 import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
+import type { LogPosition } from '../audit-log/listing.ts'
 import { NO_AMR, type Session } from '../auth/session.ts'
 import { networkDigest } from '../rate-limits/known-networks.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
@@ -270,6 +271,8 @@ export const eventColumns = ({
   ip: actor.ip,
   details: details && JSON.stringify(details),
 })
+
+export const toPosition = ({ position, id }: EventRow): LogPosition => ({ position, id })
 
 export const toEvent = (row: EventColumns): AuditEvent<string | null> => ({
   id: row.id,

@@ -224,7 +224,18 @@ t.test('wrong options are one sentence at the start', async t => {
     [{ prefix: 'auth' }, 'The prefix must be a path such as /auth, without parameters, not "auth"'],
     [{ prefix: '/:tenant' }, 'The prefix must be a path such as /auth, without parameters, not "/:tenant"'],
     [{ routes: join(folder, 'none') }, `The folder of routes does not exist: ${join(folder, 'none')}`],
-    [{ onEvent: 'print' }, 'onEvent must be a function'],
+    [
+      { onEvent: 'print' },
+      'onEvent must be a function, or { name, handle, types? } with a name such as searchIndex',
+    ],
+    [
+      { onEvent: { name: 'a b', handle: () => undefined } },
+      'onEvent must be a function, or { name, handle, types? } with a name such as searchIndex',
+    ],
+    [
+      { onEvent: { name: 'index', handle: () => undefined, types: 'user.created' } },
+      'The types of onEvent must be an array',
+    ],
     [
       { mails: { templates: { welcome: () => ({}) } } },
       /^There is no mail welcome: the mails are verification, /,

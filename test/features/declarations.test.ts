@@ -67,6 +67,19 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     'The sign-in method password is declared twice: by the core and by the feature notes',
     [changed({ signInMethods: { password: METHOD } })],
   ],
+  [`The consumer watch ${METHOD_OF} has no function handle`, [changed({ consumers: { watch: {} } })]],
+  [
+    `The consumer Watch ${METHOD_OF} must be named like searchIndex`,
+    [changed({ consumers: { Watch: { handle: () => undefined } } })],
+  ],
+  [
+    `The consumer watch ${METHOD_OF} has types that are no list of events, such as ['user.created']; without types it gets all`,
+    [changed({ consumers: { watch: { types: [], handle: () => undefined } } })],
+  ],
+  [
+    `The consumer watch ${METHOD_OF} names a type of event that there is not: "user.lost"`,
+    [changed({ consumers: { watch: { types: ['user.lost'], handle: () => undefined } } })],
+  ],
   [`The listMethods ${METHOD_OF} must be a function`, [changed({ listMethods: [] })]],
   [
     `The table notes ${METHOD_OF} has signsIn without grantsAccess: name the event of a removed row`,

@@ -11,7 +11,7 @@ import {
   type LogPosition,
 } from '../../audit-log/listing.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
-import { type EventRow, toEvent } from '../rows.ts'
+import { type EventRow, toEvent, toPosition } from '../rows.ts'
 import type { Database, Reader, Statement } from './database.ts'
 import { queries, statement } from './query-builder.ts'
 
@@ -67,9 +67,9 @@ export const followEvents = async (database: Database, query: FollowQuery): Prom
   const { filter, limit } = query
   const after = query.after ?? LOG_START
   const upTo = await logEnd(database)
-  if (!isLater(upTo, after)) return { events: [], next: after }
+  if (!isLater(upTo, after)) return { events: [], positions: [], next: after }
   const rows = await database.read<EventRow>(positionRangeStatement({ filter, after, upTo, limit }))
   const last = rows.at(-1)
-  const next = rows.length === limit && last ? { position: last.position, id: last.id } : upTo
-  return { events: rows.map(toEvent), next }
+  const next = rows.length === limit && last ? toPosition(last) : upTo
+  return { events: rows.map(toEvent), positions: rows.map(toPosition), next }
 }

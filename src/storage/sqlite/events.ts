@@ -11,7 +11,7 @@ import {
   type LogPosition,
 } from '../../audit-log/listing.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
-import { type EventRow, toEvent } from '../rows.ts'
+import { type EventRow, toEvent, toPosition } from '../rows.ts'
 import { queries } from './query-builder.ts'
 import type { Reader } from './reader.ts'
 import type { SlicedTask } from './time-slicer.ts'
@@ -69,10 +69,16 @@ const SLICE_POSITIONS = 5_000
 const isIndexed = ({ userId, type, after, before }: FollowQuery['filter']): boolean =>
   after === undefined && before === undefined && (userId === undefined || type === undefined)
 
+const pageOf = (rows: readonly EventRow[], next: LogPosition): FollowPage => ({
+  events: rows.map(toEvent),
+  positions: rows.map(toPosition),
+  next,
+})
+
 /** Events after a position in the log, oldest first. */
 export function* followEvents(reader: Reader, { filter, after, limit }: FollowQuery): SlicedTask<FollowPage> {
   const end = logEnd(reader)
-  if (after !== null && !isLater(end, after)) return { events: [], next: after }
+  if (after !== null && !isLater(end, after)) return { events: [], positions: [], next: after }
   const first = reader.get<LogPosition>(SELECT_FIRST_POSITION)?.position ?? 0
   const rows: EventRow[] = []
   let from = Math.max(after?.position ?? LOG_START.position, first - 1)
@@ -80,9 +86,8 @@ export function* followEvents(reader: Reader, { filter, after, limit }: FollowQu
     const upTo = isIndexed(filter) ? end.position : Math.min(end.position, from + SLICE_POSITIONS)
     rows.push(...reader.all(positionRangeQuery({ filter, after: from, upTo, limit: limit - rows.length })))
     const last = rows.at(-1)
-    if (rows.length === limit && last)
-      return { events: rows.map(toEvent), next: { position: last.position, id: last.id } }
-    if (upTo === end.position) return { events: rows.map(toEvent), next: end }
+    if (rows.length === limit && last) return pageOf(rows, toPosition(last))
+    if (upTo === end.position) return pageOf(rows, end)
     from = upTo
     yield
   }
