@@ -82,8 +82,14 @@ t.test('every metric of the dashboard and of the rules exists', async t => {
     for (const name of query.match(METRIC) ?? []) t.ok(names.has(name), `variable: ${name}`)
 })
 
-/** Metrics of added features, and one that only services with jobs have. The documents describe the others. */
-const OF_FEATURES = new Set([...Object.keys(metricsOf(FEATURES)), 'gatehouse_job_runs_total'])
+/** Metrics of added features, and those that only services with jobs or consumers have. The documents describe the others. */
+const OF_FEATURES = new Set([
+  ...Object.keys(metricsOf(FEATURES)),
+  'gatehouse_job_runs_total',
+  'gatehouse_consumer_events_total',
+  'gatehouse_consumer_waiting_events',
+  'gatehouse_consumer_lag_seconds',
+])
 
 const isOfCore = (name: unknown): boolean => !OF_FEATURES.has(String(name))
 
