@@ -159,6 +159,80 @@ export interface ChangeEmailRequest {
   code?: string
 }
 
+export interface AccountEvent {
+  id: string
+  /** ISO 8601 in UTC, with milliseconds */
+  at: string
+  type: 
+    | 'user.created'
+    | 'user.sign-up-requested'
+    | 'user.signed-up'
+    | 'user.sign-up-repeated'
+    | 'user.signed-in'
+    | 'user.impersonated'
+    | 'user.changed'
+    | 'user.disabled'
+    | 'user.enabled'
+    | 'user.deleted'
+    | 'session.sign-in-throttled'
+    | 'session.reauthenticated'
+    | 'session.ended'
+    | 'sessions.ended'
+    | 'password.changed'
+    | 'password.reset-requested'
+    | 'password.reset'
+    | 'password.removed'
+    | 'email.verification-requested'
+    | 'email.verified'
+    | 'email.change-requested'
+    | 'email.changed'
+    | 'email.change-rejected'
+    | 'factors.removed'
+    | 'api-key.created'
+    | 'api-key.revoked'
+    | 'admin-key.created'
+    | 'admin-key.revoked'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
+    | 'email-code.requested'
+  actor: {
+    type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
+    id: string | null
+  }
+  ip: string | null
+  details: 
+    | {
+    /** The id of the session */
+    session?: string
+    /** The sign-in method */
+    method?: string
+    /** The id of the passkey */
+    passkey?: string
+    /** The changed fields of the user */
+    fields?: string[]
+    /** The id of the session that was kept */
+    except?: string
+    /** The id of the API key */
+    apiKey?: string
+    /** The id of the admin key */
+    adminKey?: string
+    /** What the admin key may do */
+    scopes?: string[]
+  }
+    | null
+}
+
+export interface AccountEventPage {
+  results: AccountEvent[]
+  /** `null` on the last page; with `sort=at` always a cursor: repeat the request later with it */
+  nextCursor: string | null
+}
+
 export interface Method {
   method: string
   /** If a user can have several */
@@ -799,26 +873,12 @@ export interface SignInByEmailCodeRequest {
   code?: string
 }
 
-export interface DeleteSessionsQuery {
-  scope?: 'others' | 'all'
-}
-
-export interface ListProfilesQuery {
-  limit?: number
-  /** The `nextCursor` of the previous page */
-  cursor?: string
-  sort?: 'createdAt' | '-createdAt' | 'firstName' | '-firstName' | 'lastName' | '-lastName'
-  /** The start of a name */
-  search?: string
-}
-
-export interface ListEventsQuery {
+export interface ListOwnEventsQuery {
   limit?: number
   /** The `nextCursor` of the previous page */
   cursor?: string
   /** Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped */
   sort?: '-at' | 'at'
-  userId?: string
   type?: 
     | 'user.created'
     | 'user.sign-up-requested'
@@ -860,6 +920,69 @@ export interface ListEventsQuery {
   after?: string
   /** Strictly earlier */
   before?: string
+}
+
+export interface DeleteSessionsQuery {
+  scope?: 'others' | 'all'
+}
+
+export interface ListProfilesQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+  sort?: 'createdAt' | '-createdAt' | 'firstName' | '-firstName' | 'lastName' | '-lastName'
+  /** The start of a name */
+  search?: string
+}
+
+export interface ListEventsQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+  /** Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped */
+  sort?: '-at' | 'at'
+  type?: 
+    | 'user.created'
+    | 'user.sign-up-requested'
+    | 'user.signed-up'
+    | 'user.sign-up-repeated'
+    | 'user.signed-in'
+    | 'user.impersonated'
+    | 'user.changed'
+    | 'user.disabled'
+    | 'user.enabled'
+    | 'user.deleted'
+    | 'session.sign-in-throttled'
+    | 'session.reauthenticated'
+    | 'session.ended'
+    | 'sessions.ended'
+    | 'password.changed'
+    | 'password.reset-requested'
+    | 'password.reset'
+    | 'password.removed'
+    | 'email.verification-requested'
+    | 'email.verified'
+    | 'email.change-requested'
+    | 'email.changed'
+    | 'email.change-rejected'
+    | 'factors.removed'
+    | 'api-key.created'
+    | 'api-key.revoked'
+    | 'admin-key.created'
+    | 'admin-key.revoked'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
+    | 'email-code.requested'
+  /** Strictly later */
+  after?: string
+  /** Strictly earlier */
+  before?: string
+  userId?: string
 }
 
 export interface ListUsersQuery {
@@ -1044,6 +1167,15 @@ export interface Client {
    * `PUT /account/email`
    */
   changeEmail(body: ChangeEmailRequest, options?: CallOptions): Call<Accepted>
+
+  /**
+   * List the events of your account, newest first, or follow them
+   *
+   * API keys need the scope `account:read`.
+   *
+   * `GET /account/events`
+   */
+  listOwnEvents(query?: ListOwnEventsQuery, options?: CallOptions): Call<string>
 
   /**
    * List your ways to sign in and your factors
@@ -1297,6 +1429,7 @@ export const createClient = (options: ClientOptions): Client => {
     updateAccount: (body, options) => transport.json('PUT', '/account', { body, options }),
     deleteAccount: (body, options) => transport.signOut('DELETE', '/account', { body, options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
+    listOwnEvents: (query, options) => transport.text('GET', '/account/events', { query, options }),
     listMethods: (options) => transport.json('GET', '/account/methods', { options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
     removePassword: (body, options) => transport.json('DELETE', '/account/password', { body, options }),
@@ -1335,7 +1468,7 @@ export interface AdminClient {
    *
    * `GET /admin/events`
    */
-  listEvents(query?: ListEventsQuery, options?: CallOptions): Pages<AuditEventPage>
+  listEvents(query?: ListEventsQuery, options?: CallOptions): Call<string>
 
   /**
    * Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON
@@ -1512,7 +1645,7 @@ export interface AdminClient {
 export const createAdminClient = (options: AdminClientOptions): AdminClient => {
   const transport = adminTransport(options)
   return {
-    listEvents: (query, options) => transport.pages('/admin/events', query, options),
+    listEvents: (query, options) => transport.text('GET', '/admin/events', { query, options }),
     introspectToken: (body, options) => transport.json('POST', '/admin/introspect', { body, options }),
     getMetrics: (options) => transport.text('GET', '/admin/metrics', { options }),
     getStatus: (options) => transport.json('GET', '/admin/status', { options }),

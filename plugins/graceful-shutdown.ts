@@ -25,6 +25,8 @@ const gracefulShutdown = async (app: FastifyInstance): Promise<void> => {
     controller.abort()
     await delay(app.config.drainDelay)
   })
+  // They would keep the instance waiting. Clients connect again, to another one.
+  signal.addEventListener('abort', () => app.services.eventStreams.close())
   // In a host application, which closes without a drain.
   app.addHook('preClose', async () => controller.abort())
   // On send, not on request, so that responses in flight at the start of the drain have the header too.

@@ -412,28 +412,33 @@ export const listProperties = {
   ),
 }
 
+const eventProperties = (schemas: EventSchemas) => ({
+  id: Id,
+  at: Timestamp,
+  type: Type.Unsafe<string>({
+    type: 'string',
+    enum: Object.keys(schemas),
+    examples: ['user.signed-in'],
+  }),
+  actor: Type.Object({
+    type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
+    id: withExample(NullableText, '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70'),
+  }),
+  ip: ClientAddress,
+  details: Type.Unsafe<Readonly<Record<string, unknown>> | null>({
+    type: ['object', 'null'],
+    properties: detailProperties(schemas),
+    examples: [{ session: '01936b7e-9c41-7b22-8a6d-7f8091a2b3c4' }],
+  }),
+})
+
 /** An event of the audit log. @param schemas see `app.services.eventSchemas`. */
-export const auditEvent = (schemas: EventSchemas) =>
-  Type.Object(
-    {
-      id: Id,
-      at: Timestamp,
-      type: Type.Unsafe<string>({
-        type: 'string',
-        enum: Object.keys(schemas),
-        examples: ['user.signed-in'],
-      }),
-      actor: Type.Object({
-        type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
-        id: withExample(NullableText, '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70'),
-      }),
-      userId: NullableId('`null` if the event concerns no user'),
-      ip: ClientAddress,
-      details: Type.Unsafe<Readonly<Record<string, unknown>> | null>({
-        type: ['object', 'null'],
-        properties: detailProperties(schemas),
-        examples: [{ session: '01936b7e-9c41-7b22-8a6d-7f8091a2b3c4' }],
-      }),
-    },
-    { title: 'AuditEvent' },
-  )
+export const auditEvent = (schemas: EventSchemas) => {
+  const { id, at, type, actor, ...others } = eventProperties(schemas)
+  const userId = NullableId('`null` if the event concerns no user')
+  return Type.Object({ id, at, type, actor, userId, ...others }, { title: 'AuditEvent' })
+}
+
+/** An event of the own account. */
+export const accountEvent = (schemas: EventSchemas) =>
+  Type.Object(eventProperties(schemas), { title: 'AccountEvent' })

@@ -11,7 +11,7 @@ import { etagOf } from './response-headers.ts'
 import type { Introspection, SignedIn as SignedInSchema, Status } from './schemas.ts'
 
 export { serializeMethod, serializeSession } from '../src/accounts/serializers.ts'
-export { serializeEvent } from '../src/audit-log/event.ts'
+export { serializeEvent, serializeOwnEvent } from '../src/audit-log/event.ts'
 export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'
 
 const INACTIVE = { active: false } as const

@@ -47,6 +47,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   storage: true,
   eventFeed: true,
   consumers: true,
+  eventStreams: true,
   rateLimits: true,
   rateLimitNames: true,
   clock: true,

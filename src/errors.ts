@@ -128,6 +128,12 @@ export const ERRORS = defineErrors({
   charsetNotSupported: define(415, 'global', 'The body must be UTF-8'),
   expectationFailed: define(417, 'global', 'The expectation cannot be met'),
   tooManyRequests: define(429, 'global', 'Too many requests', 1),
+  tooManyEventStreams: define(
+    429,
+    'global',
+    'Too many event streams are open with this credential: close one',
+    1,
+  ),
   headersTooLarge: define(431, 'global', 'The header fields are too large or too many'),
   clientClosedRequest: define(499, 'global', 'The client disconnected'),
   internalError: define(500, 'global', 'Something went wrong'),

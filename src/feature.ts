@@ -35,7 +35,7 @@ import type { LoginThrottle } from './rate-limits/login-throttle.ts'
 import type { OpenRateLimit } from './rate-limits/rate-limit.ts'
 import type { FeatureMetric, MetricRecorders } from './statistics/feature-metrics.ts'
 import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from './storage/stored-feature.ts'
-import type { EventStore } from './storage/stores.ts'
+import type { EventLog } from './storage/stores.ts'
 import type { User } from './users/user.ts'
 import type { Users } from './users/users.ts'
 
@@ -141,7 +141,7 @@ interface BaseDeps {
   /** Counters with a limit, for all processes together: of mails to one address, for example. `rateLimits` limits routes. */
   readonly openRateLimit: OpenRateLimit
   /** Reads the audit log, in the order in which events become visible. */
-  readonly eventLog: Pick<EventStore, 'positionKind' | 'follow' | 'end'>
+  readonly eventLog: EventLog
   /** Runs work after the response, whose time does not reveal it then. */
   readonly deferred: Pick<DeferredWork, 'run'>
   /** Returns `undefined` if there is no such user; `users.get` throws then. */

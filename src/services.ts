@@ -15,6 +15,7 @@ import type { SecondFactor } from './accounts/second-factor.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
 import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
+import { EventStreams } from './audit-log/event-streams.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminAuthenticator } from './auth/admin-authenticator.ts'
 import { Authenticator } from './auth/authenticator.ts'
@@ -481,6 +482,11 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     limits: [...rateLimitNames, WRITE_LIMIT],
     workerChannel: deps.workerChannel,
   })
+  const eventStreams = new EventStreams({
+    auditLog: accounts.auditLog,
+    eventLog: storage.events,
+    onFailure: sampledWarning(logger, clock, 'the audit log could not be read, event streams wait'),
+  })
   const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })
 
   return {
@@ -503,6 +509,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     /** `null` without a handler of events. */
     eventFeed,
     consumers,
+    eventStreams,
     /** `null` with `RATE_LIMIT=off`. */
     rateLimits,
     rateLimitNames,

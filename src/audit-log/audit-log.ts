@@ -43,7 +43,20 @@ export class AuditLog {
 
   /** The cursor behind the last visible event, for `sort` `at`. */
   async end(): Promise<string> {
-    return this.#encode(await this.#store.end())
+    return this.cursorOf(await this.#store.end())
+  }
+
+  /** The cursor of a position, for `sort` `at`. */
+  cursorOf({ position, id }: LogPosition): string {
+    return encode(`at ${this.#store.positionKind} ${position} ${id}`)
+  }
+
+  /** @throws {ServiceError} `badCursor` */
+  positionOf(cursor: string): LogPosition {
+    const [, positionKind, position, id = ''] = CURSOR.exec(decode(cursor)) ?? []
+    if (positionKind !== this.#store.positionKind || (id !== '' && !ID.test(id)))
+      throw new ServiceError('badCursor')
+    return { position: Number(position), id }
   }
 
   async #newestFirst({ filter, limit, cursor }: EventPageRequest): Promise<EventPage> {
@@ -53,19 +66,8 @@ export class AuditLog {
   }
 
   async #follow({ filter, limit, cursor }: EventPageRequest): Promise<EventPage> {
-    const after = cursor === undefined ? null : this.#decode(cursor)
+    const after = cursor === undefined ? null : this.positionOf(cursor)
     const { events, next } = await this.#store.follow({ filter, after, limit })
-    return { events, nextCursor: this.#encode(next) }
-  }
-
-  #encode({ position, id }: LogPosition): string {
-    return encode(`at ${this.#store.positionKind} ${position} ${id}`)
-  }
-
-  #decode(cursor: string): LogPosition {
-    const [, positionKind, position, id = ''] = CURSOR.exec(decode(cursor)) ?? []
-    if (positionKind !== this.#store.positionKind || (id !== '' && !ID.test(id)))
-      throw new ServiceError('badCursor')
-    return { position: Number(position), id }
+    return { events, nextCursor: this.cursorOf(next) }
   }
 }

@@ -111,3 +111,10 @@ export const serializeEvent = ({ id, at, type, actor, userId, details }: AuditEv
   ip: actor.ip,
   details,
 })
+
+/** As the user sees an event of the own account: not who acted for the operator, nor from which address. */
+export const serializeOwnEvent = (event: AuditEvent<string | null>) => {
+  const { userId: _, ip, actor, ...own } = serializeEvent(event)
+  const isOperator = actor.type === 'adminKey' || actor.type === 'system'
+  return { ...own, actor: isOperator ? { ...actor, id: null } : actor, ip: isOperator ? null : ip }
+}

@@ -7,7 +7,7 @@ import { type AuditEvent, serializeEvent } from '../audit-log/event.ts'
 import type { LoggedEvent } from '../audit-log/event-feed.ts'
 import { LOG_START, type LogPosition } from '../audit-log/listing.ts'
 import type { JobRun, ScheduledJob } from '../jobs/jobs.ts'
-import type { EventStore } from '../storage/stores.ts'
+import type { EventLog } from '../storage/stores.ts'
 import { COUNTED } from './cursors.ts'
 import type { ConsumerOutcome, ConsumerStore, StoredConsumer } from './stored-consumers.ts'
 
@@ -58,7 +58,7 @@ export interface ConsumerStatistics {
 export interface ConsumersDeps {
   readonly consumers: readonly NamedConsumer[]
   readonly store: ConsumerStore
-  readonly events: EventStore
+  readonly events: EventLog
   readonly clock: () => number
   readonly onFailure: (consumer: string, event: LoggedEvent, error: unknown) => void
   /** Called when the log or a cursor could not be read or written. */
@@ -139,13 +139,11 @@ class Handling {
 
   /** @returns whether the end of the log is reached. */
   async #handlePage(): Promise<boolean> {
-    const { events: log, clock, store } = this.#deps
+    const { events: log, clock } = this.#deps
     const { types } = this.#consumer
     const { events, positions, next } = await log.follow({ filter: {}, after: this.#position, limit: PAGE })
     const isComplete = events.length < PAGE
-    this.#statistics.waiting = isComplete
-      ? events.length
-      : await store.countEventsAfter(this.#position, COUNTED)
+    this.#statistics.waiting = isComplete ? events.length : await log.countAfter(this.#position, COUNTED)
     for (const [index, event] of events.entries()) {
       this.#run.signal.throwIfAborted()
       const position = positions[index] ?? next
@@ -311,7 +309,7 @@ export class Consumers {
     }
     if (stored.positionKind === events.positionKind) return stored
     // An event that the log does not have any more: everything is repeated, rather than left out.
-    const position = (await store.findEventPosition(stored.eventId)) ?? LOG_START
+    const position = (await events.findPosition(stored.eventId)) ?? LOG_START
     await store.setConsumer(name, events.positionKind, position, clock())
     return this.#resume(name)
   }

@@ -2,7 +2,7 @@
 
 import { LOG_START, type LogPosition } from '../audit-log/listing.ts'
 import { firstIdAt } from '../ids.ts'
-import type { EventStore } from '../storage/stores.ts'
+import type { EventLog } from '../storage/stores.ts'
 import type { ConsumerStore, StoredConsumer } from './stored-consumers.ts'
 
 /** Waiting events are counted up to this number, because it takes time in proportion. */
@@ -24,7 +24,7 @@ export interface ConsumerState {
 
 export interface ConsumerCursorsDeps {
   readonly store: ConsumerStore
-  readonly eventLog: Pick<EventStore, 'positionKind' | 'end'>
+  readonly eventLog: EventLog
   readonly clock: () => number
 }
 
@@ -63,15 +63,15 @@ export class ConsumerCursors {
   }
 
   async #positionOf(target: CursorTarget): Promise<LogPosition> {
-    const { store, eventLog } = this.#deps
+    const { eventLog } = this.#deps
     if (target === 'start') return LOG_START
     if (target === 'end') return eventLog.end()
-    return (await store.findPositionBefore(firstIdAt(target))) ?? eventLog.end()
+    return (await eventLog.findPositionBefore(firstIdAt(target))) ?? eventLog.end()
   }
 
   async #stateOf(consumer: StoredConsumer): Promise<ConsumerState> {
     const { name, position, eventId: id, failures, failedEventId, error, updatedAt } = consumer
-    const waiting = await this.#deps.store.countEventsAfter({ position, id }, COUNTED)
+    const waiting = await this.#deps.eventLog.countAfter({ position, id }, COUNTED)
     const isFailing = failures > 0
     return {
       ...{ name, waiting, failures, updatedAt },

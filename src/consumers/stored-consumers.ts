@@ -126,32 +126,6 @@ const listConsumers = (): Query<readonly StoredConsumer[]> =>
     (consumers: readonly StoredConsumer[]) => consumers,
   )
 
-/** The number of events after a position. @param limit counts no further, because it takes time in proportion. */
-const countEventsAfter = ({ position, id }: LogPosition, limit: number): Query<number> =>
-  query(
-    {
-      text: `SELECT count(*) AS count FROM
-        (SELECT id FROM events WHERE (position, id) > ($1, $2) ORDER BY position, id LIMIT $3) AS later`,
-      values: [position, id, limit],
-    },
-    ([row]: readonly { count: number }[]) => Number(row?.count ?? 0),
-  )
-
-/** The position of an event; `undefined` if the log does not have it any more. */
-const findEventPosition = (id: string): Query<LogPosition | undefined> =>
-  query(
-    { text: 'SELECT position, id FROM events WHERE id = $1', values: [id] },
-    ([event]: readonly LogPosition[]) => event,
-  )
-
-/** A position before the first event at or after an id; `undefined` if there is none. */
-const findPositionBefore = (id: string): Query<LogPosition | undefined> =>
-  query(
-    { text: 'SELECT position FROM events WHERE id >= $1 ORDER BY id LIMIT 1', values: [id] },
-    ([event]: readonly { position: number }[]) =>
-      event === undefined ? undefined : { position: event.position - 1, id: '' },
-  )
-
 export const storedConsumers = {
   name: 'consumers',
   module: import.meta.url,
@@ -176,7 +150,7 @@ export const storedConsumers = {
   },
   tables: { consumers: table<ConsumersTable>({ owner: null, key: 'name', updatedAt: 'updated_at' }) },
   operations: { addConsumer, advanceConsumer, recordConsumerFailure, setConsumer },
-  reads: { findConsumer, listConsumers, countEventsAfter, findEventPosition, findPositionBefore },
+  reads: { findConsumer, listConsumers },
 } satisfies StoredFeature
 
 export type ConsumerStore = FeatureStore<typeof storedConsumers.operations, typeof storedConsumers.reads>

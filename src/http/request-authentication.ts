@@ -226,17 +226,26 @@ export class RequestAuthentication implements Guards {
     }
   }
 
+  /** Whether the admin key of a request is still valid. For streams, which may last hours. @throws {ServiceError} `storeUnavailable` */
+  async isAdmin(request: FastifyRequest): Promise<boolean> {
+    const { adminAuthenticator } = this.#deps
+    if (request.adminKey !== null && adminAuthenticator.isCurrent(request.adminKey)) return true
+    request.adminKey = await adminAuthenticator.authenticate(String(request.headers[ADMIN_KEY_HEADER]))
+    return request.adminKey !== null
+  }
+
+  /** As {@link isAdmin}, for the token of a user. It does not count as a request, so the idle time of the session goes on. */
+  async isUser({ accessToken }: FastifyRequest): Promise<boolean> {
+    return accessToken !== null && (await this.#deps.authenticator.introspect(accessToken)) !== null
+  }
+
   /**
    * For streams, which may last hours: yields the batches as long as the admin key of the request is valid.
    * @throws {ServiceError} `adminKeyRequired`, `storeUnavailable`
    */
   async *whileAdmin<Batch>(request: FastifyRequest, batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
-    const { adminAuthenticator } = this.#deps
     for await (const batch of batches) {
-      if (request.adminKey === null || !adminAuthenticator.isCurrent(request.adminKey)) {
-        request.adminKey = await adminAuthenticator.authenticate(String(request.headers[ADMIN_KEY_HEADER]))
-        if (request.adminKey === null) throw noAdminKey({ sampledAs: 'admin-key' })
-      }
+      if (!(await this.isAdmin(request))) throw noAdminKey({ sampledAs: 'admin-key' })
       yield batch
     }
   }

@@ -144,6 +144,9 @@ export interface EventStore extends Derived<'events'> {
   end(): MaybePromise<LogPosition>
 }
 
+/** The reads of the audit log. */
+export type EventLog = Omit<EventStore, keyof CoreOperations['events']>
+
 /** Timestamps in milliseconds since the epoch. */
 export interface ExpiredSessions {
   /** Removes sessions whose absolute end is at or before this time. */

@@ -1,5 +1,6 @@
 /** Reads by a key, on the event loop. Without joins, see `selectUser`. */
 import type { EmailToken } from '../../accounts/email-token.ts'
+import type { LogPosition } from '../../audit-log/listing.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import {
@@ -98,7 +99,33 @@ export const CORE_READS = {
       ),
   },
 
-  events: {},
+  events: {
+    /** The position of an event; `undefined` if the log does not have it any more. */
+    findPosition: (id: string): Query<LogPosition | undefined> =>
+      query(
+        { name: 'event-position', text: 'SELECT position, id FROM events WHERE id = $1', values: [id] },
+        ([event]: readonly LogPosition[]) => event,
+      ),
+
+    /** A position before the first event at or after an id; `undefined` if there is none. */
+    findPositionBefore: (id: string): Query<LogPosition | undefined> =>
+      query(
+        { text: 'SELECT position FROM events WHERE id >= $1 ORDER BY id LIMIT 1', values: [id] },
+        ([event]: readonly { readonly position: number }[]) =>
+          event === undefined ? undefined : { position: event.position - 1, id: '' },
+      ),
+
+    /** The number of events after a position. @param limit counts no further, because it takes time in proportion. */
+    countAfter: ({ position, id }: LogPosition, limit: number): Query<number> =>
+      query(
+        {
+          text: `SELECT count(*) AS count FROM
+            (SELECT id FROM events WHERE (position, id) > ($1, $2) ORDER BY position, id LIMIT $3) AS later`,
+          values: [position, id, limit],
+        },
+        ([row]: readonly { readonly count: number }[]) => Number(row?.count ?? 0),
+      ),
+  },
 
   cleanUp: {},
 } satisfies Record<keyof CoreOperations, Record<string, Read>>

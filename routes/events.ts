@@ -1,0 +1,103 @@
+/** What the routes with events have in common: their query, and their response as a page or as a stream. */
+import { type TSchema, Type } from '@sinclair/typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { EVENT_SORTS, type EventSort } from '../src/audit-log/audit-log.ts'
+import type { AuditEvent } from '../src/audit-log/event.ts'
+import type { EventStreamRequest } from '../src/audit-log/event-streams.ts'
+import type { EventFilter } from '../src/audit-log/listing.ts'
+import { earlierThan, laterThan } from '../src/validation/formats.ts'
+import { linkToNext } from './response-headers.ts'
+import { ErrorBody, pageProperties, TimeFilter } from './schemas.ts'
+
+const EVENT_STREAM = 'text/event-stream'
+
+/** The query of a list of events. @param types see `app.services.eventSchemas`. */
+export const eventsProperties = (types: readonly string[]) => ({
+  ...pageProperties,
+  sort: Type.Unsafe<EventSort>({
+    type: 'string',
+    enum: [...EVENT_SORTS],
+    default: '-at',
+    description:
+      'Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped',
+  }),
+  type: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...types] })),
+  after: TimeFilter('Strictly later'),
+  before: TimeFilter('Strictly earlier'),
+})
+
+const NextEventCursor = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  description: '`null` on the last page; with `sort=at` always a cursor: repeat the request later with it',
+  examples: [null],
+})
+
+/** The responses of a list of events. @param title of the page. */
+export const eventsResponses = <Event extends TSchema>(event: Event, title: string) => ({
+  200: {
+    description:
+      'A page; with `Accept: text/event-stream` a stream of Server-Sent Events, each with an event as data',
+    content: {
+      'application/json': {
+        schema: Type.Object({ results: Type.Array(event), nextCursor: NextEventCursor }, { title }),
+      },
+      [EVENT_STREAM]: { schema: Type.String() },
+    },
+  },
+  429: ErrorBody,
+  503: ErrorBody,
+})
+
+interface EventsQuery {
+  readonly limit: number
+  readonly cursor?: string
+  readonly sort: EventSort
+  readonly userId?: string
+  readonly type?: string
+  readonly after?: string
+  readonly before?: string
+}
+
+interface EventsRoute {
+  readonly query: EventsQuery
+  readonly serialize: (event: AuditEvent<string | null>) => object
+  readonly stream: Pick<EventStreamRequest, 'credential' | 'isAuthenticated'>
+}
+
+const filterOf = ({ userId, type, after, before }: EventsQuery): EventFilter => ({
+  ...(userId !== undefined && { userId }),
+  ...(type !== undefined && { type }),
+  ...(after !== undefined && { after: laterThan(after) }),
+  ...(before !== undefined && { before: earlierThan(before) }),
+})
+
+const acceptsStream = ({ method, headers: { accept = '' } }: FastifyRequest): boolean =>
+  method === 'GET' &&
+  accept.split(',').some(range => range.split(';', 1)[0]?.trim().toLowerCase() === EVENT_STREAM)
+
+/** Sends a page of events, or a stream to a client that accepts one. @throws {ServiceError} as `AuditLog.list`, `EventStreams.open` */
+export const sendEvents = async (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { query, serialize, stream }: EventsRoute,
+) => {
+  const { auditLog, eventStreams } = request.server.services
+  const filter = filterOf(query)
+  reply.header('cache-control', 'no-store').vary('accept')
+  if (acceptsStream(request)) {
+    // Browsers send it when they connect again. The URL then still has the cursor of the beginning.
+    const { 'last-event-id': lastEventId } = request.headers
+    const cursor = lastEventId === undefined ? query.cursor : String(lastEventId)
+    const body = await eventStreams.open({ ...stream, filter, cursor, serialize })
+    // Proxies must neither keep back, nor compress, what arrives event by event.
+    reply
+      .header('cache-control', 'no-store, no-transform')
+      .header('x-accel-buffering', 'no')
+      .type(EVENT_STREAM)
+    return reply.send(body)
+  }
+  const { limit, cursor, sort } = query
+  const { events, nextCursor } = await auditLog.list({ filter, limit, cursor, sort })
+  linkToNext(request, reply, nextCursor)
+  return reply.type('application/json; charset=utf-8').send({ results: events.map(serialize), nextCursor })
+}

@@ -1,0 +1,315 @@
+/**
+ * Streams of events (Server-Sent Events, https://html.spec.whatwg.org/multipage/server-sent-events.html). A stream reads the log from its
+ * cursor to the end, and then gets what one reader of the process finds, so that a thousand streams cost the database as much as one.
+ */
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ServiceError } from '../errors.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { EventLog } from '../storage/stores.ts'
+import type { AuditLog } from './audit-log.ts'
+import type { AuditEvent } from './event.ts'
+import { type EventFilter, isLater, type LogPosition } from './listing.ts'
+
+export interface EventStreamRequest {
+  readonly filter: EventFilter
+  /** The last event that the client has; `undefined`: it gets events from now on. */
+  readonly cursor: string | undefined
+  /** The id of the credential, which has at most {@link EventStreamLimits.perCredential} streams. */
+  readonly credential: string
+  /** Whether the credential of the request is still valid. Called twice a second. */
+  readonly isAuthenticated: () => MaybePromise<boolean>
+  /** What the client sees of an event. */
+  readonly serialize: (event: AuditEvent<string | null>) => object
+}
+
+export interface EventStreamLimits {
+  readonly streams: number
+  readonly perCredential: number
+  /** Bytes that wait for a client. One that reads nothing for two seconds then loses its stream. */
+  readonly waiting: number
+}
+
+export interface EventStreamsDeps {
+  readonly auditLog: Pick<AuditLog, 'cursorOf' | 'positionOf'>
+  readonly eventLog: EventLog
+  /** Called when the log could not be read. */
+  readonly onFailure: (error: unknown) => void
+}
+
+export const EVENT_STREAM_LIMITS: EventStreamLimits = {
+  streams: 1_000,
+  perCredential: 10,
+  waiting: 262_144,
+}
+
+/** Milliseconds between reads of the log. */
+const INTERVAL = 100
+
+/** Events of one read. */
+const PAGE = 100
+
+/** Milliseconds between two checks of a credential, and between two comments, which keep proxies from closing the connection. */
+const CHECK_INTERVAL = 500
+const COMMENT_INTERVAL = 15_000
+
+/** Milliseconds for which a client may read nothing while there is no room for another event. */
+const STALLED = 2_000
+
+/** Milliseconds between two looks whether a client has read. */
+const ROOM_INTERVAL = 20
+
+/** Milliseconds after which a client connects again. */
+const RETRY = 2_000
+
+/** Whether a filter selects an event, as in the queries of the log. */
+const selects = (
+  { userId, type, after, before }: EventFilter,
+  event: Pick<AuditEvent<string | null>, 'userId' | 'type' | 'at'>,
+): boolean =>
+  (userId === undefined || event.userId === userId) &&
+  (type === undefined || event.type === type) &&
+  (after === undefined || event.at > after) &&
+  (before === undefined || event.at < before)
+
+/** An event with its position. Its frame is made once for all streams that serialize it in the same way. */
+class PositionedEvent {
+  readonly event: AuditEvent<string | null>
+  readonly position: LogPosition
+  readonly #cursor: string
+  readonly #frames = new Map<EventStreamRequest['serialize'], string>()
+
+  constructor(event: AuditEvent<string | null>, position: LogPosition, cursor: string) {
+    this.event = event
+    this.position = position
+    this.#cursor = cursor
+  }
+
+  frame(serialize: EventStreamRequest['serialize']): string {
+    const made = this.#frames.get(serialize)
+    if (made !== undefined) return made
+    const frame = `id: ${this.#cursor}\ndata: ${JSON.stringify(serialize(this.event))}\n\n`
+    this.#frames.set(serialize, frame)
+    return frame
+  }
+}
+
+/** One stream, as the body of a response. */
+class EventStream extends Readable {
+  readonly request: EventStreamRequest
+  readonly #limit: number
+  /** Behind the last event that was considered. */
+  position: LogPosition
+
+  /** @param limit bytes that wait for a client which does not read. */
+  constructor(request: EventStreamRequest, position: LogPosition, limit: number) {
+    super({ highWaterMark: limit })
+    this.request = request
+    this.position = position
+    this.#limit = limit
+  }
+
+  /** Events are pushed as they come. */
+  override _read(): void {
+    // Nothing to begin.
+  }
+
+  /** Sends an event, if it is later than the others and the filter selects it. @returns false if there is no room for it. */
+  offer(positioned: PositionedEvent): boolean {
+    const { event, position } = positioned
+    if (!isLater(position, this.position)) return true
+    const { filter, serialize } = this.request
+    if (selects(filter, event) && !this.send(positioned.frame(serialize))) return false
+    this.position = position
+    return true
+  }
+
+  /** @returns false if there is no room. */
+  send(text: string): boolean {
+    if (this.destroyed) return true
+    if (this.readableLength + Buffer.byteLength(text) > this.#limit) return false
+    this.push(text)
+    return true
+  }
+
+  end(): void {
+    if (!this.destroyed) this.push(null)
+  }
+
+  /** Resolves when the client has read half of what waits, or has gone. Ends the stream of a client that reads nothing for a while. */
+  async awaitRoom(): Promise<void> {
+    let waiting = this.readableLength
+    let readAt = performance.now()
+    while (!this.destroyed && waiting > this.#limit / 2) {
+      await sleep(ROOM_INTERVAL, undefined, { ref: false })
+      if (this.readableLength < waiting) readAt = performance.now()
+      waiting = this.readableLength
+      // What waits comes again from the client's cursor.
+      if (performance.now() - readAt > STALLED) this.destroy()
+    }
+  }
+}
+
+export class EventStreams {
+  readonly #deps: EventStreamsDeps
+  readonly #limits: EventStreamLimits
+  readonly #streams = new Set<EventStream>()
+  /** Those that have reached the end of the log. */
+  readonly #live = new Set<EventStream>()
+  /** Up to where {@link EventStreams.#read} has read; `null` while nobody is live. */
+  #position: LogPosition | null = null
+  #isClosed = false
+
+  constructor(deps: EventStreamsDeps, limits: EventStreamLimits = EVENT_STREAM_LIMITS) {
+    this.#deps = deps
+    this.#limits = limits
+  }
+
+  /** The number of open streams. */
+  get size(): number {
+    return this.#streams.size
+  }
+
+  /**
+   * @returns the body of the response. It ends when the credential is not valid any more, when the service stops, and when the client
+   * does not read.
+   * @throws {ServiceError} `badCursor`, also for one whose event was removed; `tooManyEventStreams`, `overloaded`
+   */
+  async open(request: EventStreamRequest): Promise<Readable> {
+    const position = await this.#begin(request.cursor)
+    // After the last wait: of simultaneous requests none is too many.
+    this.#assertRoom(request.credential)
+    const stream = new EventStream(request, position, this.#limits.waiting)
+    this.#streams.add(stream)
+    stream.once('close', () => {
+      this.#streams.delete(stream)
+      this.#live.delete(stream)
+    })
+    stream.send(`retry: ${RETRY}\n\n`)
+    void this.#catchUp(stream)
+    void this.#watch(stream)
+    return stream
+  }
+
+  /** Ends every stream. Clients connect again, to another instance or later. */
+  close(): void {
+    this.#isClosed = true
+    for (const stream of this.#streams) stream.end()
+  }
+
+  async #begin(cursor: string | undefined): Promise<LogPosition> {
+    const { auditLog, eventLog } = this.#deps
+    if (cursor === undefined) return eventLog.end()
+    const position = auditLog.positionOf(cursor)
+    // Where the event was removed, later ones may be too: the client would miss them and not know.
+    if (position.id !== '' && (await eventLog.findPosition(position.id)) === undefined)
+      throw new ServiceError('badCursor')
+    return position
+  }
+
+  #assertRoom(credential: string): void {
+    if (this.#isClosed) throw new ServiceError('draining')
+    if (this.#streams.size >= this.#limits.streams) throw new ServiceError('overloaded')
+    let own = 0
+    for (const { request } of this.#streams) if (request.credential === credential) own += 1
+    if (own >= this.#limits.perCredential) throw new ServiceError('tooManyEventStreams')
+  }
+
+  /** Reads the log for one stream until it is at the end. */
+  async #catchUp(stream: EventStream): Promise<void> {
+    while (!stream.destroyed) {
+      try {
+        if (this.#isLive(stream)) return
+        await this.#readFor(stream)
+      } catch (error) {
+        this.#deps.onFailure(error)
+        await sleep(INTERVAL, undefined, { ref: false })
+      }
+    }
+  }
+
+  async #readFor(stream: EventStream): Promise<void> {
+    const { eventLog, auditLog } = this.#deps
+    const { events, positions, next } = await eventLog.follow({
+      filter: stream.request.filter,
+      after: stream.position,
+      limit: PAGE,
+    })
+    for (const [index, event] of events.entries()) {
+      const position = positions[index] ?? next
+      if (!stream.offer(new PositionedEvent(event, position, auditLog.cursorOf(position))))
+        return stream.awaitRoom()
+    }
+    stream.position = next
+    if (events.length < PAGE) this.#goLive(stream)
+  }
+
+  #isLive(stream: EventStream): boolean {
+    return this.#live.has(stream)
+  }
+
+  /** In one step, so that no event lies between the stream and what the reader publishes. */
+  #goLive(stream: EventStream): void {
+    if (this.#position === null) {
+      this.#position = stream.position
+      this.#live.add(stream)
+      void this.#read()
+    } else if (!isLater(this.#position, stream.position)) this.#live.add(stream)
+  }
+
+  /** A client that is slower than the events gets them at its own pace. */
+  #leaveLive(stream: EventStream): void {
+    this.#live.delete(stream)
+    void this.#catchUp(stream)
+  }
+
+  /** Reads the log for all live streams, while there are any. */
+  async #read(): Promise<void> {
+    while (this.#live.size > 0) {
+      let isComplete = true
+      try {
+        isComplete = await this.#readPage()
+      } catch (error) {
+        this.#deps.onFailure(error)
+      }
+      if (isComplete) await sleep(INTERVAL, undefined, { ref: false })
+    }
+    this.#position = null
+  }
+
+  /** @returns whether the end of the log is reached. */
+  async #readPage(): Promise<boolean> {
+    const { eventLog, auditLog } = this.#deps
+    const { events, positions, next } = await eventLog.follow({
+      filter: {},
+      after: this.#position,
+      limit: PAGE,
+    })
+    for (const [index, event] of events.entries()) {
+      const position = positions[index] ?? next
+      const positioned = new PositionedEvent(event, position, auditLog.cursorOf(position))
+      for (const stream of this.#live) if (!stream.offer(positioned)) this.#leaveLive(stream)
+    }
+    this.#position = next
+    return events.length < PAGE
+  }
+
+  /** Ends a stream whose credential is not valid any more, and sends comments. */
+  async #watch(stream: EventStream): Promise<void> {
+    const { auditLog } = this.#deps
+    let commentAt = performance.now() + COMMENT_INTERVAL
+    while (!stream.destroyed) {
+      await sleep(CHECK_INTERVAL, undefined, { ref: false })
+      // A store that does not respond says nothing about a credential: the next check does.
+      const isValid = await Promise.resolve()
+        .then(stream.request.isAuthenticated)
+        .catch(() => true)
+      if (!isValid) return stream.end()
+      if (performance.now() < commentAt) continue
+      commentAt = performance.now() + COMMENT_INTERVAL
+      // With the cursor, so that a client whose filter selects nothing for months does not fall behind the log.
+      const position = this.#isLive(stream) ? this.#position : null
+      stream.send(`${position === null ? '' : `id: ${auditLog.cursorOf(position)}\n`}: \n\n`)
+    }
+  }
+}

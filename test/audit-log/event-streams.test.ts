@@ -1,0 +1,216 @@
+/** Event streams over real sockets: `Accept: text/event-stream` at the lists of events (docs/design.md, "Event streams"). */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
+import { call } from '../support/account-routes.ts'
+import { createKey, revokeKey } from '../support/admin-keys.ts'
+import { createKey as createApiKey } from '../support/api-keys.ts'
+import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { listening, openStream, requestStream } from '../support/event-stream.ts'
+import { until } from '../support/until.ts'
+
+const WAIT = 20_000
+const ADMIN = '/admin/events'
+const OWN = '/account/events'
+
+await onEveryEngine(t, async (t, { build, newDatabase }) => {
+  const DATABASE_URL = await newDatabase(t)
+  const env = { DATABASE_URL }
+  const app = await build(t, { env })
+  const log = async (instance = app) => {
+    const { events } = await instance.services.storage.events.follow({
+      filter: {},
+      after: null,
+      limit: 10_000,
+    })
+    return events.map(({ id }) => id)
+  }
+
+  t.test(
+    'events arrive in order, those of other instances too, and a stream continues where it ended',
+    async t => {
+      const other = await build(t, { env })
+      const stream = await openStream(t, app, ADMIN, asAdmin)
+      const before = await log()
+      for (const instance of [app, other, app, other]) {
+        const { id } = await signUp(instance)
+        await updateUser(instance, id, { disabled: true })
+      }
+      const expected = (await log()).slice(before.length)
+      t.same(await stream.ids(expected.length), expected)
+      stream.close()
+      const third = stream.events[2]?.id ?? ''
+      await signUp(other)
+      const rest = (await log()).slice(before.length + 3)
+      const resumed = await openStream(t, other, ADMIN, { ...asAdmin, 'last-event-id': third })
+      t.same(await resumed.ids(rest.length), rest)
+      const byQuery = await openStream(t, app, `${ADMIN}?cursor=${third}`, asAdmin)
+      t.same(await byQuery.ids(rest.length), rest)
+    },
+  )
+
+  t.test('the response is what proxies and browsers need', async t => {
+    const { headers } = await requestStream(t, app, ADMIN, { ...asAdmin, 'accept-encoding': 'br, gzip' })
+    t.match(headers, {
+      'content-type': /^text\/event-stream/,
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    t.equal(headers['content-encoding'], undefined)
+    for (const accept of ['*/*', 'application/json']) {
+      const page = await fetch(`${await listening(app)}${ADMIN}`, { headers: { ...asAdmin, accept } })
+      t.match(page.headers.get('content-type'), /^application\/json/)
+    }
+    const head = await fetch(`${await listening(app)}${ADMIN}`, {
+      method: 'HEAD',
+      headers: { ...asAdmin, accept: 'text/event-stream' },
+    })
+    t.match(head.headers.get('content-type'), /^application\/json/, 'HEAD opens no stream')
+  })
+
+  t.test('the filters of the list apply', async t => {
+    const { id } = await signUp(app)
+    const [disabled, ofUser] = [
+      await openStream(t, app, `${ADMIN}?type=user.disabled`, asAdmin),
+      await openStream(t, app, `${ADMIN}?userId=${id}`, asAdmin),
+    ]
+    await signUp(app)
+    await updateUser(app, id, { disabled: true })
+    await updateUser(app, id, { disabled: false })
+    await ofUser.ids(2)
+    t.same(
+      ofUser.events.map(({ data }) => data.type),
+      ['user.disabled', 'user.enabled'],
+    )
+    t.same(
+      disabled.events.map(({ data }) => data.type),
+      ['user.disabled'],
+    )
+  })
+
+  t.test('users get the events of their own account, and not who acted for the operator', async t => {
+    const { id, token, email } = await signUp(app)
+    const stream = await openStream(t, app, OWN, bearer(token))
+    await signUp(app)
+    await updateUser(app, id, { firstName: 'Ada' })
+    await app.inject({ method: 'PUT', url: '/account', headers: bearer(token), payload: { lastName: 'L' } })
+    await stream.ids(2)
+    t.match(stream.events, [
+      { data: { type: 'user.changed', actor: { type: 'adminKey', id: null }, ip: null } },
+      { data: { type: 'user.changed', actor: { type: 'user', id }, ip: '127.0.0.1' } },
+    ])
+    t.notOk(stream.text.includes(email))
+    const page = await call(app, 'GET', `${OWN}?sort=at`, undefined, bearer(token))
+    t.same(
+      page.json().results.map((event: { type: string }) => event.type),
+      ['user.signed-up', 'user.changed', 'user.changed'],
+    )
+  })
+
+  t.test('API keys need the scope account:read', async t => {
+    const { token } = await signUp(app)
+    const reader = await createApiKey(app, token, { scopes: ['account:read'] })
+    const other = await createApiKey(app, token, { scopes: ['users:read'] })
+    t.equal((await requestStream(t, app, OWN, bearer(reader.token))).status, 200)
+    t.equal((await requestStream(t, app, OWN, bearer(other.token))).status, 403)
+    t.equal((await requestStream(t, app, ADMIN, bearer(token))).status, 401)
+  })
+
+  t.test('W13: a stream ends within a second when its credential is revoked or expires', async t => {
+    const endsSoon = async (stream: { readonly ended: Promise<void> }, what: string) => {
+      const at = performance.now()
+      await stream.ended
+      t.ok(performance.now() - at < WAIT, what)
+    }
+    const key = await createKey(app, ['events:read'])
+    const ofKey = await openStream(t, app, ADMIN, key.headers)
+    await revokeKey(app, key.id)
+    await endsSoon(ofKey, 'an admin key')
+
+    const { id, token } = await signUp(app)
+    const ofSession = await openStream(t, app, OWN, bearer(token))
+    await app.inject({ method: 'POST', url: '/account/sign-out', headers: bearer(token) })
+    await endsSoon(ofSession, 'a session')
+    await updateUser(app, id, { disabled: true })
+
+    const { id: disabledId, token: disabledToken } = await signUp(app)
+    const ofDisabled = await openStream(t, app, OWN, bearer(disabledToken))
+    await updateUser(app, disabledId, { disabled: true })
+    await endsSoon(ofDisabled, 'a disabled user')
+
+    const clock = manualClock(Date.now())
+    const aging = await build(t, {
+      env: { ...env, SESSION_LIFETIME: '1h', SESSION_IDLE: '1h' },
+      clock: clock.now,
+    })
+    const { token: agingToken } = await signUp(aging)
+    const ofAging = await openStream(t, aging, OWN, bearer(agingToken))
+    clock.advance(3_600_001)
+    await endsSoon(ofAging, 'a session at its end')
+  })
+
+  t.test(
+    'W14: a cursor that is forged, or whose event was removed, is 400 before the stream begins',
+    async t => {
+      const of = (text: string) => Buffer.from(text).toString('base64url')
+      const { positionKind: kind } = app.services.storage.events
+      const unknown = of(`at ${kind} 1 0193a1c8-4f10-7000-8000-000000000000`)
+      for (const cursor of ['nonsense', of('at elsewhere 1 '), of(`at ${kind} x `), unknown, 'a, b']) {
+        const response = (await requestStream(t, app, ADMIN, { ...asAdmin, 'last-event-id': cursor })).read()
+        t.equal(response.status, 400, cursor)
+        await response.ended
+        t.match(JSON.parse(response.text), { errors: { cursor: [String] } })
+      }
+    },
+  )
+
+  t.test('W15: a client that does not read loses its stream, and others keep theirs', async t => {
+    const { events } = app.services.storage
+    const stuck = await requestStream(t, app, ADMIN, asAdmin)
+    t.equal(stuck.status, 200)
+    const reading = await openStream(t, app, ADMIN, asAdmin)
+    const before = app.services.eventStreams.size
+    const at = Date.now()
+    const { id: userId } = await signUp(app)
+    const fields = Array.from({ length: 200 }, (_, index) => `field ${index} of a long list`)
+    let sent = 0
+    await until(
+      async () => {
+        const added = Array.from({ length: 100 }, () =>
+          newEvent('user.changed', OPERATOR, userId, at, { fields }),
+        )
+        await Promise.all(added.map(event => events.record(event)))
+        sent += added.length
+        // Twice what the buffers of both sockets hold; then the client has two seconds.
+        if (sent > 3_000) await sleep(500)
+        return app.services.eventStreams.size
+      },
+      size => size < before,
+      WAIT * 2,
+    )
+    t.equal(app.services.eventStreams.size, before - 1)
+    t.equal((await reading.ids(sent + 1)).length, sent + 1)
+  })
+
+  t.test('a credential has ten streams', async t => {
+    const key = await createKey(app, ['events:read'])
+    const opened = await Promise.all(
+      Array.from({ length: 12 }, () => requestStream(t, app, ADMIN, key.headers)),
+    )
+    t.same(opened.map(({ status }) => status).sort(), [...Array(10).fill(200), 429, 429])
+    const rejected = opened.find(({ status }) => status === 429)?.read()
+    t.equal(rejected?.headers['retry-after'], '1')
+    await rejected?.ended
+    t.match(JSON.parse(rejected?.text ?? ''), { errors: { global: [String] } })
+    await revokeKey(app, key.id)
+  })
+
+  t.test('a graceful stop ends streams', async t => {
+    const stopping = await build(t, { env })
+    const stream = await openStream(t, stopping, ADMIN, asAdmin)
+    await stopping.close()
+    await stream.ended
+    t.match(stream.text, /^retry: \d+\n\n/)
+  })
+})
