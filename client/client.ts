@@ -922,6 +922,11 @@ export interface ListOwnEventsQuery {
   before?: string
 }
 
+export interface RemovePasswordQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
 export interface DeleteSessionsQuery {
   scope?: 'others' | 'all'
 }
@@ -1175,7 +1180,7 @@ export interface Client {
    *
    * `GET /account/events`
    */
-  listOwnEvents(query?: ListOwnEventsQuery, options?: CallOptions): Call<string>
+  listOwnEvents(query?: ListOwnEventsQuery, options?: CallOptions): Pages<AccountEventPage>
 
   /**
    * List your ways to sign in and your factors
@@ -1202,7 +1207,7 @@ export interface Client {
    *
    * `DELETE /account/password`
    */
-  removePassword(body?: RemovePasswordRequest, options?: CallOptions): Call<void>
+  removePassword(body?: RemovePasswordRequest, query?: RemovePasswordQuery, options?: CallOptions): Call<void>
 
   /**
    * Prove your identity: for ten minutes, this session can use the routes that need it
@@ -1429,10 +1434,10 @@ export const createClient = (options: ClientOptions): Client => {
     updateAccount: (body, options) => transport.json('PUT', '/account', { body, options }),
     deleteAccount: (body, options) => transport.signOut('DELETE', '/account', { body, options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
-    listOwnEvents: (query, options) => transport.text('GET', '/account/events', { query, options }),
+    listOwnEvents: (query, options) => transport.pages('/account/events', query, options),
     listMethods: (options) => transport.json('GET', '/account/methods', { options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
-    removePassword: (body, options) => transport.json('DELETE', '/account/password', { body, options }),
+    removePassword: (body, query, options) => transport.json('DELETE', '/account/password', { query, body, options }),
     reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
     listSessions: (options) => transport.json('GET', '/account/sessions', { options }),
     deleteSessions: (query, options) => transport.json('DELETE', '/account/sessions', { query, options }),
@@ -1468,7 +1473,7 @@ export interface AdminClient {
    *
    * `GET /admin/events`
    */
-  listEvents(query?: ListEventsQuery, options?: CallOptions): Call<string>
+  listEvents(query?: ListEventsQuery, options?: CallOptions): Pages<AuditEventPage>
 
   /**
    * Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON
@@ -1645,7 +1650,7 @@ export interface AdminClient {
 export const createAdminClient = (options: AdminClientOptions): AdminClient => {
   const transport = adminTransport(options)
   return {
-    listEvents: (query, options) => transport.text('GET', '/admin/events', { query, options }),
+    listEvents: (query, options) => transport.pages('/admin/events', query, options),
     introspectToken: (body, options) => transport.json('POST', '/admin/introspect', { body, options }),
     getMetrics: (options) => transport.text('GET', '/admin/metrics', { options }),
     getStatus: (options) => transport.json('GET', '/admin/status', { options }),

@@ -259,8 +259,11 @@ const requiredFirst = (all: readonly Argument[]): Argument[] =>
 const resultSchemas = (contents: readonly Content[], type: string): Schema[] =>
   contents.flatMap(content => content[type]?.schema ?? [])
 
+/** Where there is JSON too, a client asks for text in a header of its own. */
 const isTextual = (contents: readonly Content[]): boolean =>
-  contents.some(content => Object.keys(content).some(type => type.startsWith('text/')))
+  contents.some(
+    content => !(JSON_TYPE in content) && Object.keys(content).some(type => type.startsWith('text/')),
+  )
 
 class Writer {
   readonly declarations = new Declarations()

@@ -126,18 +126,25 @@ const STATUSES_TO_RETRY = new Set<number>(
     .map(({ status }) => status),
 )
 
+interface ResponseSchema {
+  readonly headers?: Headers
+  readonly properties?: object
+  /** By media type, where there are several. */
+  readonly content?: Readonly<Record<string, { readonly schema: { readonly properties?: object } }>>
+}
+
 /** The headers of a response: those its schema declares as `headers`, and those implied by status, route and body. */
 const responseHeaders = (
   route: RouteOptions,
   status: number,
-  { headers, properties = {} }: { headers?: Headers; properties?: object },
+  { headers, properties, content }: ResponseSchema,
 ): Headers => ({
   ...REQUEST_ID,
   ...headers,
   ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
   ...((status === 401 || (status === 403 && route.config?.gate !== undefined)) && CHALLENGE),
   ...(isLimited(route) && RATE_LIMIT),
-  ...('nextCursor' in properties && LINK),
+  ...('nextCursor' in (content?.['application/json']?.schema.properties ?? properties ?? {}) && LINK),
 })
 
 const IF_MATCH = {

@@ -4,9 +4,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Proof } from '../src/accounts/reauthentication.ts'
+import { type Proof, proofRequired } from '../src/accounts/reauthentication.ts'
 import { disconnectSignal } from '../src/disconnect-signal.ts'
 import { checkDeclarations } from '../src/http/route-declarations.ts'
+import { needsCode } from '../src/users/factors.ts'
 import { ProofProperties } from '../src/validation/schemas.ts'
 
 declare module 'fastify' {
@@ -59,6 +60,8 @@ const takeProof = ({ body, clientAddress: ip }: FastifyRequest, reply: FastifyRe
 const reauthentication = async (app: FastifyInstance): Promise<void> => {
   const { reauthentication: service } = app.services
   const { authenticateUser } = app.requestAuthentication
+  /** Whether proofs needed a code. Once that has changed, another proof is needed. */
+  const codesNeeded = new WeakMap<FastifyRequest, boolean>()
   /** Why the body of a route cannot have the proof. */
   const problems = new WeakMap<object, string>()
 
@@ -74,9 +77,18 @@ const reauthentication = async (app: FastifyInstance): Promise<void> => {
     // First among the hooks of the route. Hashing may take seconds, so the gate checks again, and roles are checked afterwards.
     route.preHandler = [
       async function requireProof(request: FastifyRequest, reply: FastifyReply) {
+        codesNeeded.set(request, needsCode(request.user))
         await service.require(request.requirePrincipal(), takeProof(request, reply))
       },
       authenticateUser,
+      function rejectOutdatedProof(
+        request: FastifyRequest,
+        _reply: FastifyReply,
+        done: (error?: Error) => void,
+      ) {
+        const isOutdated = codesNeeded.get(request) !== needsCode(request.user)
+        done(isOutdated ? proofRequired() : undefined)
+      },
       route.preHandler ?? [],
     ].flat()
   })

@@ -486,6 +486,7 @@ export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): read
 export type { AuthResult } from './accounts/auth-result.ts'
 export { type Actor, type AuditEvent, actingUser, OPERATOR } from './audit-log/event.ts'
 export type { LoggedEvent } from './audit-log/event-feed.ts'
+export { actingSession } from './auth/principal.ts'
 export type { SessionClient } from './auth/session.ts'
 export {
   duration,
@@ -519,7 +520,7 @@ export {
   unlessTaken,
 } from './storage/operations/operation.ts'
 export { refusalOf } from './storage/operations/refusals.ts'
-export { refusalOfSession, sessionExists } from './storage/operations/sessions.ts'
+export { type ActingSession, lockForSession, sessionExists } from './storage/operations/sessions.ts'
 export { lockUser } from './storage/operations/user-locks.ts'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from './storage/operations/write.ts'
 export { type FeatureStore, table } from './storage/stored-feature.ts'

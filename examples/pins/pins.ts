@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import {
+  type ActingSession,
   type Actor,
   type AuditEvent,
   type AuthResult,
@@ -11,10 +12,10 @@ import {
   emailSubject,
   firstRow,
   invalidates,
+  lockForSession,
   newId,
   query,
   recordStatement,
-  refusalOfSession,
   refusedFor,
   ServiceError,
   type SessionClient,
@@ -42,9 +43,9 @@ interface PinsTable {
 type StoredPin = Pick<PinsTable, 'id' | 'digest'> & { readonly createdAt: number }
 
 /** Sets the PIN of the event's user, in a session that still exists. */
-function* setPin(id: string, digest: string, sessionId: string, event: AuditEvent) {
+function* setPin(id: string, digest: string, session: ActingSession, event: AuditEvent) {
   const { userId, at } = event
-  const refused = yield* refusalOfSession(userId, sessionId)
+  const refused = yield* lockForSession(userId, session)
   if (refused !== null) return refusedFor(userId, refused)
   yield { text: `DELETE FROM pins WHERE user_key = ${USER_KEY}`, values: [userId] }
   yield {
@@ -124,7 +125,7 @@ export interface PinCredentials {
 /** The session of a request whose user has proved their identity. */
 interface Owner {
   readonly user: User
-  readonly sessionId: string
+  readonly session: ActingSession
   readonly actor: Actor
 }
 
@@ -136,22 +137,22 @@ export class Pins {
   }
 
   /** @throws {ServiceError} `signInRequired` */
-  async set({ user, sessionId, actor }: Owner, pin: string): Promise<void> {
+  async set({ user, session, actor }: Owner, pin: string): Promise<void> {
     const { store, newEvent } = this.#deps
     const id = newId()
     const event = newEvent('pin.set', actor, user.id, { pin: id })
-    if ((await store.setPin(id, digestOf(user.id, pin), sessionId, event)) !== 'set')
+    if ((await store.setPin(id, digestOf(user.id, pin), session, event)) !== 'set')
       throw new ServiceError('signInRequired')
   }
 
   /** @throws {ServiceError} `pinNotFound`, `lastSignInMethod`, `signInRequired` */
-  async remove({ user, sessionId, actor }: Owner): Promise<void> {
+  async remove({ user, session, actor }: Owner): Promise<void> {
     const { store, signIns, newEvent } = this.#deps
     const found = await store.findPin(user.id)
     if (found === undefined) throw new ServiceError(ERRORS.pinNotFound)
     const event = newEvent('pin.removed', actor, user.id, { pin: found.id })
-    const row = { table: 'pins', id: found.id, amr: 'pin' }
-    if ((await signIns.remove(row, { sessionId, endsOthers: false }, event)) === 'notFound')
+    const row = { table: 'pins', id: found.id }
+    if ((await signIns.remove(row, { session, endsOthers: false }, event)) === 'notFound')
       throw new ServiceError(ERRORS.pinNotFound)
   }
 

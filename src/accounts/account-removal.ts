@@ -1,6 +1,6 @@
 /** Deleting one's own account. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import type { SessionOwner } from '../auth/principal.ts'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import type { UserStore } from '../storage/stores.ts'
 import type { Mails } from './mails.ts'
@@ -23,10 +23,13 @@ export class AccountRemoval {
    * identity.
    * @throws {ServiceError} `signInRequired` when the user was disabled or deleted, or the session ended meanwhile
    */
-  async remove({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
+  async remove(owner: SessionOwner, actor: Actor): Promise<void> {
     const { users, mails, clock } = this.#deps
-    const { user } = cachedUser
-    const outcome = await users.remove(newEvent('user.deleted', actor, user.id, clock()), credentialId)
+    const { user } = owner.cachedUser
+    const outcome = await users.remove(
+      newEvent('user.deleted', actor, user.id, clock()),
+      actingSession(owner),
+    )
     if (outcome !== 'removed') throw new ServiceError('signInRequired')
     mails.send('accountDeleted', user)
   }

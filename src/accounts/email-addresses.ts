@@ -1,6 +1,6 @@
 /** Requests for links that verify or change e-mail addresses. */
 import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
-import type { SessionOwner } from '../auth/principal.ts'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { MailRecipient } from '../mail/kinds.ts'
@@ -35,20 +35,16 @@ export class EmailAddresses {
    * @throws {ServiceError} `emailIsCurrent`, `emailTaken` (unless requireEmailVerification), `tooManyRequests`; `signInRequired` when the
    * user was disabled or deleted, or the session ended meanwhile
    */
-  async requestChange(
-    { cachedUser, credentialId }: SessionOwner,
-    email: string,
-    actor: Actor,
-  ): Promise<void> {
+  async requestChange(owner: SessionOwner, email: string, actor: Actor): Promise<void> {
     const { users, emailTokens, mails, deferred, requireEmailVerification, clock } = this.#deps
-    const { user } = cachedUser
+    const { user } = owner.cachedUser
     if (email === user.email) throw new ServiceError('emailIsCurrent')
     const holder = await users.findByEmail(email)
     if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
     const now = clock()
     const { token, stored } = newEmailToken('emailChange', user.id, email, now)
     const event = newEvent('email.change-requested', actor, user.id, now)
-    const outcome = await emailTokens.add(stored, event, credentialId)
+    const outcome = await emailTokens.add(stored, event, actingSession(owner))
     if (outcome === 'tooManyMails') throw tooManyMails()
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     // Deferred, so that response times reveal nothing.

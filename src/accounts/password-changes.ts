@@ -1,7 +1,7 @@
 /** The password of a signed-in user: a change, the first one, and its removal. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import type { Principal, SessionOwner } from '../auth/principal.ts'
+import { actingSession, type Principal, type SessionOwner } from '../auth/principal.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
@@ -10,10 +10,10 @@ import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
 import type { AccountStore } from '../storage/stores.ts'
 import { needsCode } from '../users/factors.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
+import type { FactorChange } from './factor-changes.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
 import { retryOnChange } from './retry.ts'
-import { amrWithPassword } from './sign-in-methods.ts'
 import type { SignIns } from './sign-ins.ts'
 
 export interface PasswordChangesDeps {
@@ -22,7 +22,7 @@ export interface PasswordChangesDeps {
   readonly hasher: PasswordHasher
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
   readonly reauthentication: Reauthentication
-  readonly signIns: Pick<SignIns, 'enabledMethods'>
+  readonly signIns: Pick<SignIns, 'knownMethods'>
   readonly mails: Mails
   readonly limits: SessionLimits
   readonly clock: () => number
@@ -62,15 +62,15 @@ export class PasswordChanges {
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
     const { accountStore, tokens, mails, limits, clock } = this.#deps
     await this.#requireProof(principal, change, actor.ip, signal)
-    const authentication = { method: 'password', amr: amrWithPassword(principal.amr) }
     let newHash: string | undefined
     const done = await retryOnChange(async attempt => {
       const passwordHash = await this.#verifyCurrent(principal, change, attempt, actor.ip, signal)
       newHash ??= await this.#hash(newPassword, signal)
       const now = clock()
-      const session = newSession(id, now, limits, authentication, client)
+      // The operation adds what the session of the request has proved besides.
+      const session = newSession(id, now, limits, { method: 'password', amr: ['pwd'] }, client)
       const event = newEvent('password.changed', actor, id, now)
-      const acting = { sessionId: principal.credentialId, passwordHash }
+      const acting = { session: actingSession(principal), passwordHash }
       const changed = await accountStore.changePassword(session, acting, newHash, event)
       // Possibly by a simultaneous sign-in that replaced the hash by a stronger one of the same password.
       if (changed === 'passwordChanged') return undefined
@@ -86,13 +86,14 @@ export class PasswordChanges {
    * Removes the password of a user who has another way to sign in. The caller has required a proof of identity.
    * @throws {ServiceError} `passwordNotFound`, `lastSignInMethod`, `signInRequired`
    */
-  async remove({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
+  async remove(owner: SessionOwner, { endsOthers, actor }: FactorChange): Promise<void> {
     const { accountStore, signIns, mails, clock } = this.#deps
-    const { user } = cachedUser
+    const { user } = owner.cachedUser
     const event = newEvent('password.removed', actor, user.id, clock())
-    const outcome = await accountStore.removePassword(credentialId, signIns.enabledMethods, event)
+    const change = { session: actingSession(owner), endsOthers }
+    const outcome = await accountStore.removePassword(signIns.knownMethods, change, event)
     if (outcome === 'passwordNotFound' || outcome === 'lastSignInMethod') throw new ServiceError(outcome)
-    if (outcome !== 'removed') throw new ServiceError('signInRequired')
+    if (outcome !== 'done') throw new ServiceError('signInRequired')
     mails.send('passwordRemoved', user)
   }
 

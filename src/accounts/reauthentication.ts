@@ -1,6 +1,6 @@
 /** Re-authentication: operations that require a recent proof of identity in addition to the session. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
-import type { Principal, SessionOwner } from '../auth/principal.ts'
+import { actingSession, type Principal, type SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
@@ -9,7 +9,6 @@ import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import { retryOnChange } from './retry.ts'
 import type { SecondFactor } from './second-factor.ts'
-import { amrWithCode, amrWithPassword } from './sign-in-methods.ts'
 
 export interface ReauthenticationDeps {
   readonly users: UserStore
@@ -36,23 +35,14 @@ export interface Proof {
   readonly code: string | undefined
 }
 
-type SessionPrincipal = SessionOwner & Pick<Principal, 'amr' | 'authenticatedAt' | 'impersonatedBy'>
+type SessionPrincipal = SessionOwner & Pick<Principal, 'authenticatedAt' | 'impersonatedBy'>
 
 /** @throws {ServiceError} `impersonated` */
 const assertOwnSession = ({ impersonatedBy }: SessionPrincipal): void => {
   if (impersonatedBy !== null) throw new ServiceError('impersonated')
 }
 
-/**
- * A code is a second factor only beside another proof. That of a session from before 0.3.0 is not known: a code adds nothing to it, because
- * two codes of one app would look like two factors.
- */
-const amrAfter = (amr: readonly string[], { password, code }: Proof): readonly string[] => {
-  const before = password === undefined ? amr : amrWithPassword(amr)
-  return code === undefined || before.length === 0 ? before : amrWithCode(before)
-}
-
-const proofRequired = () =>
+export const proofRequired = () =>
   new ServiceError('reauthenticationRequired', { headers: { 'www-authenticate': CHALLENGE } })
 
 export class Reauthentication {
@@ -86,12 +76,9 @@ export class Reauthentication {
     await this.#prove(principal.cachedUser.user, proof, false)
     const actor = actingUser(id, proof.ip)
     const event = newEvent('session.reauthenticated', actor, id, clock(), { session: principal.credentialId })
-    const outcome = await sessions.recordAuthentication(
-      principal.credentialId,
-      amrAfter(principal.amr, proof),
-      event,
-    )
-    if (outcome !== 'noted') throw new ServiceError('signInRequired')
+    const proved = { password: proof.password !== undefined, code: proof.code !== undefined }
+    const outcome = await sessions.recordAuthentication(actingSession(principal), proved, event)
+    if (outcome !== 'recorded') throw new ServiceError('signInRequired')
   }
 
   /**

@@ -42,6 +42,22 @@ export const amrWithCode = (amr: readonly string[]): readonly string[] => withVa
 /** With the password, in a session that exists. */
 export const amrWithPassword = (amr: readonly string[]): readonly string[] => withValues(amr, 'pwd')
 
+/** What a user has sent to prove their identity again. */
+export interface ProvedWith {
+  readonly password: boolean
+  /** Of an authenticator app, or a recovery code. */
+  readonly code: boolean
+}
+
+/**
+ * What a session has proved after a proof in it. A code is a second factor only beside another proof. Where none is known, as in a session
+ * from before 0.3.0, a code adds nothing, because two codes of one app would look like two factors.
+ */
+export const amrAfterProof = (amr: readonly string[], { password, code }: ProvedWith): readonly string[] => {
+  const before = password ? amrWithPassword(amr) : amr
+  return code && before.length > 0 ? amrWithCode(before) : before
+}
+
 /** A session in which an administrator acts as a user, who has not signed in. */
 export const IMPERSONATION = { method: 'impersonation', amr: [] } as const
 

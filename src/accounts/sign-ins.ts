@@ -5,7 +5,7 @@ import { newSession, type Session, type SessionClient, type SessionLimits } from
 import { ServiceError } from '../errors.ts'
 import type {
   AccountStore,
-  EnabledMethods,
+  KnownMethods,
   OwnFactorChange,
   SessionStore,
   SignedIn,
@@ -108,9 +108,12 @@ export class SignIns {
     return mailed.map(({ name }) => name)
   }
 
-  /** The methods among which one must stay when another is removed. */
-  get enabledMethods(): EnabledMethods {
-    return { names: this.#enabled.map(({ name }) => name), hasMailed: this.mailedMethods.length > 0 }
+  /** The methods of the service, among which one that is enabled must stay when another is removed. */
+  get knownMethods(): KnownMethods {
+    return {
+      methods: [...this.#methods.values()].map(({ name, amr, isEnabled }) => ({ name, amr, isEnabled })),
+      hasMailed: this.mailedMethods.length > 0,
+    }
   }
 
   /**
@@ -120,7 +123,7 @@ export class SignIns {
    */
   async remove(row: SignInRow, change: OwnFactorChange, event: AuditEvent): Promise<'removed' | 'notFound'> {
     const { accountStore } = this.#deps
-    const outcome = await accountStore.removeSignInRow(row, this.enabledMethods, change, event)
+    const outcome = await accountStore.removeSignInRow(row, this.knownMethods, change, event)
     if (outcome === 'done') return 'removed'
     if (outcome === 'notFound') return outcome
     throw new ServiceError(outcome === 'lastSignInMethod' ? outcome : 'signInRequired')

@@ -5,7 +5,7 @@
 import { Type } from '@sinclair/typebox'
 import type { ApiKey, NewKeyOptions } from '../auth/api-key.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
-import type { Principal } from '../auth/principal.ts'
+import { actingSession, type Principal } from '../auth/principal.ts'
 import { defineErrors, ServiceError } from '../errors.ts'
 import { type Actor, type DepsOf, defineFeature, type MailSite, newId } from '../feature.ts'
 import { storedApiKeys } from './stored-api-keys.ts'
@@ -91,7 +91,7 @@ export class ApiKeys {
     const id = newId(now)
     const apiKey = { id, name, prefix: shownPrefix, scopes, createdAt: now, expiresAt, lastUsedAt: null }
     const event = newEvent('api-key.created', actor, user.id, { apiKey: id })
-    const outcome = await store.addApiKey({ ...apiKey, digest }, principal.credentialId, event)
+    const outcome = await store.addApiKey({ ...apiKey, digest }, actingSession(principal), event)
     if (outcome === 'tooManyApiKeys') throw new ServiceError(ERRORS.tooManyApiKeys)
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.send('apiKeyCreated', user, { scopes })

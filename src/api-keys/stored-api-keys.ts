@@ -12,7 +12,7 @@ import {
 import { recordStatement } from '../storage/operations/events.ts'
 import { firstRow, type Query, query, type Steps, USER_KEY } from '../storage/operations/operation.ts'
 import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
-import { refusalOfSession } from '../storage/operations/sessions.ts'
+import { type ActingSession, lockForSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
@@ -30,11 +30,11 @@ export interface StoredApiKey extends ApiKey {
  */
 function* addApiKey(
   { id, name, digest, prefix, scopes, createdAt, expiresAt }: StoredApiKey,
-  sessionId: string,
+  session: ActingSession,
   event: AuditEvent,
 ): Steps<Write<'added' | 'tooManyApiKeys' | 'sessionNotFound' | UserRefusal>> {
   const { userId } = event
-  const refused = yield* refusalOfSession(userId, sessionId)
+  const refused = yield* lockForSession(userId, session)
   if (refused !== null) return refusedFor(userId, refused)
   const added = yield* firstRow({
     text: `INSERT INTO api_keys (id, user_key, digest, name, prefix, scopes, created_at, expires_at, last_used_at)

@@ -1,4 +1,5 @@
 /** What the authenticator caches: principals, one for each token, and their users. */
+import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 
 /** The last request of a user who has made none. Earlier than every timestamp: an imported user's may be before 1970. */
@@ -62,6 +63,15 @@ export interface Principal {
 
 /** The user who makes a change, in a session. */
 export type SessionOwner = Pick<Principal, 'cachedUser' | 'credentialId'>
+
+/**
+ * The session of a principal who has proved their identity, for a change in it: an operation compares whether a proof needs a code, because
+ * another proof is needed once that has changed.
+ */
+export const actingSession = ({ cachedUser, credentialId }: SessionOwner) => ({
+  id: credentialId,
+  needsCode: needsCode(cachedUser.user),
+})
 
 /** Whether an API key authenticates the request, not a session. */
 export const isApiKeyPrincipal = ({ scopes }: Principal): boolean => scopes !== null

@@ -1,7 +1,7 @@
 /** Passkeys of users (docs/design.md, "Passkeys"). `passkey-sign-ins.ts` signs in with them. */
 import { Type } from '@sinclair/typebox'
 import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
-import type { Principal, SessionOwner } from '../auth/principal.ts'
+import { actingSession, type Principal, type SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import { defineFeature, newId } from '../feature.ts'
 import { needsCode } from '../users/factors.ts'
@@ -80,7 +80,7 @@ export class Passkeys {
     { endsOthers, actor }: FactorChange,
   ): Promise<Passkey> {
     const { store, newEvent, mails, clock } = this.#deps
-    const { cachedUser, credentialId: sessionId } = owner
+    const { cachedUser } = owner
     const ceremony = await this.#challenges.take(credential, holderOf(owner))
     if (ceremony === null) throw new ServiceError(ERRORS.wrongNewPasskey)
     const { webAuthnId, publicKey, counter, ...made } = await verified(ceremony, credential)
@@ -91,7 +91,7 @@ export class Passkeys {
     const event = newEvent('passkey.added', actor, userId, { passkey: passkey.id })
     const outcome = await store.addPasskey(
       { ...passkey, publicKey, counter },
-      { sessionId, endsOthers },
+      { session: actingSession(owner), endsOthers },
       event,
     )
     assertDone(outcome, ERRORS)
@@ -104,17 +104,13 @@ export class Passkeys {
    * @param owner who has proved their identity.
    * @throws {ServiceError} `passkeyNotFound`, `lastSignInMethod`, `signInRequired`
    */
-  async remove(
-    { cachedUser, credentialId: sessionId }: SessionOwner,
-    id: string,
-    { endsOthers, actor }: FactorChange,
-  ): Promise<void> {
+  async remove(owner: SessionOwner, id: string, { endsOthers, actor }: FactorChange): Promise<void> {
     const { signIns, newEvent, mails } = this.#deps
-    const { user } = cachedUser
+    const { user } = owner.cachedUser
     const { id: userId } = user
     const event = newEvent('passkey.removed', actor, userId, { passkey: id })
-    const row = { table: 'passkeys', id, amr: 'pop' }
-    if ((await signIns.remove(row, { sessionId, endsOthers }, event)) === 'notFound')
+    const change = { session: actingSession(owner), endsOthers }
+    if ((await signIns.remove({ table: 'passkeys', id }, change, event)) === 'notFound')
       throw new ServiceError(ERRORS.passkeyNotFound)
     mails.send('passkeyRemoved', user)
   }

@@ -175,7 +175,7 @@ const amrLists = new Map<string, readonly string[]>()
 
 export const amrColumn = (amr: readonly string[]): string | null => (amr.length === 0 ? null : amr.join(' '))
 
-const toAmr = (column: string | null): readonly string[] => {
+export const toAmr = (column: string | null): readonly string[] => {
   if (column === null) return NO_AMR
   let amr = amrLists.get(column)
   if (amr === undefined) {

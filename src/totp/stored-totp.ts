@@ -14,9 +14,11 @@ import {
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
 import type { UserRefusal } from '../storage/operations/refusals.ts'
 import {
+  type ActingSession,
   forgetProofsStatement,
+  lockForSession,
   lowerAssuranceStatement,
-  refusalOfSession,
+  sessionIdOf,
 } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
@@ -67,10 +69,10 @@ function* isConfirmed(userId: string): Steps<boolean> {
 function* beginTotp(
   userId: string,
   { id, secret, expiresAt }: Pick<StoredTotp, 'id' | 'secret'> & { readonly expiresAt: number },
-  sessionId: string,
+  session: ActingSession,
   at: number,
 ): Steps<Write<'done' | 'totpExists' | 'sessionNotFound' | UserRefusal>> {
-  const refused = yield* refusalOfSession(userId, sessionId)
+  const refused = yield* lockForSession(userId, session)
   if (refused !== null) return refusedFor(userId, refused)
   if (yield* isConfirmed(userId)) return refusedFor(userId, 'totpExists')
   yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
@@ -110,7 +112,7 @@ const confirmTotp = (
     yield* replaceCodes(userId, codes)
     yield* setFactor(userId, 'totp', true, at)
     // Other sessions may have proved the password alone, minutes ago.
-    yield forgetProofsStatement(userId, change.sessionId)
+    yield forgetProofsStatement(userId, sessionIdOf(change.session))
     return null
   })
 

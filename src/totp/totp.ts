@@ -2,7 +2,7 @@
 import encodeQr from 'qr'
 import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
-import type { SessionOwner } from '../auth/principal.ts'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import { DecryptionError } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { defineFeature, newId } from '../feature.ts'
@@ -68,11 +68,11 @@ export class Totp {
    * Makes a secret for an authenticator app. Nothing changes until {@link confirm}; a second call replaces the secret.
    * @throws {ServiceError} `encryptionKeyRequired`, `totpExists`, `signInRequired`
    */
-  async begin({ cachedUser, credentialId }: SessionOwner): Promise<NewTotp> {
+  async begin(owner: SessionOwner): Promise<NewTotp> {
     const { store, config, clock } = this.#deps
     const keyring = this.#deps.keyring()
     if (keyring === null) throw new ServiceError(ERRORS.encryptionKeyRequired)
-    const { id: userId, email } = cachedUser.user
+    const { id: userId, email } = owner.cachedUser.user
     const secret = newTotpSecret()
     const now = clock()
     const totp = {
@@ -80,7 +80,7 @@ export class Totp {
       secret: encryptSecret(keyring, userId, secret),
       expiresAt: now + CONFIRMATION_LIMIT,
     }
-    assertDone(await store.beginTotp(userId, totp, credentialId, now), ERRORS)
+    assertDone(await store.beginTotp(userId, totp, actingSession(owner), now), ERRORS)
     const uri = totpUri(secret, config.productName, email)
     return { secret, uri, qr: qrOf(uri) }
   }
@@ -139,11 +139,12 @@ export class Totp {
   }
 
   #changeOf(
-    { cachedUser, credentialId: sessionId }: SessionOwner,
+    owner: SessionOwner,
     type: Exclude<keyof typeof parts.events, 'recovery-code.used'>,
     { endsOthers, actor }: FactorChange,
   ): [OwnFactorChange, AuditEvent] {
-    return [{ sessionId, endsOthers }, this.#deps.newEvent(type, actor, cachedUser.user.id)]
+    const change = { session: actingSession(owner), endsOthers }
+    return [change, this.#deps.newEvent(type, actor, owner.cachedUser.user.id)]
   }
 }
 

@@ -39,8 +39,10 @@ t.test('routes with a scope are those of the table of routes', async t => {
   )
   t.same(withScope.map(({ method, url, scope }) => `${method} ${url} ${scope}`).sort(), [
     'GET /account account:read',
+    'GET /account/events account:read',
     'GET /users users:read',
     'HEAD /account account:read',
+    'HEAD /account/events account:read',
     'HEAD /users users:read',
     'PUT /account account:write',
   ])

@@ -47,6 +47,7 @@ const OPERATION_IDS = {
   'PUT /account': 'updateAccount',
   'DELETE /account': 'deleteAccount',
   'PUT /account/email': 'changeEmail',
+  'GET /account/events': 'listOwnEvents',
   'GET /account/methods': 'listMethods',
   'PUT /account/password': 'changePassword',
   'DELETE /account/password': 'removePassword',

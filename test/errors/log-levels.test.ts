@@ -39,7 +39,7 @@ const CHEAP: Record<string, [status: number, options: InjectOptions]> = {
   'failed validation': [400, { method: 'POST', url: '/account/sign-up', payload: { email: 5 } }],
   'unknown token of a mail': [
     400,
-    { method: 'POST', url: '/account/verify-email', payload: { token: 'x'.repeat(43) } },
+    { method: 'POST', url: '/account/verify-email/reject', payload: { token: 'x'.repeat(43) } },
   ],
   expectation: [417, { url: '/health', headers: { expect: 'a miracle' } }],
 }

@@ -65,6 +65,7 @@ await onEveryEngine(t, async (t, { name, build }) => {
       'GET /.well-known/jwks.json public',
       'GET /account user',
       'GET /account/api-keys user',
+      'GET /account/events user',
       'GET /account/methods user',
       'GET /account/passkeys user',
       'GET /account/sessions user',

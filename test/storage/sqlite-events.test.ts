@@ -63,7 +63,11 @@ t.test('sqlite: a position is never reused, even when all events are removed', a
   const after = await storage.events.end()
   await removeOld(storage, 'events', NOW + 1_000, 100)
   t.strictSame(await storage.events.list({ filter: {}, beforeId: null, limit: 10 }), [])
-  t.strictSame(await storage.events.follow({ filter: {}, after, limit: 10 }), { events: [], next: after })
+  t.strictSame(await storage.events.follow({ filter: {}, after, limit: 10 }), {
+    events: [],
+    positions: [],
+    next: after,
+  })
   const { user } = await add(storage)
   const { events } = await storage.events.follow({ filter: {}, after, limit: 10 })
   t.strictSame(

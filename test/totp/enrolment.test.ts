@@ -160,12 +160,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const { id, token } = await signUp(app)
     const added = await addTotp(app, token)
     const store = app.services.storage.features.totp as TotpStore
-    const change = { sessionId: newId(), endsOthers: true }
+    const change = { session: newId(), endsOthers: true }
     const now = clock.now()
     const event = newEvent('factors.removed', OPERATOR, id, now)
     const secret = { id: newId(), secret: 'x', expiresAt: now + HOUR }
     for (const outcome of [
-      await store.beginTotp(id, secret, change.sessionId, now),
+      await store.beginTotp(id, secret, change.session, now),
       await store.confirmTotp({ id: newId(), step: 1 }, [], change, event),
       await store.removeTotp(change, event),
       await store.replaceRecoveryCodes([], change, event),

@@ -17,7 +17,7 @@ import { firstRow, rows, type Statement, type Steps, USER_KEY, unlessTaken } fro
 import type { OwnedTables } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
-import { sessionExists } from './sessions.ts'
+import { type ActingSession, sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { deleteUser, invalidateMails, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
@@ -30,21 +30,18 @@ export type AccountProof =
 /** The parameters after the columns of the token. */
 const AFTER_TOKEN = 2 + EMAIL_TOKEN_COLUMNS.length
 
-/** Inserts nothing and returns no row when the user has been mailed too often, or the session has ended. */
-const addTokenStatement = (token: EmailToken, sessionId: string | null): Statement => ({
+/** Inserts nothing and returns no row when the user has been mailed too often. */
+const addTokenStatement = (token: EmailToken): Statement => ({
   text: ({ isOneOf }) => `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
     SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, 2)} FROM users WHERE id = $1 AND (
       SELECT count(*) FROM events
       WHERE user_id = $1 AND id >= $${AFTER_TOKEN} AND ${isOneOf('type', `$${AFTER_TOKEN + 1}`, 'text')}
-    ) < ${MAX_MAILS} AND (
-      CAST($${AFTER_TOKEN + 2} AS text) IS NULL OR EXISTS (SELECT 1 FROM sessions WHERE id = $${AFTER_TOKEN + 2})
-    ) RETURNING digest`,
+    ) < ${MAX_MAILS} RETURNING digest`,
   values: [
     token.userId,
     ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token)),
     firstIdAt(token.createdAt - MAIL_WINDOW + 1),
     EMAIL_TOKEN_POLICIES[token.purpose].countedBy,
-    sessionId,
   ],
 })
 
@@ -110,21 +107,20 @@ function* hasOnlySignedUp(userId: string): Steps<boolean> {
 export const emailTokenOperations = ({ all, mailed }: OwnedTables) => ({
   /**
    * Stores a token, if the user is enabled and the limit {@link MAX_MAILS} of its purpose is not reached.
-   * @param sessionId of the user who asks for it; `null` without a session.
+   * @param session of the user who asks for it; `null` without one.
    */
   *add(
     token: EmailToken,
     event: AuditEvent,
-    sessionId: string | null,
+    session: ActingSession | null,
   ): Steps<Write<'added' | 'tooManyMails' | SessionRefusal>> {
     const { userId } = token
     // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
     const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
     if (refused !== null) return refusedFor(userId, refused)
-    if ((yield* firstRow(addTokenStatement(token, sessionId))) === undefined) {
-      const hasEnded = sessionId !== null && !(yield* sessionExists(sessionId, userId))
-      return hasEnded ? refusedFor(userId, 'sessionNotFound') : invalidatesNothing('tooManyMails')
-    }
+    if (session !== null && !(yield* sessionExists(session, userId)))
+      return refusedFor(userId, 'sessionNotFound')
+    if ((yield* firstRow(addTokenStatement(token))) === undefined) return invalidatesNothing('tooManyMails')
     yield recordStatement(event)
     return invalidatesNothing('added')
   },

@@ -5,12 +5,12 @@ import { factorsColumn, toFactors } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Steps } from './operation.ts'
 import type { UserRefusal } from './refusals.ts'
-import { refusalOfSession, revokeSessionsStatement } from './sessions.ts'
+import { type ActingSession, lockForSession, revokeSessionsStatement, sessionIdOf } from './sessions.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
 
 /** A change of factors that the user of a session makes. */
 export interface OwnFactorChange {
-  readonly sessionId: string
+  readonly session: ActingSession
   /** Whether the user's other sessions end. */
   readonly endsOthers: boolean
 }
@@ -21,14 +21,14 @@ export interface OwnFactorChange {
  * @param change returns why it is refused, and what it has written is rolled back; else `null`.
  */
 export function* changeFactors<Refusal extends string>(
-  { sessionId, endsOthers }: OwnFactorChange,
+  { session, endsOthers }: OwnFactorChange,
   event: AuditEvent,
   change: () => Steps<Refusal | null>,
 ): Steps<Write<'done' | Refusal | 'sessionNotFound' | UserRefusal>> {
   const { userId } = event
-  const refused = (yield* refusalOfSession(userId, sessionId)) ?? (yield* change())
+  const refused = (yield* lockForSession(userId, session)) ?? (yield* change())
   if (refused !== null) return refusedFor(userId, refused)
-  if (endsOthers) yield revokeSessionsStatement(userId, sessionId)
+  if (endsOthers) yield revokeSessionsStatement(userId, sessionIdOf(session))
   yield recordStatement(event)
   return invalidates(userId, 'done')
 }

@@ -1,5 +1,6 @@
 /** Writes of passwords. */
 import { invalidatedByPasswordChange } from '../../accounts/email-token.ts'
+import { amrWithPassword } from '../../accounts/sign-in-methods.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
@@ -8,10 +9,29 @@ import { recordStatement } from './events.ts'
 import { firstRow, type Query, query, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
-import { addSessionStatement, forgetNetworksStatement, revokeAllSessions } from './sessions.ts'
+import {
+  type ActingSession,
+  addSessionStatement,
+  forgetNetworksStatement,
+  revokeAllSessions,
+} from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type UncachedWrite, type Write } from './write.ts'
+
+/** Invalidates what was mailed to a user whose password was changed or removed. */
+export function* invalidateByPassword(
+  mailed: OwnedTables['mailed'],
+  { id, emailVerified }: Pick<User, 'id' | 'emailVerified'>,
+): Steps<void> {
+  yield {
+    text: ({ isOneOf }) => `DELETE FROM email_tokens
+      WHERE user_key = ${USER_KEY} AND ${isOneOf('purpose', '$2', 'text')}`,
+    values: [id, invalidatedByPasswordChange(emailVerified)],
+  }
+  // Codes to sign in stay like resets: see `invalidatedByPasswordChange`.
+  if (emailVerified) yield* deleteOwned(mailed, id)
+}
 
 export const passwordOperations = ({ mailed }: OwnedTables) => ({
   /** Replaces a password hash by a stronger one of the same password, if it is still `from`. */
@@ -28,12 +48,16 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
   /**
    * Changes the password, or sets the first one: ends all sessions of the user, opens this one, and invalidates pending reset and
    * e-mail-change links. Nothing changes unless, in the same transaction, the user is enabled.
+   * @param session has the password in its `amr`, and gets what the acting session has proved besides.
    * @param acting the session that makes the change, and the verified hash of the current password; `null` if there is none.
    * @returns the changed user, or the reason for no change.
    */
   *changePassword(
     session: Session,
-    acting: { readonly sessionId: string; readonly passwordHash: string | null },
+    acting: {
+      readonly session: Exclude<ActingSession, string>
+      readonly passwordHash: string | null
+    },
     newHash: string,
     event: AuditEvent,
   ): Steps<Write<User | SessionRefusal>> {
@@ -46,9 +70,10 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
       }) => `UPDATE users SET password_hash = $1, updated_at = $2, version = version + 1
         WHERE key = (
           SELECT key FROM users WHERE id = $3 AND ${inTurn('$3')} AND disabled = 0
-            AND password_hash IS NOT DISTINCT FROM CAST($4 AS text) ${forNoKeyUpdate}
+            AND password_hash IS NOT DISTINCT FROM CAST($4 AS text)
+            AND CASE WHEN factors LIKE '%totp%' THEN 1 ELSE 0 END = CAST($5 AS integer) ${forNoKeyUpdate}
         ) ${RETURNING_USER}`,
-      values: [newHash, event.at, userId, acting.passwordHash],
+      values: [newHash, event.at, userId, acting.passwordHash, Number(acting.session.needsCode)],
     }
     let changed = yield* firstRow<UserRow>(update)
     if (changed === undefined) {
@@ -59,17 +84,11 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
       if (changed === undefined) return refusedFor(userId, 'passwordChanged')
     }
     const user = toUser(changed)
-    yield {
-      text: ({ isOneOf }) => `DELETE FROM email_tokens
-        WHERE user_key = ${USER_KEY} AND ${isOneOf('purpose', '$2', 'text')}`,
-      values: [userId, invalidatedByPasswordChange(user.emailVerified)],
-    }
-    // Codes to sign in stay like resets: see `invalidatedByPasswordChange`.
-    if (user.emailVerified) yield* deleteOwned(mailed, userId)
-    if (!(yield* revokeAllSessions(userId)).includes(acting.sessionId))
-      return refusedFor(userId, 'sessionNotFound')
+    yield* invalidateByPassword(mailed, user)
+    const former = (yield* revokeAllSessions(userId)).find(({ id }) => id === acting.session.id)
+    if (former === undefined) return refusedFor(userId, 'sessionNotFound')
     yield forgetNetworksStatement(userId)
-    yield addSessionStatement(session)
+    yield addSessionStatement({ ...session, amr: amrWithPassword(former.amr) })
     yield recordStatement(event)
     return invalidates(userId, user)
   },

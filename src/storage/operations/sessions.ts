@@ -1,13 +1,25 @@
 /** Writes of sessions. Sign-ins open them: `hot-operations.ts` of each engine. */
+
+import { amrAfterProof, type ProvedWith } from '../../accounts/sign-in-methods.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
-import { amrColumn, SESSION_COLUMNS, sessionColumns } from '../rows.ts'
+import { needsCode } from '../../users/factors.ts'
+import { amrColumn, SESSION_COLUMNS, sessionColumns, toAmr, toFactors } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf, type SessionRefusal, type UserRefusal } from './refusals.ts'
 import { lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
+
+/**
+ * The session that makes a change: its id; after a proof of identity also whether that needed a code, which must be the same in the
+ * transaction of the change.
+ */
+export type ActingSession = string | { readonly id: string; readonly needsCode: boolean }
+
+export const sessionIdOf = (session: ActingSession): string =>
+  typeof session === 'string' ? session : session.id
 
 export interface RevokeAllOptions {
   /** The id of a session that stays; `null` for none. */
@@ -34,7 +46,7 @@ export const revokeSessionsStatement = (userId: string, exceptId: string | null)
       WHERE user_key = ${USER_KEY} AND id IS DISTINCT FROM CAST($2 AS text)
       ORDER BY id ${forUpdate}
     )
-    DELETE FROM sessions WHERE id IN (SELECT id FROM revoked) RETURNING id`,
+    DELETE FROM sessions WHERE id IN (SELECT id FROM revoked) RETURNING id, amr`,
   values: [userId, exceptId],
 })
 
@@ -49,6 +61,9 @@ export const forgetProofsStatement = (userId: string, exceptId: string | null): 
   values: [userId, exceptId],
 })
 
+/** Whether the column `amr` has a value, for a condition. */
+const holdsValue = (value: string): string => `' ' || amr || ' ' LIKE '% ' || ${value} || ' %'`
+
 /**
  * The sessions of a user that were opened with a proof count as ones with a single factor: the user has removed what gave it. Locks as
  * {@link revokeSessionsStatement}.
@@ -57,11 +72,28 @@ export const forgetProofsStatement = (userId: string, exceptId: string | null): 
 export const lowerAssuranceStatement = (userId: string, amr: string | null): Statement => ({
   text: ({ forNoKeyUpdate }) => `WITH own AS (
       SELECT id FROM sessions
-      WHERE user_key = ${USER_KEY} AND amr LIKE '% mfa' AND (CAST($2 AS text) IS NULL OR ' ' || amr LIKE '% ' || $2 || ' %')
+      WHERE user_key = ${USER_KEY} AND amr LIKE '% mfa' AND (CAST($2 AS text) IS NULL OR ${holdsValue('$2')})
       ORDER BY id ${forNoKeyUpdate}
     )
     UPDATE sessions SET amr = replace(amr, ' mfa', '') WHERE id IN (SELECT id FROM own)`,
   values: [userId, amr],
+})
+
+/**
+ * A way to sign in that the user has removed proves nothing any more in their sessions. In a session that it has opened, codes were a second
+ * factor beside it alone: that session has proved nothing.
+ * @param amr the values of the method.
+ */
+export const forgetMethodStatement = (userId: string, method: string, amr: readonly string[]): Statement => ({
+  text: ({ forNoKeyUpdate }) => `WITH own AS (
+      SELECT id FROM sessions
+      WHERE user_key = ${USER_KEY} AND (method = $2 OR ${amr.map((_, index) => holdsValue(`$${index + 3}`)).join(' OR ')})
+      ORDER BY id ${forNoKeyUpdate}
+    )
+    UPDATE sessions SET amr = CASE WHEN method = $2 THEN NULL ELSE
+      nullif(trim(${amr.reduce((text, _, index) => `replace(${text}, ' ' || $${index + 3} || ' ', ' ')`, "replace(' ' || amr || ' ', ' mfa ', ' ')")}), '') END
+    WHERE id IN (SELECT id FROM own)`,
+  values: [userId, method, ...amr],
 })
 
 /** For a new password: who signed in with a former one may not be the owner. The session that is opened next adds its own network. */
@@ -72,11 +104,13 @@ export const forgetNetworksStatement = (userId: string): Statement => ({
 
 /**
  * Ends every session of a user, who must be locked.
- * @returns their ids: a change that ends all sessions sees by them, without a further round trip, whether its own one still existed.
+ * @returns them: a change that ends all sessions sees, without a further round trip, whether its own one still existed, and its `amr`.
  */
-export function* revokeAllSessions(userId: string): Steps<readonly string[]> {
-  const revoked = yield* rows<{ id: string }>(revokeSessionsStatement(userId, null))
-  return revoked.map(({ id }) => id)
+export function* revokeAllSessions(
+  userId: string,
+): Steps<readonly { readonly id: string; readonly amr: readonly string[] }[]> {
+  const revoked = yield* rows<{ id: string; amr: string | null }>(revokeSessionsStatement(userId, null))
+  return revoked.map(({ id, amr }) => ({ id, amr: toAmr(amr) }))
 }
 
 /** Locks the user first, like every write that revokes sessions. */
@@ -94,27 +128,32 @@ const recordAuthenticationStatement = (
   amr: readonly string[],
 ): Statement => ({
   text: `UPDATE sessions SET authenticated_at = CAST($3 AS bigint), amr = CAST($4 AS text)
-    WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2) AND impersonated_by IS NULL RETURNING id`,
+    WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)`,
   values: [id, userId, at, amrColumn(amr)],
 })
 
-/** Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. */
-export function* sessionExists(id: string, userId: string): Steps<boolean> {
-  const session = yield* firstRow({
-    text: 'SELECT id FROM sessions WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)',
-    values: [id, userId],
+/**
+ * Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. After a
+ * proof also whether another one would need the same.
+ */
+export function* sessionExists(session: ActingSession, userId: string): Steps<boolean> {
+  const found = yield* firstRow<{ factors: string | null }>({
+    text: `SELECT users.factors FROM sessions JOIN users ON users.key = user_key
+      WHERE sessions.id = $1 AND users.id = $2`,
+    values: [sessionIdOf(session), userId],
   })
-  return session !== undefined
+  if (found === undefined) return false
+  return typeof session === 'string' || needsCode({ factors: toFactors(found.factors) }) === session.needsCode
 }
 
 /**
- * Locks a user who makes a change in a session.
+ * Locks a user who makes a change in a session, so that of changes which contradict each other one finds what the other has done.
  * @returns why the change is refused; `null` if it is not.
  */
-export function* refusalOfSession(userId: string, sessionId: string): Steps<SessionRefusal | null> {
+export function* lockForSession(userId: string, session: ActingSession): Steps<SessionRefusal | null> {
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refused
-  return (yield* sessionExists(sessionId, userId)) ? null : 'sessionNotFound'
+  return (yield* sessionExists(session, userId)) ? null : 'sessionNotFound'
 }
 
 export const sessionOperations = {
@@ -146,21 +185,26 @@ export const sessionOperations = {
   },
 
   /**
-   * Notes that the event's user, who must be enabled, proved their identity in a session when the event happened. An impersonated
+   * Records that the event's user, who must be enabled, proved their identity in a session when the event happened. An impersonated
    * session is not found.
-   * @param amr of the session from now on.
    */
   *recordAuthentication(
-    id: string,
-    amr: readonly string[],
+    session: Exclude<ActingSession, string>,
+    proved: ProvedWith,
     event: AuditEvent,
-  ): Steps<Write<'noted' | 'sessionNotFound' | UserRefusal>> {
+  ): Steps<Write<'recorded' | SessionRefusal>> {
     const { userId, at } = event
-    const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
+    const refused = yield* lockForSession(userId, session)
     if (refused !== null) return refusedFor(userId, refused)
-    if ((yield* firstRow(recordAuthenticationStatement(id, userId, at, amr))) === undefined)
-      return refusedFor(userId, 'sessionNotFound')
+    const { id } = session
+    const found = yield* firstRow<{ amr: string | null }>({
+      text: 'SELECT amr FROM sessions WHERE id = $1 AND impersonated_by IS NULL',
+      values: [id],
+    })
+    if (found === undefined) return refusedFor(userId, 'sessionNotFound')
+    // What the session has now: a factor may have been removed since the request began.
+    yield recordAuthenticationStatement(id, userId, at, amrAfterProof(toAmr(found.amr), proved))
     yield recordStatement(event)
-    return invalidates(userId, 'noted')
+    return invalidates(userId, 'recorded')
   },
 }

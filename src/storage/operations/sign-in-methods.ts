@@ -1,30 +1,31 @@
-/** Removal of ways to sign in. The last one stays, exactly: every removal locks the user. */
+/** Removal of ways to sign in. The last one stays, exactly: every removal locks the user, by `changeFactors`. Administrators may remove all factors. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
-import { recordStatement } from './events.ts'
 import { changeFactors, type OwnFactorChange, setFactor } from './factors.ts'
 import { firstRow, type Steps, USER_KEY } from './operation.ts'
 import { type OwnedTables, ownedTable, quoted } from './owned-rows.ts'
-import type { SessionRefusal } from './refusals.ts'
-import { lowerAssuranceStatement, refusalOfSession } from './sessions.ts'
-import { invalidates, refusedFor, type Write } from './write.ts'
+import { invalidateByPassword } from './passwords.ts'
+import { forgetMethodStatement } from './sessions.ts'
 
-/** A row of a table with `signsIn`, such as a passkey. The method may be switched off. */
+/** A row of a table with `signsIn`, such as a passkey. Its method may be switched off. */
 export interface SignInRow {
   readonly table: string
   readonly id: string
-  /** What it proved in sessions, in a value of RFC 8176: they do not count as sessions with two factors any more. */
-  readonly amr: string
 }
 
-/** The methods that are switched on. */
-export interface EnabledMethods {
-  readonly names: readonly string[]
-  /** Whether every user can sign in by mail. */
+/** The sign-in methods of the service. */
+export interface KnownMethods {
+  readonly methods: readonly {
+    readonly name: string
+    /** See `SignInMethod.amr`. */
+    readonly amr: readonly string[]
+    readonly isEnabled: boolean
+  }[]
+  /** Whether every user whose e-mail is confirmed can sign in by mail. A sign-in to another account empties it. */
   readonly hasMailed: boolean
 }
 
-export const signInMethodOperations = (features: readonly StoredFeature[], { all }: OwnedTables) => {
+export const signInMethodOperations = (features: readonly StoredFeature[], { all, mailed }: OwnedTables) => {
   const signingIn = all.filter(({ signsIn }) => signsIn !== undefined)
 
   function* hasRow({ name, owner, key }: OwnedTable, userId: string): Steps<boolean> {
@@ -33,6 +34,14 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
       values: [userId],
     })
     return row !== undefined
+  }
+
+  function* hasConfirmedEmail(userId: string): Steps<boolean> {
+    const user = yield* firstRow({
+      text: 'SELECT id FROM users WHERE id = $1 AND email_verified = 1',
+      values: [userId],
+    })
+    return user !== undefined
   }
 
   function* hasPassword(userId: string): Steps<boolean> {
@@ -44,56 +53,54 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
   }
 
   /** Whether the user, who is locked, can sign in without a password. */
-  function* hasOtherMethod(userId: string, { names, hasMailed }: EnabledMethods): Steps<boolean> {
-    if (hasMailed) return true
-    const enabled = signingIn.filter(({ signsIn = '' }) => names.includes(signsIn))
+  function* hasOtherMethod(userId: string, { methods, hasMailed }: KnownMethods): Steps<boolean> {
+    if (hasMailed && (yield* hasConfirmedEmail(userId))) return true
+    const enabled = signingIn.filter(({ signsIn }) =>
+      methods.some(({ name, isEnabled }) => isEnabled && name === signsIn),
+    )
     for (const table of enabled) if (yield* hasRow(table, userId)) return true
     return false
   }
 
   return {
-    /** Removes the password of the event's user. */
-    *removePassword(
-      sessionId: string,
-      enabled: EnabledMethods,
-      event: AuditEvent,
-    ): Steps<Write<'removed' | 'passwordNotFound' | 'lastSignInMethod' | SessionRefusal>> {
-      const { userId, at } = event
-      const refused = yield* refusalOfSession(userId, sessionId)
-      if (refused !== null) return refusedFor(userId, refused)
-      if (!(yield* hasPassword(userId))) return refusedFor(userId, 'passwordNotFound')
-      if (!(yield* hasOtherMethod(userId, enabled))) return refusedFor(userId, 'lastSignInMethod')
-      yield {
-        text: 'UPDATE users SET password_hash = NULL, updated_at = $2, version = version + 1 WHERE id = $1',
-        values: [userId, at],
-      }
-      yield lowerAssuranceStatement(userId, 'pwd')
-      yield recordStatement(event)
-      return invalidates(userId, 'removed')
-    },
+    /** Removes the password of the event's user, and invalidates what a change of it invalidates. */
+    removePassword: (known: KnownMethods, change: OwnFactorChange, event: AuditEvent) =>
+      changeFactors(change, event, function* () {
+        const { userId, at } = event
+        if (!(yield* hasPassword(userId))) return 'passwordNotFound'
+        if (!(yield* hasOtherMethod(userId, known))) return 'lastSignInMethod'
+        yield {
+          text: 'UPDATE users SET password_hash = NULL, updated_at = $2, version = version + 1 WHERE id = $1',
+          values: [userId, at],
+        }
+        yield* invalidateByPassword(mailed, { id: userId, emailVerified: yield* hasConfirmedEmail(userId) })
+        yield forgetMethodStatement(userId, 'password', ['pwd'])
+        return null
+      }),
 
     /** Removes one way to sign in of the event's user. */
     removeSignInRow: (
-      { table, id, amr }: SignInRow,
-      enabled: EnabledMethods,
+      { table, id }: SignInRow,
+      known: KnownMethods,
       change: OwnFactorChange,
       event: AuditEvent,
     ) =>
       changeFactors(change, event, function* () {
         const { userId, at } = event
         const signedInBy = ownedTable(signingIn, table)
-        const { name, owner, key } = signedInBy
+        const { name, owner, key, signsIn } = signedInBy
         const removed = yield* firstRow({
           text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY} AND ${quoted(key)} = $2 RETURNING ${quoted(key)}`,
           values: [userId, id],
         })
         if (removed === undefined) return 'notFound'
-        const isLast = !(yield* hasPassword(userId)) && !(yield* hasOtherMethod(userId, enabled))
+        const isLast = !(yield* hasPassword(userId)) && !(yield* hasOtherMethod(userId, known))
         if (isLast) return 'lastSignInMethod'
         const feature = features.find(each => tablesOf([each]).some(each => each.name === table))
         if (feature?.factor !== undefined)
           yield* setFactor(userId, feature.factor.name, yield* hasRow(signedInBy, userId), at)
-        yield lowerAssuranceStatement(userId, amr)
+        const method = known.methods.find(({ name }) => name === signsIn)
+        if (method !== undefined) yield forgetMethodStatement(userId, method.name, method.amr)
         return null
       }),
   }

@@ -8,7 +8,13 @@ import { recordRemoval, recordStatement, recordUnlessRevoked } from './events.ts
 import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
-import { forgetProofsStatement, lowerAssuranceStatement, revokeAllSessions } from './sessions.ts'
+import {
+  type ActingSession,
+  forgetProofsStatement,
+  lowerAssuranceStatement,
+  revokeAllSessions,
+  sessionExists,
+} from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
 
@@ -116,13 +122,12 @@ function* changeUser(
 /**
  * Deletes a user, who must be locked, and records the event of it. The caller invalidates the user.
  * @param tables of features, whose rows are deleted with the user.
- * @returns the ids of the user's sessions.
  */
-export function* deleteUser(tables: readonly OwnedTable[], event: AuditEvent): Steps<readonly string[]> {
+export function* deleteUser(tables: readonly OwnedTable[], event: AuditEvent): Steps<void> {
   const { userId } = event
   yield* deleteOwned(tables, userId)
   // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
-  const sessions = yield* revokeAllSessions(userId)
+  yield* revokeAllSessions(userId)
   yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
   yield* recordRemoval(event)
   // The IP addresses of administrators are not personal data of the user.
@@ -130,7 +135,6 @@ export function* deleteUser(tables: readonly OwnedTable[], event: AuditEvent): S
     text: `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`,
     values: [userId],
   }
-  return sessions
 }
 
 export const userOperations = (tables: OwnedTables) => ({
@@ -155,16 +159,17 @@ export const userOperations = (tables: OwnedTables) => ({
   /**
    * Deletes a user with everything that belongs to them, and the addresses in their events. The event becomes the user's
    * newest: its timestamp moves behind that of a later event.
-   * @param sessionId in which the user, who must be enabled, deletes the account; `null` if an administrator does.
+   * @param session in which the user, who must be enabled, deletes the account; `null` if an administrator does.
    */
-  *remove(event: AuditEvent, sessionId: string | null): Steps<Write<'removed' | SessionRefusal>> {
+  *remove(event: AuditEvent, session: ActingSession | null): Steps<Write<'removed' | SessionRefusal>> {
     const { userId } = event
     yield LOCK_USERS_TABLE
     const user = yield* lockUser(userId, null, 'remove')
-    const refused = refusalOf(user, { onlyEnabled: sessionId !== null })
+    const refused = refusalOf(user, { onlyEnabled: session !== null })
     if (refused !== null) return refusedFor(userId, refused)
-    const sessions = yield* deleteUser(tables.all, event)
-    if (sessionId !== null && !sessions.includes(sessionId)) return refusedFor(userId, 'sessionNotFound')
+    if (session !== null && !(yield* sessionExists(session, userId)))
+      return refusedFor(userId, 'sessionNotFound')
+    yield* deleteUser(tables.all, event)
     return invalidates(userId, 'removed')
   },
 

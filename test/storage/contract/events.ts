@@ -256,6 +256,7 @@ export const events: Part = async (t, open) => {
     t.strictSame(await storage.events.end(), LOG_START)
     t.strictSame(await storage.events.follow({ filter: {}, after: null, limit: 10 }), {
       events: [],
+      positions: [],
       next: LOG_START,
     })
     const recorded: AuditEvent[] = []

@@ -69,7 +69,7 @@ export const verifiedBy = (passwordHash: string): VerifiedState => ({ passwordHa
 
 /** A session in which the password was verified. */
 export const actingIn = ({ id }: Pick<Session, 'id'>, passwordHash: string) => ({
-  sessionId: id,
+  session: { id, needsCode: false },
   passwordHash,
 })
 

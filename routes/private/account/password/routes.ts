@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { clientOf, disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import {
+  EndOthers,
   ErrorBody,
   NewPassword,
   OptionalCode,
@@ -53,11 +54,13 @@ const password: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'removePassword',
         summary: 'Remove your password, if you have another way to sign in',
+        querystring: EndOthers,
         response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      await passwordChanges.remove(request.requirePrincipal(), userActor(request))
+      const { endOthers: endsOthers } = request.validatedData.query
+      await passwordChanges.remove(request.requirePrincipal(), { endsOthers, actor: userActor(request) })
       return reply.code(204).send(null)
     },
   )

@@ -126,6 +126,8 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
+      // It hashes passwords: the throttle counts wrong ones only.
+      config: { rateLimit: 'sign-in' },
       schema: {
         operationId: 'verifyEmail',
         summary: 'Confirm an e-mail with a mailed token, in a session of the account or with its password',

@@ -4,14 +4,14 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { userActor } from '../../../../../../routes/request-context.ts'
 import { ErrorBody, Strict } from '../../../../../../routes/schemas.ts'
-import type { ServicesOf } from '../../../../../../src/feature.ts'
+import { actingSession, type ServicesOf } from '../../../../../../src/feature.ts'
 import type { pins as feature } from '../../../../pins.ts'
 
 const NewPin = Strict({ pin: Type.String({ pattern: '^[0-9]{4}$', examples: ['4711'] }) })
 
 const ownerOf = (request: FastifyRequest) => ({
   user: request.user,
-  sessionId: request.requirePrincipal().credentialId,
+  session: actingSession(request.requirePrincipal()),
   actor: userActor(request),
 })
 
