@@ -322,6 +322,11 @@ t.test('every status and header that a route sends is documented', async t => {
     ['/admin/events', 200, await app.inject({ url: '/admin/events?limit=1', headers: asAdmin })],
     ['/users', 200, await app.inject({ url: '/users?limit=1', headers: bearer(token) })],
     [
+      '/account/events',
+      200,
+      await app.inject({ url: '/account/events?sort=at&limit=1', headers: bearer(token) }),
+    ],
+    [
       '/account/sessions',
       204,
       await call(app, 'DELETE', '/account/sessions?scope=all', undefined, bearer(token)),
