@@ -24,7 +24,7 @@ export type { AccountProof } from './operations/email-tokens.ts'
 export type { OwnFactorChange } from './operations/factors.ts'
 export type { OwnedRow } from './operations/owned-rows.ts'
 export type { SessionRefusal, UserRefusal } from './operations/refusals.ts'
-export type { ActingSession, RevokeAllOptions } from './operations/sessions.ts'
+export type { RevokeAllOptions } from './operations/sessions.ts'
 export type { KnownMethods, SignInRow } from './operations/sign-in-methods.ts'
 export type { SignedIn } from './operations/sign-ins.ts'
 
