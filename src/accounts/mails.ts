@@ -1,4 +1,4 @@
-/** The mails of accounts, in every language. Each kind is declared here and nowhere else. Tokens in links follow `email-token.ts`. */
+/** The mails of accounts, in every language; features declare theirs in their folders. Tokens in links follow `email-token.ts`. */
 import {
   type Block,
   linkTo,

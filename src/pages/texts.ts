@@ -1,4 +1,4 @@
-/** Every text of the hosted pages. A language that lacks one does not compile. */
+/** The texts of the hosted pages of the core; features have theirs in their `pages.ts`. A language that lacks one does not compile. */
 import type { ErrorName } from '../errors.ts'
 
 const en = {

@@ -1,4 +1,4 @@
-/** Every rate limit. */
+/** The rate limits of the core; features declare theirs. */
 
 export interface WindowLimit {
   /** How much is allowed within a window: requests, or mails. */
