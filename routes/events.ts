@@ -41,7 +41,9 @@ export const eventsResponses = <Event extends TSchema>(event: Event, title: stri
       'application/json': {
         schema: Type.Object({ results: Type.Array(event), nextCursor: NextEventCursor }, { title }),
       },
-      [EVENT_STREAM]: { schema: Type.String() },
+      [EVENT_STREAM]: {
+        schema: Type.String({ examples: ['retry: 2000\n\nid: YXQgY291bnRlZCAxIA\ndata: {}\n\n'] }),
+      },
     },
   },
   429: ErrorBody,

@@ -235,7 +235,8 @@ export class RequestAuthentication implements Guards {
   }
 
   /** As {@link isAdmin}, for the token of a user. It does not count as a request, so the idle time of the session goes on. */
-  async isUser({ accessToken }: FastifyRequest): Promise<boolean> {
+  async isUser(request: FastifyRequest): Promise<boolean> {
+    const { accessToken } = request
     return accessToken !== null && (await this.#deps.authenticator.introspect(accessToken)) !== null
   }
 
