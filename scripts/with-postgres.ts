@@ -31,8 +31,8 @@ const [command = '', ...args] = process.argv.slice(2)
 const given = process.env.TEST_DATABASE_URL || undefined
 const server = given === undefined ? await startPostgres() : null
 const TEST_DATABASE_URL = given ?? server?.url
-// tap's own default leaves a core free.
-const TAP_JOBS = process.env.TAP_JOBS ?? String(availableParallelism())
+// One more than cores: files that start processes or wait for timers leave a third of two cores idle, and took 653 s in place of 485.
+const TAP_JOBS = process.env.TAP_JOBS ?? String(availableParallelism() + 1)
 try {
   const child = spawn(command, args, {
     env: { ...process.env, TAP_JOBS, TEST_DATABASE_URL },
