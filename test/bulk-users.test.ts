@@ -1,4 +1,5 @@
 /** Many users at once: import, export, seed, copy. Each file can also be run alone. */
+import './bulk-users/access-in-copies.test.ts'
 import './bulk-users/copy-command.test.ts'
 import './bulk-users/copy.test.ts'
 import './bulk-users/export-import-commands.test.ts'

@@ -10,6 +10,7 @@ import { OPERATOR } from '../../src/audit-log/event.ts'
 import type { BulkUserStore } from '../../src/storage/stores.ts'
 import { recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
+import { forgot, reset } from '../support/account-routes.ts'
 import { addTotp, codeAt, signInWith } from '../support/authenticator-apps.ts'
 import {
   asAdmin,
@@ -17,6 +18,7 @@ import {
   freshEmail,
   JWT_SECRET,
   manualClock,
+  PASSWORD,
   signUp,
   temporaryFolder,
 } from '../support/build.ts'
@@ -32,6 +34,7 @@ import { runCommand } from '../support/cli.ts'
 import { type Engine, onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
+import { mailbox } from '../support/mailbox.ts'
 
 const HASHES = '?passwordHashes=true'
 const keyOf = (name: string) => ({ ENCRYPTION_KEY: `test-encryption-key-of-${name}-0123456789abcdef` })
@@ -166,6 +169,20 @@ await onEveryEngine(t, async (t, engine) => {
     t.notOk('credentials' in (line ?? {}))
     t.match(await importAll(to, [{ ...line }]), [{ status: 'created', id: person.id }])
     t.match(await exportAll(to), [{ id: person.id, factors: [] }])
+  })
+
+  t.test('a factor that a line without a hash only lists is left out, and locks nobody out', async t => {
+    const app = await engine.build(t, { env: keyOf('target') })
+    const line = { email: freshEmail(), factors: ['passkey', 'totp'], emailVerified: true }
+    const [created] = await importAll(app, [line])
+    t.match(created, { status: 'created' })
+    const { body } = await app.inject({ url: `/admin/users/${created?.id}`, headers: asAdmin })
+    t.match(JSON.parse(body), { factors: [], methods: [] })
+    t.equal((await signInWith(app, line.email)).statusCode, 401, 'nobody is let in')
+    await forgot(app, line.email)
+    const token = await mailbox(app).token(line.email, 'passwordReset')
+    t.equal((await reset(app, token, PASSWORD)).statusCode, 200, 'without a code')
+    t.equal(await signInStatus(app, line.email), 200)
   })
 
   t.test('a factor that is removed during an export is not listed', async t => {

@@ -115,7 +115,8 @@ const copyUsers = async (
 /**
  * Copies the tables of features, after the users. A row of a user who exists in both stores is treated as the user's e-mail tokens
  * are: added if it was never copied, not added again if it was deleted in the target, deleted if it was deleted in the source. It
- * does not matter in which store the user changed later. Rows without an owner are treated alike.
+ * does not matter in which store the user changed later, except that nothing gives access again to an account that the target has emptied.
+ * Rows without an owner are treated alike.
  * @param leftOut the ids of users whose rows are not copied.
  */
 const copyTables = async (
@@ -163,7 +164,8 @@ const copyAll = async (
 
 /**
  * Copies users, sessions, e-mail tokens, timestamps, the audit log and the tables of features from an SQLite file, which is only
- * read, to the PostgreSQL database at `url`. When both stores have a user, the later change wins. Timestamps never move backwards.
+ * read, to the PostgreSQL database at `url`. When both stores have a user, the later change wins, of access the later one of each kind.
+ * Timestamps never move backwards.
  * A row that was copied once and then deleted or revoked in either store stays deleted.
  * @throws {CopyError} for errors that the operator can fix. Slices that were copied before the error stay copied.
  */

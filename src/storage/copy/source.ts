@@ -1,7 +1,6 @@
 /** The SQLite store that a copy reads: one read-only snapshot, even while the service writes. */
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { EventType } from '../../audit-log/event.ts'
 import { MIGRATIONS } from '../migrations/known-schema.ts'
 import { quoted } from '../operations/owned-rows.ts'
 import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '../rows.ts'
@@ -22,15 +21,6 @@ export interface OwnedKey {
   readonly userId: string | null
 }
 
-/** Events that end sessions of a user, some of them without a change of the user's row. */
-const ENDS_SESSIONS: readonly EventType[] = [
-  'session.ended',
-  'sessions.ended',
-  'password.changed',
-  'password.reset',
-  'user.disabled',
-]
-
 /** A batch of rows ends at either: a user may have any number of them, and they may be large. Bytes are of text and blobs. */
 const ROW_BATCH = 2_000
 const ROW_BATCH_BYTES = 8 * 2 ** 20
@@ -40,10 +30,6 @@ const LOCK_TIMEOUT = 5_000
 
 const SELECT_USERS = `SELECT key, factors, ${USER_COLUMNS.join(', ')},
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at FROM users`
-
-const SELECT_WITH_ENDED_SESSIONS = `SELECT DISTINCT events.user_id FROM json_each(?) AS given
-  CROSS JOIN events ON events.user_id = given.value
-  WHERE events.type IN (${ENDS_SESSIONS.map(type => `'${type}'`).join(', ')})`
 
 /** The source is only read, so it cannot be migrated. */
 const assertSchema = (db: Database.Database, file: string): void => {
@@ -137,20 +123,12 @@ export class Source {
     return paged(this.#db.prepare(`${SELECT_USERS} WHERE key > ? ORDER BY key LIMIT ?`), 'key', 0, size)
   }
 
-  /** Those of these users for whom the audit log records ended sessions. */
-  withEndedSessions(users: readonly SourceUser[]): readonly SourceUser[] {
-    const select = this.#db.prepare<[string], string>(SELECT_WITH_ENDED_SESSIONS).pluck()
-    const ids = new Set(select.all(JSON.stringify(users.map(({ id }) => id))))
-    return users.filter(({ id }) => ids.has(id))
-  }
-
-  /** From the audit log. */
-  accessChanges(users: readonly SourceUser[]): readonly AccessChanges[] {
+  accessChanges(ids: readonly string[]): readonly AccessChanges[] {
     const select = this.#db.prepare<[string], AccessChanges>(
-      `SELECT ${ACCESS_CHANGES} FROM json_each(?) AS given
-       CROSS JOIN events ON events.user_id = given.value GROUP BY events.user_id`,
+      `SELECT ${ACCESS_CHANGES} FROM json_each(?) AS given CROSS JOIN users ON users.id = given.value
+       LEFT JOIN events ON events.user_id = users.id GROUP BY users.id`,
     )
-    return select.all(JSON.stringify(users.map(({ id }) => id)))
+    return select.all(JSON.stringify(ids))
   }
 
   /** Users who were deleted after a position of the audit log, `size` at a time, without those whom an import has added again. */

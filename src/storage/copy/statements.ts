@@ -134,10 +134,11 @@ export const changeUsers = (users: readonly SourceUser[]): Statement => ({
   values: arraysOf(USER_COLUMNS, users),
 })
 
-export const accessChanges = (users: readonly SourceUser[]): Statement => ({
+export const accessChanges = (ids: readonly string[]): Statement => ({
   name: 'copy-access-changes',
-  text: `SELECT ${ACCESS_CHANGES} FROM events WHERE user_id = ANY($1::text[]) GROUP BY user_id`,
-  values: [idsOf(users)],
+  text: `SELECT ${ACCESS_CHANGES} FROM users LEFT JOIN events ON events.user_id = users.id
+    WHERE users.id = ANY($1::text[]) GROUP BY users.id`,
+  values: [ids],
 })
 
 /** Raises the timestamps of users, in the order in which instances write them, to prevent deadlocks. */

@@ -30,8 +30,8 @@ export type SourceRow = readonly [
 ]
 
 /** They are copied with their users. */
-export const SESSIONS: NamedTable = { name: 'sessions', owner: 'user_key', key: 'id' }
-export const EMAIL_TOKENS: NamedTable = { name: 'email_tokens', owner: 'user_key', key: 'digest' }
+export const SESSIONS: OwnedTable = { name: 'sessions', owner: 'user_key', key: 'id' }
+export const EMAIL_TOKENS: OwnedTable = { name: 'email_tokens', owner: 'user_key', key: 'digest' }
 
 export const columnTypes = ({ name }: NamedTable): Statement => ({
   text: `SELECT attname AS name, format_type(atttypid, -1) AS type FROM pg_attribute
@@ -158,6 +158,34 @@ export const deleteRows = (table: CopiedTable, keys: readonly string[]): Stateme
 export const valuesIn = (table: CopiedTable, column: string, rows: readonly SourceRow[]): unknown[] =>
   rows.map(row => row[1 + indexOf(table, column)])
 
+/** The values of a session's `amr` in both stores, in the order of the target. */
+const COMMON_AMR = `(SELECT string_agg(value, ' ' ORDER BY place)
+  FROM unnest(string_to_array(sessions.amr, ' ')) WITH ORDINALITY AS own (value, place)
+  WHERE value = ANY(string_to_array(given.amr, ' ')))`
+
+const AUTHENTICATED_AT = 'coalesce(sessions.authenticated_at, sessions.created_at)'
+const GIVEN_AUTHENTICATED_AT = 'coalesce(given.authenticated_at, sessions.created_at)'
+
+/**
+ * Leaves sessions of the target no stronger than in the source: with what was proved in both stores, at the earlier time. What either store
+ * has lowered stays so; a proof in one store only has to be repeated. Locks sessions in the order of ids, as instances do.
+ * @returns the ids of the users.
+ */
+export const lowerSessions = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
+  name: 'copy-lower-sessions',
+  text: `WITH stronger AS (
+      SELECT given.* FROM unnest($1::text[], $2::text[], $3::bigint[]) AS given (id, amr, authenticated_at)
+      JOIN sessions ON sessions.id = given.id
+      WHERE sessions.amr IS DISTINCT FROM ${COMMON_AMR} OR ${AUTHENTICATED_AT} > ${GIVEN_AUTHENTICATED_AT}
+      ORDER BY sessions.id FOR NO KEY UPDATE OF sessions
+    ), lowered AS (
+      UPDATE sessions SET amr = ${COMMON_AMR}, authenticated_at = least(${AUTHENTICATED_AT}, ${GIVEN_AUTHENTICATED_AT})
+      FROM stronger AS given WHERE sessions.id = given.id RETURNING user_key
+    )
+    SELECT DISTINCT users.id FROM lowered JOIN users ON users.key = user_key`,
+  values: ['id', 'amr', 'authenticated_at'].map(column => valuesIn(table, column, rows)),
+})
+
 /** Only updates: a session that an instance ends at the same time is not added again. */
 export const raiseSessions = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
   name: 'copy-raise-sessions',
@@ -174,22 +202,23 @@ export const raiseSessions = (table: CopiedTable, rows: readonly SourceRow[]): S
  * @param inSource the keys of the rows that the source has.
  */
 export const removeMissing = (
-  table: CopiedTable,
+  table: CopiedTable & OwnedTable,
   scope: 'all' | 'copied',
   userIds: readonly string[],
   inSource: readonly unknown[],
 ): Statement => {
-  const { name, key, owner } = table
+  const { name, owner } = table
+  const key = `own.${quoted(table.key)}`
   return {
     name: `copy-remove-missing-${name}-${scope}`,
     text: `WITH missing AS (
-      SELECT own.${key}, users.id AS user_id FROM ${name} AS own JOIN users ON users.key = own.${owner}
+      SELECT ${key} AS key, users.id AS user_id FROM ${quoted(name)} AS own JOIN users ON users.key = own.${quoted(owner)}
       WHERE users.id = ANY($1::text[])
-        AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS given (key) WHERE given.key = own.${key})
-        ${scope === 'copied' ? `AND ${wasCopied(table, `own.${key}`)}` : ''}
-      ORDER BY own.${key} FOR UPDATE OF own
+        AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS given (key) WHERE given.key = ${key})
+        ${scope === 'copied' ? `AND ${wasCopied(table, key)}` : ''}
+      ORDER BY ${key} FOR UPDATE OF own
     )
-    DELETE FROM ${name} USING missing WHERE ${name}.${key} = missing.${key} RETURNING missing.user_id AS id`,
+    DELETE FROM ${quoted(name)} AS own USING missing WHERE ${key} = missing.key RETURNING missing.user_id AS id`,
     values: [userIds, inSource],
   }
 }

@@ -3,14 +3,23 @@ import pg from 'pg'
 import { begin, connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/ensure-schema.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
-import { isOwned, type NamedTable, type StoredFactor, type StoredFeature } from '../stored-feature.ts'
 import {
+  givesAccess,
+  isOwned,
+  type NamedTable,
+  type OwnedTable,
+  type StoredFactor,
+  type StoredFeature,
+} from '../stored-feature.ts'
+import {
+  type Access,
   type AccessChanges,
   CopyError,
+  differing,
+  isEmptiedIn,
   planSlice,
   type SlicePlan,
   type SourceUser,
-  withLaterAccess,
 } from './plan.ts'
 import type { DeletedUser, OwnedKey, Source } from './source.ts'
 import * as statements from './statements.ts'
@@ -63,12 +72,12 @@ const connect = async (url: string, features: readonly StoredFeature[]): Promise
 }
 
 /** Finds out how to write a table. @throws {CopyError} when the target does not have a column of the source. */
-const describe = async (
+const describe = async <Table extends NamedTable>(
   client: pg.Client,
   source: Source,
-  table: NamedTable,
+  table: Table,
   mark: string,
-): Promise<CopiedTable> => {
+): Promise<Table & CopiedTable> => {
   const found = await run<tableStatements.ColumnType>(client, tableStatements.columnTypes(table))
   const byName = new Map(found.map(column => [column.name, column]))
   const columns = source.columns(table).map(name => {
@@ -83,8 +92,8 @@ const describe = async (
 }
 
 interface Tables {
-  readonly sessions: CopiedTable
-  readonly emailTokens: CopiedTable
+  readonly sessions: CopiedTable & OwnedTable
+  readonly emailTokens: CopiedTable & OwnedTable
   readonly ofFeatures: readonly CopiedTable[]
 }
 
@@ -92,8 +101,8 @@ export class Target {
   readonly #client: pg.Client
   readonly #source: Source
   readonly #factors: readonly StoredFactor[]
-  readonly #sessions: CopiedTable
-  readonly #emailTokens: CopiedTable
+  readonly #sessions: CopiedTable & OwnedTable
+  readonly #emailTokens: CopiedTable & OwnedTable
   /** The tables of features. */
   readonly tables: readonly CopiedTable[]
 
@@ -139,25 +148,24 @@ export class Target {
     return this.#transaction(async () => {
       const copiedIds = new Set(idsOf(await this.#run<WithId>(statements.copiedBefore(users))))
       const targetUsers = await this.#run<UserColumns>(statements.usersWithIdOrEmail(users))
-      const plan = planSlice(users, targetUsers, copiedIds)
-      const { added, unchanged, emailMoves } = plan
-      const changed = await this.#withLaterAccess(plan.changed, targetUsers)
-      const asInSource = new Set(plan.changed.filter((user, index) => changed[index] === user))
-      const newerInSource = plan.newerInSource.filter(user => asInSource.has(user))
-      // Users whose access changed later in the target keep their sessions and tokens of the target.
-      const asInTarget = [...plan.newerInTarget, ...plan.changed.filter(user => !asInSource.has(user))]
+      const access = await this.#accessOf(idsOf(differing(users, targetUsers)))
+      const plan = planSlice(users, targetUsers, copiedIds, access)
+      const { added, changed, unchanged, newerInTarget, emailMoves, fromSource } = plan
       // Changes come first because they free e-mails that added users may have.
-      if (changed.length > 0) await this.#change({ changed, newerInSource, emailMoves })
+      if (emailMoves.length > 0) await this.#run(statements.freeEmails(emailMoves))
+      if (changed.length > 0) await this.#run(statements.changeUsers(changed))
       if (added.length > 0) await this.#run(statements.addUsers(added))
-      const replaced = new Set(newerInSource)
-      await this.#revoke(users.filter(user => !replaced.has(user)))
-      const fromSource = [...added, ...asInSource, ...unchanged]
-      await this.#run(statements.recordCopied(idsOf([...fromSource, ...asInTarget])))
+      const stale = new Set([...idsOf(changed), ...(await this.#revoke(users, plan))])
+      await this.#run(statements.recordCopied(idsOf([...added, ...changed, ...unchanged, ...newerInTarget])))
       let sessions = await this.#addRowsOf(this.#sessions, fromSource)
-      for (const rows of this.#source.rows(this.#sessions, [...fromSource, ...asInTarget]))
+      for (const rows of this.#source.rows(this.#sessions, users)) {
         sessions += (await this.#run(tableStatements.raiseSessions(this.#sessions, rows))).length
+        for (const id of idsOf(await this.#run<WithId>(tableStatements.lowerSessions(this.#sessions, rows))))
+          stale.add(id)
+      }
       const emailTokens = await this.#addRowsOf(this.#emailTokens, fromSource)
       await this.#run(statements.raiseLastRequests(users))
+      if (stale.size > 0) await this.#run(statements.notification([...stale]))
       return { ...plan, sessions, emailTokens }
     })
   }
@@ -230,9 +238,10 @@ export class Target {
    * @returns how many were added, were changed, and are left out because another row has their key, or a value that must be unique.
    * @throws {CopyError} as {@link write}
    */
-  writeRows(table: CopiedTable, rows: readonly SourceRow[]) {
+  writeRows(table: CopiedTable, given: readonly SourceRow[]) {
     const where = `the target: the table ${table.name}`
     return this.#transaction(async () => {
+      const rows = await this.#withoutEmptied(table, given)
       // First, because a change may free a value that must be unique.
       const changed =
         table.updatedAt === undefined ? [] : await this.#run(tableStatements.changeRows(table, rows), where)
@@ -273,54 +282,57 @@ export class Target {
     return result
   }
 
-  /** @returns the users in the order of `changed`. */
-  async #withLaterAccess(
-    changed: readonly SourceUser[],
-    targetUsers: readonly UserColumns[],
-  ): Promise<readonly SourceUser[]> {
-    if (changed.length === 0) return []
-    const byId = <Row extends WithId>(rows: readonly Row[]) => new Map(rows.map(row => [row.id, row]))
-    const sourceAccess = byId(this.#source.accessChanges(changed))
-    const targetAccess = byId(await this.#run<AccessChanges>(statements.accessChanges(changed)))
-    const targetUser = byId(targetUsers)
-    return changed.map(user => {
-      const { id } = user
-      return withLaterAccess(user, targetUser.get(id), sourceAccess.get(id), targetAccess.get(id))
-    })
+  /** @returns by the ids of users. Those whom not both stores have are missing. */
+  async #accessOf(ids: readonly string[]): Promise<ReadonlyMap<string, Access>> {
+    const access = new Map<string, Access>()
+    if (ids.length === 0) return access
+    const inTarget = await this.#run<AccessChanges>(statements.accessChanges(ids))
+    const inSource = new Map(this.#source.accessChanges(ids).map(changes => [changes.id, changes]))
+    for (const target of inTarget) {
+      const source = inSource.get(target.id)
+      if (source !== undefined) access.set(target.id, { source, target })
+    }
+    return access
   }
 
-  async #change({
-    changed,
-    newerInSource,
-    emailMoves,
-  }: Pick<SlicePlan, 'changed' | 'newerInSource' | 'emailMoves'>): Promise<void> {
-    if (emailMoves.length > 0) await this.#run(statements.freeEmails(emailMoves))
-    await this.#run(statements.changeUsers(changed))
-    for (const table of [this.#sessions, this.#emailTokens])
-      await this.#removeMissing(table, 'all', newerInSource)
-    await this.#run(statements.notification(idsOf(changed)))
-  }
-
-  /** Removes copied sessions and e-mail tokens that the source has revoked or used since. */
-  async #revoke(users: readonly SourceUser[]): Promise<void> {
-    await this.#removeMissing(this.#emailTokens, 'copied', users)
-    const affected = this.#source.withEndedSessions(users)
-    const revoked = await this.#removeMissing(this.#sessions, 'copied', affected)
-    if (revoked.size > 0) await this.#run(statements.notification([...revoked]))
+  /**
+   * Removes copied sessions and e-mail tokens that the source has revoked or used since, and of users who are newer there all that it does
+   * not have. In an account that the source has emptied, nothing else gives access.
+   * @returns the ids of the users.
+   */
+  async #revoke(
+    users: readonly SourceUser[],
+    { newerInSource, emptied }: Pick<SlicePlan, 'newerInSource' | 'emptied'>,
+  ): Promise<readonly string[]> {
+    const revoked: string[] = []
+    for (const table of [this.#sessions, this.#emailTokens]) {
+      revoked.push(...(await this.#removeMissing(table, 'copied', users)))
+      revoked.push(...(await this.#removeMissing(table, 'all', newerInSource)))
+    }
+    for (const table of this.tables.toReversed())
+      if (givesAccess(table)) revoked.push(...(await this.#removeMissing(table, 'all', emptied)))
+    return revoked
   }
 
   /** @returns the ids of the users whose rows were removed. */
   async #removeMissing(
-    table: CopiedTable,
+    table: CopiedTable & OwnedTable,
     scope: 'all' | 'copied',
     users: readonly SourceUser[],
-  ): Promise<ReadonlySet<string>> {
-    if (users.length === 0) return new Set()
+  ): Promise<readonly string[]> {
+    if (users.length === 0) return []
     const rows = [...this.#source.rows(table, users)].flat()
     const keys = tableStatements.valuesIn(table, table.key, rows)
-    return new Set(
-      idsOf(await this.#run<WithId>(tableStatements.removeMissing(table, scope, idsOf(users), keys))),
-    )
+    return idsOf(await this.#run<WithId>(tableStatements.removeMissing(table, scope, idsOf(users), keys)))
+  }
+
+  /** Leaves out rows that give access to accounts that the target has emptied: a stranger may have added them in the source. */
+  async #withoutEmptied(table: CopiedTable, rows: readonly SourceRow[]): Promise<readonly SourceRow[]> {
+    if (!givesAccess(table)) return rows
+    const access = await this.#accessOf([...new Set(rows.flatMap(([userId]) => userId ?? []))])
+    const isEmptied = ({ source, target }: Access): boolean => isEmptiedIn(target, source)
+    const emptied = new Set([...access].filter(([, both]) => isEmptied(both)).map(([id]) => id))
+    return rows.filter(([userId]) => userId === null || !emptied.has(userId))
   }
 
   /** @returns the number of rows that were added. */

@@ -4,8 +4,9 @@ import type { Factor } from '../../users/factors.ts'
 import { factorsColumn, toFactors } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Steps } from './operation.ts'
-import type { UserRefusal } from './refusals.ts'
+import { refusalOf, type SessionRefusal, type UserRefusal } from './refusals.ts'
 import { type ActingSession, lockForSession, revokeSessionsStatement, sessionIdOf } from './sessions.ts'
+import { lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
 
 /** A change of factors that the user of a session makes. */
@@ -15,20 +16,26 @@ export interface OwnFactorChange {
   readonly endsOthers: boolean
 }
 
+function* lockOwner(userId: string, own: OwnFactorChange | null): Steps<SessionRefusal | null> {
+  if (own !== null) return yield* lockForSession(userId, own.session)
+  return refusalOf(yield* lockUser(userId), { onlyEnabled: false })
+}
+
 /**
  * Runs a change of the factors of the event's user. It locks the user first. The session must still exist: a new password, for
  * example, has ended it.
+ * @param own `null` if an administrator makes it.
  * @param change returns why it is refused, and what it has written is rolled back; else `null`.
  */
 export function* changeFactors<Refusal extends string>(
-  { session, endsOthers }: OwnFactorChange,
+  own: OwnFactorChange | null,
   event: AuditEvent,
   change: () => Steps<Refusal | null>,
 ): Steps<Write<'done' | Refusal | 'sessionNotFound' | UserRefusal>> {
   const { userId } = event
-  const refused = (yield* lockForSession(userId, session)) ?? (yield* change())
+  const refused = (yield* lockOwner(userId, own)) ?? (yield* change())
   if (refused !== null) return refusedFor(userId, refused)
-  if (endsOthers) yield revokeSessionsStatement(userId, sessionIdOf(session))
+  if (own?.endsOthers) yield revokeSessionsStatement(userId, sessionIdOf(own.session))
   yield recordStatement(event)
   return invalidates(userId, 'done')
 }

@@ -8,7 +8,7 @@ import type { Operation } from './operation.ts'
 import { cleanUpOperations, ownedTablesOf } from './owned-rows.ts'
 import { passwordOperations } from './passwords.ts'
 import { sessionOperations } from './sessions.ts'
-import { signInMethodOperations } from './sign-in-methods.ts'
+import { signInMethodOperations } from './sign-in-method-removal.ts'
 import { signInOperations } from './sign-ins.ts'
 import { userOperations } from './users.ts'
 

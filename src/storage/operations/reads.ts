@@ -35,6 +35,9 @@ interface LastSignIn {
   readonly at: number
 }
 
+/** Sorts after every UUID, in every collation. */
+const AFTER_EVERY_ID = 'g'
+
 /** The reads of the core. Each group is a part of the store with its name. */
 export const CORE_READS = {
   users: {
@@ -107,12 +110,19 @@ export const CORE_READS = {
         ([event]: readonly LogPosition[]) => event,
       ),
 
-    /** A position before the first event at or after an id; `undefined` if there is none. */
+    /**
+     * A position before the first event at or after an id; `undefined` if there is none. Events whose transactions overlapped became
+     * visible in another order than that of their ids: a thousand are compared, so that none is left out.
+     */
     findPositionBefore: (id: string): Query<LogPosition | undefined> =>
       query(
-        { text: 'SELECT position FROM events WHERE id >= $1 ORDER BY id LIMIT 1', values: [id] },
-        ([event]: readonly { readonly position: number }[]) =>
-          event === undefined ? undefined : { position: event.position - 1, id: '' },
+        {
+          text: `SELECT min(position) AS first FROM
+            (SELECT position FROM events WHERE id >= $1 ORDER BY id LIMIT 1000) AS later`,
+          values: [id],
+        },
+        ([row]: readonly { readonly first: number | null }[]) =>
+          row?.first == null ? undefined : { position: row.first - 1, id: AFTER_EVERY_ID },
       ),
 
     /** The number of events after a position. @param limit counts no further, because it takes time in proportion. */

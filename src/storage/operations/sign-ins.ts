@@ -12,6 +12,7 @@ import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
 import { factorsColumn, selectUser, toFactors, toUser, type UserRow } from '../rows.ts'
 import {
+  givesAccess,
   grantsAccess,
   type OwnedTable,
   operationName,
@@ -31,6 +32,8 @@ import { invalidates, invalidatesNothing, refusedFor, type Write } from './write
 export interface ProvedSignIn {
   /** A {@link SignInProof}: of the core, or of a feature with the name of the feature before its own; and its arguments. */
   readonly proof: { readonly name: string; readonly args: readonly unknown[] }
+  /** What the sign-in adds: a {@link SignInProof} too, which runs after the account was emptied, with the newest event. */
+  readonly addition?: ProvedSignIn['proof'] | null
   /** The recipient, whose mailbox is proved; `null` for methods that do not prove it. */
   readonly email: string | null
   readonly emailVerified: boolean
@@ -56,7 +59,7 @@ interface Access {
 
 /** @param owned every table whose rows belong to users, in the order of deletions. */
 const accessOf = (features: readonly StoredFeature[], owned: readonly OwnedTable[]): Access => ({
-  tables: owned.filter(table => grantsAccess(table) || table.isFactor || table.isMailed),
+  tables: owned.filter(givesAccess),
   removals: Object.fromEntries(
     features.flatMap(({ factor }) => (factor?.removal === undefined ? [] : [[factor.name, factor.removal]])),
   ),
@@ -67,9 +70,11 @@ type Details = AuditEvent['details']
 /** Records the events of one change in their order. @param event of the user and client; the first one has its id. */
 const recorderOf = (event: AuditEvent) => {
   let last: AuditEvent | null = null
-  return function* record(type: string, details: Details = null): Steps<void> {
+  /** @returns the event as it is recorded. */
+  return function* record(type: string, details: Details = null): Steps<AuditEvent> {
     last = last === null ? { ...event, type, details } : consequenceOf(last, type, details)
     yield recordStatement(last)
+    return last
   }
 }
 
@@ -154,10 +159,11 @@ function* findUser(
   signIn: ProvedSignIn,
   userId: string,
 ): Steps<UserRow | 'notProved' | 'userChanged' | 'userNotFound'> {
-  const { email, emailVerified, factors } = signIn
+  const { email, emailVerified, factors, addition = null } = signIn
   const changes = changesUser(signIn)
   if (changes) yield LOCK_USERS_TABLE
-  if ((yield* lockUser(userId, null, changes ? 'change' : 'shared')) === undefined) return 'userNotFound'
+  const strength = changes || addition !== null ? 'change' : 'shared'
+  if ((yield* lockUser(userId, null, strength)) === undefined) return 'userNotFound'
   const found = yield* firstRow<UserRow>({
     text: `${selectUser()} WHERE id = $1`,
     values: [userId],
@@ -169,6 +175,14 @@ function* findUser(
   return hasOtherFactors && !isEmptied(signIn) ? 'userChanged' : found
 }
 
+function* prove(
+  proofs: ReadonlyMap<string, SignInProof>,
+  { name, args }: ProvedSignIn['proof'],
+  event: AuditEvent,
+): ReturnType<SignInProof> {
+  return yield* (proofs.get(name) as SignInProof)(event, ...(args as never[]))
+}
+
 /** Finds and locks the user, and uses up what proves the sign-in. @returns the user as found; or why the sign-in is refused. */
 function* proveUser(
   proofs: ReadonlyMap<string, SignInProof>,
@@ -177,32 +191,36 @@ function* proveUser(
 ): Steps<UserRow | 'recorded' | 'notProved' | 'userChanged' | 'userNotFound' | 'accountDisabled'> {
   const found = yield* findUser(signIn, event.userId)
   if (typeof found === 'string') return found
-  const { name, args } = signIn.proof
-  const prove = proofs.get(name) as SignInProof
-  const outcome = yield* prove(event, ...(args as never[]))
+  const outcome = yield* prove(proofs, signIn.proof, event)
   if (outcome !== 'proved') return outcome
   // Only a valid proof may reveal it.
   return found.disabled === 1 ? 'accountDisabled' : found
+}
+
+function* openSession(found: UserRow, session: Session, event: AuditEvent) {
+  yield addSessionStatement(session)
+  yield recordStatement(event)
+  return { signedIn: { user: toUser(found), removed: [] }, newest: event }
 }
 
 export const signInOperations = (features: readonly StoredFeature[], { all, mailed }: OwnedTables) => {
   const access = accessOf(features, all)
   const proofs = proofsOf(features)
 
-  /** Empties the account, or ends what a new password ends; and opens the session. */
+  /** Empties the account, or ends what a new password ends; and opens the session. @returns the newest event too. */
   function* changeAccount(
     signIn: ProvedSignIn,
     found: UserRow,
     session: Session,
     event: AuditEvent,
-  ): Steps<SignedIn> {
+  ): Steps<{ readonly signedIn: SignedIn; readonly newest: AuditEvent }> {
     const { userId, at } = event
     const { newHash } = signIn
     const record = recorderOf(event)
     const empties = isEmptied(signIn)
     let removed: readonly RemovedAccess[] = []
     if (empties) {
-      yield* record('email.verified')
+      yield* record('email.verified', { emptied: true })
       removed = yield* emptyAccount(access, found, newHash !== null, record)
     } else {
       yield* invalidateMails(mailed, userId)
@@ -210,20 +228,20 @@ export const signInOperations = (features: readonly StoredFeature[], { all, mail
       yield forgetNetworksStatement(userId)
     }
     yield addSessionStatement(session)
-    yield* record(event.type, event.details)
+    const newest = yield* record(event.type, event.details)
     const user = yield* firstRow<UserRow>(
       empties
         ? { text: CONFIRM, values: [userId, at, newHash, null] }
         : { text: REPLACE_PASSWORD, values: [userId, at, newHash] },
     )
-    return { user: toUser(user as UserRow), removed }
+    return { signedIn: { user: toUser(user as UserRow), removed }, newest }
   }
 
   return {
     /**
      * Uses up what proves the sign-in and opens a session. A proof of the mailbox makes the e-mail verified. If it was not, the account is
      * emptied: the password, sessions, pending mails, and the rows of tables that give access are removed, each with an event.
-     * @returns `notProved` if the proof is not valid any more; `userChanged` if the user is not what was read.
+     * @returns `notProved` if the proof is not valid any more; `userChanged` if the user is not what was read, or the addition is refused.
      */
     *signIn(
       signIn: ProvedSignIn,
@@ -234,12 +252,13 @@ export const signInOperations = (features: readonly StoredFeature[], { all, mail
       const found = yield* proveUser(proofs, signIn, event)
       if (found === 'recorded') return invalidatesNothing('notProved')
       if (typeof found === 'string') return refusedFor(userId, found)
-      if (!changesUser(signIn)) {
-        yield addSessionStatement(session)
-        yield recordStatement(event)
-        return invalidatesNothing({ user: toUser(found), removed: [] })
-      }
-      return invalidates(userId, yield* changeAccount(signIn, found, session, event))
+      const { addition = null } = signIn
+      const { signedIn, newest } = changesUser(signIn)
+        ? yield* changeAccount(signIn, found, session, event)
+        : yield* openSession(found, session, event)
+      if (addition !== null && (yield* prove(proofs, addition, newest)) !== 'proved')
+        return refusedFor(userId, 'userChanged')
+      return changesUser(signIn) ? invalidates(userId, signedIn) : invalidatesNothing(signedIn)
     },
   }
 }

@@ -20,6 +20,8 @@ export interface KnownMethods {
     /** See `SignInMethod.amr`. */
     readonly amr: readonly string[]
     readonly isEnabled: boolean
+    /** See `SignInMethod.rows`; `null` for all. */
+    readonly rows: { readonly column: string; readonly values: readonly string[] } | null
   }[]
   /** Whether every user whose e-mail is confirmed can sign in by mail. A sign-in to another account empties it. */
   readonly hasMailed: boolean
@@ -28,10 +30,16 @@ export interface KnownMethods {
 export const signInMethodOperations = (features: readonly StoredFeature[], { all, mailed }: OwnedTables) => {
   const signingIn = all.filter(({ signsIn }) => signsIn !== undefined)
 
-  function* hasRow({ name, owner, key }: OwnedTable, userId: string): Steps<boolean> {
+  /** @param among which rows count; `null` for all. */
+  function* hasRow(
+    { name, owner, key }: OwnedTable,
+    userId: string,
+    among: KnownMethods['methods'][number]['rows'] = null,
+  ): Steps<boolean> {
     const row = yield* firstRow({
-      text: `SELECT ${quoted(key)} FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY} LIMIT 1`,
-      values: [userId],
+      text: ({ isOneOf }) => `SELECT ${quoted(key)} FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY}
+        ${among === null ? '' : `AND ${isOneOf(quoted(among.column), '$2', 'text')}`} LIMIT 1`,
+      values: among === null ? [userId] : [userId, among.values],
     })
     return row !== undefined
   }
@@ -55,10 +63,10 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
   /** Whether the user, who is locked, can sign in without a password. */
   function* hasOtherMethod(userId: string, { methods, hasMailed }: KnownMethods): Steps<boolean> {
     if (hasMailed && (yield* hasConfirmedEmail(userId))) return true
-    const enabled = signingIn.filter(({ signsIn }) =>
-      methods.some(({ name, isEnabled }) => isEnabled && name === signsIn),
-    )
-    for (const table of enabled) if (yield* hasRow(table, userId)) return true
+    for (const table of signingIn) {
+      const method = methods.find(({ name, isEnabled }) => isEnabled && name === table.signsIn)
+      if (method !== undefined && (yield* hasRow(table, userId, method.rows))) return true
+    }
     return false
   }
 
@@ -78,11 +86,11 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
         return null
       }),
 
-    /** Removes one way to sign in of the event's user. */
+    /** Removes one way to sign in of the event's user. @param change `null` if an administrator does. */
     removeSignInRow: (
       { table, id }: SignInRow,
       known: KnownMethods,
-      change: OwnFactorChange,
+      change: OwnFactorChange | null,
       event: AuditEvent,
     ) =>
       changeFactors(change, event, function* () {
