@@ -4,9 +4,9 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { errorPage } from '../src/pages/access.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import { alreadyGonePage, proofPage, signInAgainPage } from '../src/pages/security.ts'
+import { errorPage } from '../src/pages/signed-out.ts'
 import { needsCode } from '../src/users/factors.ts'
 
 /** A form that the page of the proof sends again. */

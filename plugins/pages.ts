@@ -13,11 +13,11 @@ import { crossSiteError } from '../src/http/cross-site-requests.ts'
 import { logError, orDisconnected } from '../src/http/error-log.ts'
 import { errorResponseFor, withErrors } from '../src/http/error-responses.ts'
 import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
-import { errorPage } from '../src/pages/access.ts'
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import type { SecuritySection } from '../src/pages/feature-pages.ts'
 import { documentOf, type Page, type PageContext, type SignInPart } from '../src/pages/layout.ts'
 import { errorTextsOf } from '../src/pages/messages.ts'
+import { errorPage } from '../src/pages/signed-out.ts'
 import { STYLE } from '../src/pages/style.ts'
 import { acceptedLanguage, LANGUAGES, type Language } from '../src/pages/texts.ts'
 import type { Services } from '../src/services.ts'
@@ -50,6 +50,10 @@ declare module 'fastify' {
     redirectToPage(path: string, notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
+    /** Lets the security page lead to another page once, so that a user comes back to it after signing in. @param path as above. */
+    comeBackTo(path: string): FastifyReply
+    /** Ends {@link comeBackTo}. @returns the path; `null` without one. */
+    takeWayBack(): string | null
     /** Redirects to the web application, with the errors of the API as `error`; clients that prefer JSON get the error itself. */
     redirectToWebApp(response: ApiResponse): FastifyReply
   }
@@ -63,6 +67,15 @@ const NOTICE_COOKIE = 'PAGE_NOTICE'
 
 /** Seconds. */
 const NOTICE_LIFETIME = 60
+
+/** Where the security page leads once. */
+const WAY_BACK_COOKIE = 'PAGE_NEXT'
+
+/** Seconds. */
+const WAY_BACK_LIFETIME = 600
+
+/** A path below the service: nothing that a browser could read as another host, whoever has set the cookie. */
+const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*$/
 
 /** Browsers, and clients that accept anything, get a page. */
 const prefersJson = (request: FastifyRequest): boolean => request.accepts().type(['html', 'json']) === 'json'
@@ -92,10 +105,14 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
  * What features add to the pages, put together by language.
  * @throws {Error} if the module of a feature has no default export, or offers a sign-in method that the feature does not have.
  */
-const loadFeaturePages = async ({ features, signIns }: Services) => {
+const loadFeaturePages = async (
+  { features, signIns }: Services,
+  settings: Readonly<Record<string, unknown>>,
+) => {
   const load = async ({ name, pages, signInMethods = {} }: Feature) => {
     if (pages === undefined) return []
-    const { default: loaded } = await pages()
+    const { default: exported } = await pages()
+    const loaded = typeof exported === 'function' ? exported(settings) : exported
     if (loaded === undefined) throw new Error(`The pages of the feature ${name} have no default export`)
     const unknown = Object.keys(loaded.signIn ?? {}).find(method => !Object.hasOwn(signInMethods, method))
     if (unknown !== undefined)
@@ -133,7 +150,7 @@ const loadFeaturePages = async ({ features, signIns }: Services) => {
 
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
-  const featurePages = await loadFeaturePages(app.services)
+  const featurePages = await loadFeaturePages(app.services, config.featureSettings)
   const headersOf = (hasScript: boolean) => ({
     'content-security-policy': policyOf(config, hasScript),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
@@ -186,6 +203,17 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     const notice = this.request.cookies[NOTICE_COOKIE]
     if (notice !== undefined) this.clearCookie(NOTICE_COOKIE, noticeAttributes)
     return notice
+  })
+
+  app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path) {
+    return this.setCookie(WAY_BACK_COOKIE, path, { ...noticeAttributes, maxAge: WAY_BACK_LIFETIME })
+  })
+
+  app.decorateReply('takeWayBack', function takeWayBack(this: FastifyReply) {
+    const path = this.request.cookies[WAY_BACK_COOKIE]
+    if (path === undefined) return null
+    this.clearCookie(WAY_BACK_COOKIE, noticeAttributes)
+    return PAGE_PATH.test(path) ? path : null
   })
 
   const sendRelayedErrors = (reply: FastifyReply): FastifyReply =>

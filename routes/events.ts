@@ -6,6 +6,7 @@ import type { AuditEvent } from '../src/audit-log/event.ts'
 import type { EventStreamRequest } from '../src/audit-log/event-streams.ts'
 import type { EventFilter } from '../src/audit-log/listing.ts'
 import { earlierThan, laterThan } from '../src/validation/formats.ts'
+import { disconnectSignal } from './request-context.ts'
 import { linkToNext } from './response-headers.ts'
 import { ErrorBody, pageProperties, TimeFilter } from './schemas.ts'
 
@@ -42,7 +43,7 @@ export const eventsResponses = <Event extends TSchema>(event: Event, title: stri
         schema: Type.Object({ results: Type.Array(event), nextCursor: NextEventCursor }, { title }),
       },
       [EVENT_STREAM]: {
-        schema: Type.String({ examples: ['retry: 2000\n\nid: YXQgY291bnRlZCAxIA\ndata: {}\n\n'] }),
+        schema: Type.String({ examples: ['id: YXQgY291bnRlZCAxIA\nretry: 2000\n\n'] }),
       },
     },
   },
@@ -75,7 +76,13 @@ const filterOf = ({ userId, type, after, before }: EventsQuery): EventFilter => 
 
 const acceptsStream = ({ method, headers: { accept = '' } }: FastifyRequest): boolean =>
   method === 'GET' &&
-  accept.split(',').some(range => range.split(';', 1)[0]?.trim().toLowerCase() === EVENT_STREAM)
+  accept.split(',').some(range => {
+    const [type = '', ...parameters] = range
+      .toLowerCase()
+      .split(';')
+      .map(part => part.trim())
+    return type === EVENT_STREAM && !parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter))
+  })
 
 /** Sends a page of events, or a stream to a client that accepts one. @throws {ServiceError} as `AuditLog.list`, `EventStreams.open` */
 export const sendEvents = async (
@@ -90,7 +97,8 @@ export const sendEvents = async (
     // Browsers send it when they connect again. The URL then still has the cursor of the beginning.
     const { 'last-event-id': lastEventId } = request.headers
     const cursor = lastEventId === undefined ? query.cursor : String(lastEventId)
-    const body = await eventStreams.open({ ...stream, filter, cursor, serialize })
+    const disconnected = disconnectSignal(reply)
+    const body = await eventStreams.open({ ...stream, filter, cursor, serialize, disconnected })
     // Proxies must neither keep back, nor compress, what arrives event by event.
     reply
       .header('cache-control', 'no-store, no-transform')

@@ -1,3 +1,3 @@
-import './pages/access.test.ts'
+import './pages/signed-out.test.ts'
 import './pages/browser.test.ts'
 import './pages/security.test.ts'

@@ -20,7 +20,7 @@ export interface SecuritySection {
   readonly isOfFactor?: true
 }
 
-/** The default export of the module that `pages` of a feature imports. */
+/** The default export of the module that `pages` of a feature imports, or what it returns for the settings. */
 export interface FeaturePages {
   /** The errors of the feature for people, by their names. Others are shown as the API has them. */
   readonly errors?: TextsByName
@@ -34,7 +34,6 @@ export interface FeaturePages {
 }
 
 export type { FieldErrors } from '../errors.ts'
-export { errorPage } from './access.ts'
 export {
   backToSecurity,
   button,
@@ -51,3 +50,4 @@ export {
   time,
   usernameField,
 } from './layout.ts'
+export { errorPage } from './signed-out.ts'

@@ -35,6 +35,8 @@ export interface Page {
   readonly isSignedIn?: boolean
   /** Whether the page has the scripts of features. */
   readonly hasScripts?: boolean
+  /** An absolute URL that the browser opens next, without a redirect. */
+  readonly refreshTo?: string
 }
 
 const signOutForm = ({ texts, root }: PageContext): Html =>
@@ -48,7 +50,7 @@ export const documentOf = (context: PageContext, page: Page): Html => {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
+${page.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${page.refreshTo}">\n`}<title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${root}pages/style.css">
 ${page.hasScripts && scripts.map(url => html`<script type="module" src="${root}${url}"></script>\n`)}</head>

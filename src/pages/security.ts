@@ -1,7 +1,6 @@
 /** Pages of signed-in users: sessions, password. Features add sections. */
 
 import type { FieldErrors } from '../errors.ts'
-import { codeField } from './access.ts'
 import { type Html, html } from './html.ts'
 import {
   backToSecurity,
@@ -16,6 +15,7 @@ import {
   usernameField,
 } from './layout.ts'
 import { sentencesOf } from './messages.ts'
+import { codeField } from './signed-out.ts'
 
 interface Session {
   readonly id: string

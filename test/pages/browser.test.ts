@@ -1,64 +1,13 @@
 /** The hosted pages in Chromium (docs/design.md, "Hosted pages"): without script, accessibility, colours, widths, the policy, passkeys. */
-import { mkdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import type { RunOptions } from 'axe-core'
 import { Secret, TOTP } from 'otpauth'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { accountOf } from '../support/account-routes.ts'
-import { launchBrowser, withoutBrowser } from '../support/browser.ts'
+import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
 import { accountStatus, build, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { EMAIL_CODES } from '../support/email-codes.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 const NEW = 'nine otters crossed a bridge'
-
-/** A phone of 360 px, and a desktop, in both colour schemes and languages. */
-const VIEWS: readonly (readonly [string, BrowserContextOptions])[] = [
-  ['phone, light, en', { viewport: { width: 360, height: 740 }, colorScheme: 'light', locale: 'en-GB' }],
-  ['phone, dark, de', { viewport: { width: 360, height: 740 }, colorScheme: 'dark', locale: 'de-DE' }],
-  ['desktop, dark, en', { viewport: { width: 1200, height: 900 }, colorScheme: 'dark', locale: 'en-GB' }],
-]
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** A folder for pictures of all pages, for the eyes of a developer. */
-const { PICTURES } = process.env
-
-/** In a world of its own, which the policy of the page does not concern. @returns the violations. */
-const violationsOf = async (page: Page): Promise<string[]> => {
-  const session = await page.context().newCDPSession(page)
-  const { frameTree } = await session.send('Page.getFrameTree')
-  const { executionContextId } = await session.send('Page.createIsolatedWorld', {
-    frameId: frameTree.frame.id,
-  })
-  const options: RunOptions = { resultTypes: ['violations'] }
-  const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
-    contextId: executionContextId,
-    expression: `${AXE};axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
-      violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`,
-    awaitPromise: true,
-    returnByValue: true,
-  })
-  await session.detach()
-  return exceptionDetails === undefined ? result.value : [exceptionDetails.text]
-}
-
-/** Chromium reports every status from 400 on, and the page behind a link that resets a password does not know its user. */
-const EXPECTED = /the server responded with a status of 4|Password forms should have .* username fields/
-
-/** Opens a page, and collects what the browser complains about. */
-const openBrowser = async (browser: Browser, options: BrowserContextOptions) => {
-  const context = await browser.newContext(options)
-  const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('console', message => {
-    if (!EXPECTED.test(message.text())) complaints.push(message.text())
-  })
-  page.on('pageerror', error => complaints.push(String(error)))
-  return { context, page, complaints }
-}
 
 t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
   const clock = manualClock(Date.now())
@@ -77,24 +26,11 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     return local(/https?:\/\/\S+\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? '')
   }
 
-  /** Checks the page that is open. */
-  const check = async (t: Test, page: Page, view: string, name: string): Promise<void> => {
-    t.same(await violationsOf(page), [], `${name}: axe`)
-    const { scrollWidth, clientWidth } = await page
-      .locator('html')
-      .evaluate(({ scrollWidth, clientWidth }) => ({ scrollWidth, clientWidth }))
-    t.ok(scrollWidth <= clientWidth, `${name}: no horizontal scrolling (${scrollWidth} in ${clientWidth})`)
-    if (PICTURES === undefined) return
-    mkdirSync(PICTURES, { recursive: true })
-    const file = `${name} ${view}`.replaceAll(/\W+/g, '-')
-    await page.screenshot({ path: join(PICTURES, `${file}.png`), fullPage: true })
-  }
-
   for (const [view, options] of VIEWS)
     t.test(`every page: ${view}`, async t => {
       const { email } = await signUp(app)
       const { page, complaints } = await openBrowser(browser, options)
-      const seen = (name: string) => check(t, page, view, name)
+      const seen = (name: string) => checkPage(t, page, view, name)
       const press = (form: string): Promise<void> => page.click(`form[action$="${form}"] button`)
       /** A browser gives it when it first renders the page, which may be after the load. */
       const hasFocus = (className: string) =>

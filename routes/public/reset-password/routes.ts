@@ -1,7 +1,7 @@
 /** The page behind the link in a mail that resets the password. Opening it changes nothing. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { errorPage, resetPasswordPage } from '../../../src/pages/access.ts'
+import { errorPage, resetPasswordPage } from '../../../src/pages/signed-out.ts'
 import { FormText, Strict } from '../../schemas.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {

@@ -6,10 +6,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { errorPage } from '../../../src/pages/access.ts'
 import type { ApiResponse } from '../../../src/pages/api.ts'
 import type { Html, PageContext } from '../../../src/pages/layout.ts'
 import { changePasswordPage, securityPage } from '../../../src/pages/security.ts'
+import { errorPage } from '../../../src/pages/signed-out.ts'
 import { needsCode } from '../../../src/users/factors.ts'
 import { FormText, InputId, ProofFields, pageForm } from '../../schemas.ts'
 
@@ -25,6 +25,8 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
+    const wayBack = reply.takeWayBack()
+    if (wayBack !== null) return reply.redirectToPage(wayBack)
     const sessions = await api(request, '/account/sessions')
     const failed = [account, sessions].find(({ status }) => status >= 400)
     if (failed !== undefined)

@@ -1,7 +1,7 @@
 /** The page to sign in. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { signInPage } from '../../../src/pages/access.ts'
+import { signInPage } from '../../../src/pages/signed-out.ts'
 import { FormText, Strict } from '../../schemas.ts'
 
 const signIn: FastifyPluginAsyncTypebox = async app => {

@@ -1,6 +1,6 @@
 /** The button to sign out. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { errorPage } from '../../../src/pages/access.ts'
+import { errorPage } from '../../../src/pages/signed-out.ts'
 
 const signOut: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return

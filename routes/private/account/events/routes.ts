@@ -22,7 +22,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
         query: { ...request.validatedData.query, userId: request.user.id },
         serialize: serializeOwnEvent,
         stream: {
-          credential: request.requirePrincipal().credentialId,
+          credential: request.user.id,
           isAuthenticated: () => app.requestAuthentication.isUser(request),
         },
       }),

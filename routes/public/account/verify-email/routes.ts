@@ -12,7 +12,7 @@ import {
   emailConfirmedPage,
   emailRejectedPage,
   errorPage,
-} from '../../../../src/pages/access.ts'
+} from '../../../../src/pages/signed-out.ts'
 import { clientOf, disconnectSignal } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import {

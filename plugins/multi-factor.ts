@@ -28,7 +28,7 @@ const REQUIRED = new ServiceError('multiFactorRequired', { headers: { 'www-authe
 const requireFactors: Guard = (request, _reply, done) =>
   done(isMultiFactor(request.requirePrincipal().amr) ? undefined : REQUIRED)
 
-const factors = async (app: FastifyInstance): Promise<void> => {
+const multiFactor = async (app: FastifyInstance): Promise<void> => {
   app.addHook('onRoute', route => {
     if (route.config?.factors === undefined) return
     route.onRequest = [requireFactors, route.onRequest ?? []].flat()
@@ -45,4 +45,4 @@ const factors = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(factors, { name: 'factors', dependencies: ['authentication'] })
+export default fp(multiFactor, { name: 'multi-factor', dependencies: ['authentication'] })
