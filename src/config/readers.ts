@@ -58,22 +58,21 @@ export const oneOf = <const T extends string>(...values: T[]): Reader<T> => {
 }
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-const TEN_YEARS = 3_650 * 86_400_000
+
+const millisecondsOf = (value: string): number => {
+  const match = /^(\d{1,12})(ms|s|m|h|d)?$/.exec(value)
+  return match === null ? Number.NaN : Number(match[1]) * (UNITS[match[2] ?? 's'] ?? Number.NaN)
+}
 
 /** A span of time such as `30d`, `12h`, `15m`, `90s` or `500ms`; a bare number is seconds. Returns milliseconds. */
-export const duration = (min: string): Reader<number> => {
-  const read = (value: string): number => {
-    const match = /^(\d{1,12})(ms|s|m|h|d)?$/.exec(value)
-    const milliseconds =
-      match === null ? Number.NaN : Number(match[1]) * (UNITS[match[2] ?? 's'] ?? Number.NaN)
-    const least = min === value ? 0 : read(min)
-    if (!(milliseconds >= least && milliseconds <= TEN_YEARS)) {
-      throw new SettingError(`must be a time such as 30d, 12h, 15m or 90s, from ${min} to 3650d`, value)
-    }
+export const duration =
+  (min: string, max = '3650d'): Reader<number> =>
+  value => {
+    const milliseconds = millisecondsOf(value)
+    if (!(milliseconds >= millisecondsOf(min) && milliseconds <= millisecondsOf(max)))
+      throw new SettingError(`must be a time such as 30d, 12h, 15m or 90s, from ${min} to ${max}`, value)
     return milliseconds
   }
-  return read
-}
 
 /** At least `min` characters of visible ASCII, which a header carries unchanged. */
 export const secret =

@@ -4,8 +4,8 @@
  * accepted: an outage elsewhere must not stop sign-ups and password resets.
  */
 import { createHash } from 'node:crypto'
-import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import { type ErrorName, ServiceError } from '../errors.ts'
+import { HttpClient, HttpRequestError } from '../http-client/http-client.ts'
 import { Counters } from '../statistics/counters.ts'
 import { canonicalPassword } from './policy.ts'
 
@@ -18,46 +18,12 @@ const MAX_BYTES = 262_144
 /** Further requests wait for a connection, within their time limit. */
 const MAX_CONNECTIONS = 16
 
-/** Milliseconds until an idle connection closes. */
-const IDLE = 30_000
-
 const PREFIX_LENGTH = 5
 
 /** `Add-Padding`: lines with the count 0, so that the length of an encrypted response does not tell the prefix. */
 const HEADERS = { 'add-padding': 'true', 'user-agent': 'gatehouse' }
 
 const RANGE = /^(?:[\dA-F]{35}:\d{1,15}(?:\r?\n|$))*$/i
-
-interface Client {
-  get(url: string, options: RequestOptions, respond: (response: IncomingMessage) => void): ClientRequest
-  /** Used by this service alone, so that it can be closed. Keeps connections alive. */
-  readonly agent: Agent
-}
-
-/** Imports `node:https` only where it is used. */
-const openClient = async (url: string): Promise<Client> => {
-  const { Agent, get } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
-  return { get, agent: new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE }) }
-}
-
-/** @throws {Error} unless the whole response arrives, with the status 200, before the signal is aborted. Follows no redirect. */
-const read = async ({ get, agent }: Client, url: string, signal: AbortSignal): Promise<string> => {
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(url, { agent, signal, headers: HEADERS }, resolve).on('error', reject)
-  })
-  if (response.statusCode !== 200) {
-    response.destroy()
-    throw new Error(`The response has the status ${response.statusCode}`)
-  }
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of response) {
-    length += chunk.length
-    if (length > MAX_BYTES) throw new Error(`The response has more than ${MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('latin1')
-}
 
 /** @throws {Error} if the text is no range. */
 const isListed = (range: string, suffix: string): boolean => {
@@ -72,7 +38,8 @@ export class BreachedPasswords {
   readonly #url: string | null
   readonly #onFailure: (error: unknown) => void
   readonly #timeLimit: number
-  #client: Promise<Client> | null = null
+  /** The operator names the host: it may be one of the own network. */
+  readonly #client = new HttpClient({ allowedHosts: 'any', maxConnections: MAX_CONNECTIONS })
 
   /**
    * @param url of the API, without the prefix; `null`: nothing is refused.
@@ -104,25 +71,32 @@ export class BreachedPasswords {
 
   /** Ends requests that are under way: their passwords are accepted. */
   async close(): Promise<void> {
-    const client = await this.#client
-    client?.agent.destroy()
+    await this.#client.close()
   }
 
   async #compare(url: string, password: string, signal: AbortSignal | undefined) {
     const digest = createHash('sha1').update(canonicalPassword(password)).digest('hex')
-    const timeout = AbortSignal.timeout(this.#timeLimit)
     try {
-      this.#client ??= openClient(url)
-      const range = await read(
-        await this.#client,
-        `${url}/${digest.slice(0, PREFIX_LENGTH).toUpperCase()}`,
-        signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
-      )
+      const range = await this.#range(`${url}/${digest.slice(0, PREFIX_LENGTH).toUpperCase()}`, signal)
       return isListed(range, digest.slice(PREFIX_LENGTH)) ? 'breached' : 'not_breached'
     } catch (error) {
-      if (signal?.aborted) throw new ServiceError('clientClosedRequest', { quiet: true })
-      this.#onFailure(timeout.aborted ? timeout.reason : error)
-      return timeout.aborted ? 'timed_out' : 'failed'
+      const failure = error instanceof HttpRequestError ? error.failure : null
+      if (failure === 'aborted') throw new ServiceError('clientClosedRequest', { quiet: true })
+      this.#onFailure(error)
+      return failure === 'timeout' ? 'timed_out' : 'failed'
     }
+  }
+
+  /** @throws {Error} unless the whole response arrives in time, with the status 200. */
+  async #range(url: string, signal: AbortSignal | undefined): Promise<string> {
+    const { status, body } = await this.#client.request(new URL(url), {
+      method: 'GET',
+      headers: HEADERS,
+      timeLimit: this.#timeLimit,
+      maxBytes: MAX_BYTES,
+      signal,
+    })
+    if (status !== 200) throw new Error(`The response has the status ${status}`)
+    return body.toString('latin1')
   }
 }

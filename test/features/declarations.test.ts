@@ -345,6 +345,8 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
       { every: 999, run() {} },
     ],
     ['the job', 'jobs', 'removeOld', 'has no function run', { every: 1_000 }],
+    ['the background task', 'backgroundTasks', 'Deliver', 'must be named like deliver', () => undefined],
+    ['the background task', 'backgroundTasks', 'deliver', 'is no function', { run() {} }],
   ].map(
     ([kind, part, name, problem, declaration]) =>
       [

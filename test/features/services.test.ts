@@ -17,6 +17,8 @@ t.test('services know of the configuration what links and mails need, and no sec
     webUrl: 'http://127.0.0.1:3000',
     productName: '127.0.0.1:3000',
     isProduction: false,
+    eventsKept: 365 * 86_400_000,
+    requireEmailVerification: false,
   })
   const env = {
     PUBLIC_URL: 'https://example.com/api',
