@@ -9,6 +9,8 @@ import {
   type ClientOptions,
   type ConditionalCallOptions,
   type Pages,
+  type StreamedEvent,
+  type StreamOptions,
 } from './runtime.ts'
 
 export { isServiceError, memoryTokens, NetworkError, ServiceError } from './runtime.ts'
@@ -19,6 +21,8 @@ export type {
   ClientOptions,
   ConditionalCallOptions,
   Pages,
+  StreamedEvent,
+  StreamOptions,
   TokenStorage,
 } from './runtime.ts'
 
@@ -200,6 +204,16 @@ export interface AccountEvent {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'identity.linked'
+    | 'identity.removed'
+    | 'webhook.created'
+    | 'webhook.changed'
+    | 'webhook.deleted'
+    | 'webhook.secret-rotated'
+    | 'webhook.paused'
+    | 'webhook.resumed'
+    | 'webhook.replayed'
+    | 'webhook.disabled'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -213,16 +227,30 @@ export interface AccountEvent {
     method?: string
     /** The id of the passkey */
     passkey?: string
+    /** The id of the identity */
+    identity?: string
     /** The changed fields of the user */
     fields?: string[]
     /** The id of the session that was kept */
     except?: string
+    /** Whether it was a sign-in by the mailbox alone, which emptied the account */
+    emptied?: boolean
     /** The id of the API key */
     apiKey?: string
     /** The id of the admin key */
     adminKey?: string
     /** What the admin key may do */
     scopes?: string[]
+    /** The id of the provider */
+    provider?: string
+    /** The id of the webhook */
+    webhook?: string
+    /** The id of the event that was left out */
+    skipped?: string
+    /** Where the deliveries begin: a timestamp, or the id of an event */
+    from?: string
+    /** `gone`: the receiver responded with 410; `failing` */
+    reason?: string
   }
     | null
 }
@@ -347,6 +375,16 @@ export interface AuditEvent {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'identity.linked'
+    | 'identity.removed'
+    | 'webhook.created'
+    | 'webhook.changed'
+    | 'webhook.deleted'
+    | 'webhook.secret-rotated'
+    | 'webhook.paused'
+    | 'webhook.resumed'
+    | 'webhook.replayed'
+    | 'webhook.disabled'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -362,16 +400,30 @@ export interface AuditEvent {
     method?: string
     /** The id of the passkey */
     passkey?: string
+    /** The id of the identity */
+    identity?: string
     /** The changed fields of the user */
     fields?: string[]
     /** The id of the session that was kept */
     except?: string
+    /** Whether it was a sign-in by the mailbox alone, which emptied the account */
+    emptied?: boolean
     /** The id of the API key */
     apiKey?: string
     /** The id of the admin key */
     adminKey?: string
     /** What the admin key may do */
     scopes?: string[]
+    /** The id of the provider */
+    provider?: string
+    /** The id of the webhook */
+    webhook?: string
+    /** The id of the event that was left out */
+    skipped?: string
+    /** Where the deliveries begin: a timestamp, or the id of an event */
+    from?: string
+    /** `gone`: the receiver responded with 410; `failing` */
+    reason?: string
   }
     | null
 }
@@ -536,6 +588,15 @@ export interface FactorCredentials {
     createdAt?: string
     lastUsedAt?: string | null
   }>
+  /** They sign in where a provider with the issuer is configured */
+  identities?: Array<{
+    issuer: string
+    subject: string
+    provider: string
+    email?: string | null
+    linkedAt?: string
+    lastUsedAt?: string | null
+  }>
 }
 
 export interface ExportedUser {
@@ -667,7 +728,8 @@ export interface CreateAdminKeyRequest {
     | 'tokens:introspect'
     | 'metrics:read'
     | 'status:read'
-    | 'cache:write'>
+    | 'cache:write'
+    | 'webhooks:write'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
 }
@@ -873,6 +935,300 @@ export interface SignInByEmailCodeRequest {
   code?: string
 }
 
+export interface Identity {
+  id: string
+  /** The id of the provider */
+  provider: string
+  issuer: string
+  /** The user at the provider */
+  subject: string
+  email: string | null
+  /** ISO 8601 in UTC, with milliseconds */
+  linkedAt: string
+  lastUsedAt: string | null
+}
+
+export interface IdentityList {
+  results: Identity[]
+}
+
+export interface StartIdentityLinkRequest {
+  provider: string
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface StartedFlow {
+  authorizationUrl: string
+  /** Works for ten minutes */
+  flow: string
+}
+
+export interface LinkIdentityRequest {
+  provider: string
+  /** Works for ten minutes */
+  flow: string
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface DeleteIdentityRequest {
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface Provider {
+  id: string
+  name: string
+}
+
+export interface ProviderList {
+  results: Provider[]
+}
+
+export type StartProviderSignInRequest = Record<string, unknown>
+
+export interface FinishProviderSignInRequest {
+  /** The whole URL to which the provider has sent the browser; absent once only the code is missing */
+  url?: string
+  /** Works for ten minutes */
+  flow: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface CreateWebhookRequest {
+  /** HTTPS; a query may contain a secret */
+  url: string
+  /** Types of events; `null`: all */
+  types?: 
+    | Array<
+    | 'user.created'
+    | 'user.sign-up-requested'
+    | 'user.signed-up'
+    | 'user.sign-up-repeated'
+    | 'user.signed-in'
+    | 'user.impersonated'
+    | 'user.changed'
+    | 'user.disabled'
+    | 'user.enabled'
+    | 'user.deleted'
+    | 'session.sign-in-throttled'
+    | 'session.reauthenticated'
+    | 'session.ended'
+    | 'sessions.ended'
+    | 'password.changed'
+    | 'password.reset-requested'
+    | 'password.reset'
+    | 'password.removed'
+    | 'email.verification-requested'
+    | 'email.verified'
+    | 'email.change-requested'
+    | 'email.changed'
+    | 'email.change-rejected'
+    | 'factors.removed'
+    | 'api-key.created'
+    | 'api-key.revoked'
+    | 'admin-key.created'
+    | 'admin-key.revoked'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
+    | 'email-code.requested'
+    | 'identity.linked'
+    | 'identity.removed'
+    | 'webhook.created'
+    | 'webhook.changed'
+    | 'webhook.deleted'
+    | 'webhook.secret-rotated'
+    | 'webhook.paused'
+    | 'webhook.resumed'
+    | 'webhook.replayed'
+    | 'webhook.disabled'>
+    | null
+  /** By which you recognise it */
+  description?: string | null
+}
+
+export interface CreatedWebhook {
+  id: string
+  /** Without the query, which may be secret */
+  url: string
+  description: string | null
+  /** Types of events; `null`: all */
+  types: string[] | null
+  state: 'enabled' | 'paused' | 'disabled'
+  /** `gone`: the receiver responded with 410; `failing`: it accepted an event at none of ten attempts */
+  disabledReason: 'gone' | 'failing' | null
+  /** Attempts for the next event that failed */
+  failures: number
+  /** The event that fails */
+  failedEventId: string | null
+  retryAt: string | null
+  /** Verifies `v1a` signatures: `whpk_` and base64 of an Ed25519 key; `null` unless the service signs tokens with EdDSA */
+  publicKey: string | null
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** Verifies `v1` signatures; shown only here */
+  secret: string
+}
+
+export interface Webhook {
+  id: string
+  /** Without the query, which may be secret */
+  url: string
+  description: string | null
+  /** Types of events; `null`: all */
+  types: string[] | null
+  state: 'enabled' | 'paused' | 'disabled'
+  /** `gone`: the receiver responded with 410; `failing`: it accepted an event at none of ten attempts */
+  disabledReason: 'gone' | 'failing' | null
+  /** Attempts for the next event that failed */
+  failures: number
+  /** The event that fails */
+  failedEventId: string | null
+  retryAt: string | null
+  /** Verifies `v1a` signatures: `whpk_` and base64 of an Ed25519 key; `null` unless the service signs tokens with EdDSA */
+  publicKey: string | null
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+}
+
+export interface WebhookList {
+  results: Webhook[]
+}
+
+export interface UpdateWebhookRequest {
+  /** HTTPS; a query may contain a secret */
+  url?: string
+  /** Types of events; `null`: all */
+  types?: 
+    | Array<
+    | 'user.created'
+    | 'user.sign-up-requested'
+    | 'user.signed-up'
+    | 'user.sign-up-repeated'
+    | 'user.signed-in'
+    | 'user.impersonated'
+    | 'user.changed'
+    | 'user.disabled'
+    | 'user.enabled'
+    | 'user.deleted'
+    | 'session.sign-in-throttled'
+    | 'session.reauthenticated'
+    | 'session.ended'
+    | 'sessions.ended'
+    | 'password.changed'
+    | 'password.reset-requested'
+    | 'password.reset'
+    | 'password.removed'
+    | 'email.verification-requested'
+    | 'email.verified'
+    | 'email.change-requested'
+    | 'email.changed'
+    | 'email.change-rejected'
+    | 'factors.removed'
+    | 'api-key.created'
+    | 'api-key.revoked'
+    | 'admin-key.created'
+    | 'admin-key.revoked'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
+    | 'email-code.requested'
+    | 'identity.linked'
+    | 'identity.removed'
+    | 'webhook.created'
+    | 'webhook.changed'
+    | 'webhook.deleted'
+    | 'webhook.secret-rotated'
+    | 'webhook.paused'
+    | 'webhook.resumed'
+    | 'webhook.replayed'
+    | 'webhook.disabled'>
+    | null
+  /** By which you recognise it */
+  description?: string | null
+}
+
+export interface WebhookAttempt {
+  id: string
+  /** `webhook-id`: of the event, or of a ping */
+  eventId: string
+  type: string
+  /** 1 for the first one at the event */
+  attempt: number
+  /** ISO 8601 in UTC, with milliseconds */
+  at: string
+  durationMs: number
+  /** `null` without a response */
+  status: number | null
+  outcome: 'delivered' | 'rejected' | 'timeout' | 'connection' | 'tls' | 'blocked' | 'unresolved'
+}
+
+export interface WebhookAttemptList {
+  results: WebhookAttempt[]
+}
+
+export interface RotatedSecret {
+  /** Verifies `v1` signatures; shown only here */
+  secret: string
+  /** ISO 8601 in UTC, with milliseconds */
+  formerSecretExpiresAt: string
+}
+
+export interface RequestedPing {
+  /** `webhook-id` of the message */
+  id: string
+}
+
+export interface ResumeWebhookRequest {
+  /** Leaves out the event that fails */
+  skip?: boolean
+}
+
+export interface ReplayWebhookRequest {
+  /** A timestamp, or the id of an event: the first that is delivered */
+  from: string
+}
+
+export interface ReplayedWebhook {
+  id: string
+  /** Without the query, which may be secret */
+  url: string
+  description: string | null
+  /** Types of events; `null`: all */
+  types: string[] | null
+  state: 'enabled' | 'paused' | 'disabled'
+  /** `gone`: the receiver responded with 410; `failing`: it accepted an event at none of ten attempts */
+  disabledReason: 'gone' | 'failing' | null
+  /** Attempts for the next event that failed */
+  failures: number
+  /** The event that fails */
+  failedEventId: string | null
+  retryAt: string | null
+  /** Verifies `v1a` signatures: `whpk_` and base64 of an Ed25519 key; `null` unless the service signs tokens with EdDSA */
+  publicKey: string | null
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** Events before this time may have been removed (`EVENTS_KEPT`); `null`: all are delivered */
+  removedBefore: string | null
+}
+
 export interface ListOwnEventsQuery {
   limit?: number
   /** The `nextCursor` of the previous page */
@@ -916,6 +1272,16 @@ export interface ListOwnEventsQuery {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'identity.linked'
+    | 'identity.removed'
+    | 'webhook.created'
+    | 'webhook.changed'
+    | 'webhook.deleted'
+    | 'webhook.secret-rotated'
+    | 'webhook.paused'
+    | 'webhook.resumed'
+    | 'webhook.replayed'
+    | 'webhook.disabled'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -983,6 +1349,16 @@ export interface ListEventsQuery {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'identity.linked'
+    | 'identity.removed'
+    | 'webhook.created'
+    | 'webhook.changed'
+    | 'webhook.deleted'
+    | 'webhook.secret-rotated'
+    | 'webhook.paused'
+    | 'webhook.resumed'
+    | 'webhook.replayed'
+    | 'webhook.disabled'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -1041,6 +1417,11 @@ export interface CreatePasskeyQuery {
 }
 
 export interface DeletePasskeyQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export interface DeleteIdentityQuery {
   /** Whether your other sessions end */
   endOthers?: boolean
 }
@@ -1181,6 +1562,15 @@ export interface Client {
    * `GET /account/events`
    */
   listOwnEvents(query?: ListOwnEventsQuery, options?: CallOptions): Pages<AccountEventPage>
+
+  /**
+   * Follow what `listOwnEvents` lists, as it happens, until you stop reading
+   *
+   * API keys need the scope `account:read`.
+   *
+   * `GET /account/events`
+   */
+  streamOwnEvents(query?: Omit<ListOwnEventsQuery, 'limit' | 'sort'>, options?: StreamOptions): AsyncGenerator<StreamedEvent<AccountEvent>, void, undefined>
 
   /**
    * List your ways to sign in and your factors
@@ -1415,6 +1805,69 @@ export interface Client {
    * `POST /account/sign-in/email-code`
    */
   signInByEmailCode(body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * List your accounts of other providers, newest first
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/identities`
+   */
+  listIdentities(options?: CallOptions): Call<IdentityList>
+
+  /**
+   * Begin to link an account of a provider: get the URL to open
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/identities`
+   */
+  startIdentityLink(body: StartIdentityLinkRequest, options?: CallOptions): Call<StartedFlow>
+
+  /**
+   * Link the identity of a sign-in that found an account with its e-mail: this one
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/identities/link`
+   */
+  linkIdentity(body: LinkIdentityRequest, options?: CallOptions): Call<Identity>
+
+  /**
+   * Unlink an account of a provider
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/identities/{id}`
+   */
+  deleteIdentity(id: string, body?: DeleteIdentityRequest, query?: DeleteIdentityQuery, options?: CallOptions): Call<void>
+
+  /**
+   * List the providers with whose accounts users sign in
+   *
+   * Needs no credentials.
+   *
+   * `GET /account/sign-in/providers`
+   */
+  listProviders(options?: CallOptions): Call<ProviderList>
+
+  /**
+   * Begin to sign in with a provider: get the URL to open
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/providers/{id}`
+   */
+  startProviderSignIn(id: string, body: StartProviderSignInRequest, options?: CallOptions): Call<StartedFlow>
+
+  /**
+   * Sign in with the callback of a provider, or link the identity
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/providers/{id}/callback`
+   */
+  finishProviderSignIn(id: string, body: FinishProviderSignInRequest, options?: CallOptions): Call<SignedIn | Identity>
 }
 
 export const createClient = (options: ClientOptions): Client => {
@@ -1435,6 +1888,7 @@ export const createClient = (options: ClientOptions): Client => {
     deleteAccount: (body, options) => transport.signOut('DELETE', '/account', { body, options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
     listOwnEvents: (query, options) => transport.pages('/account/events', query, options),
+    streamOwnEvents: (query, options) => transport.events('/account/events', query, options),
     listMethods: (options) => transport.json('GET', '/account/methods', { options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
     removePassword: (body, query, options) => transport.json('DELETE', '/account/password', { query, body, options }),
@@ -1461,6 +1915,13 @@ export const createClient = (options: ClientOptions): Client => {
     signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
     signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
+    listIdentities: (options) => transport.json('GET', '/account/identities', { options }),
+    startIdentityLink: (body, options) => transport.json('POST', '/account/identities', { body, options }),
+    linkIdentity: (body, options) => transport.json('POST', '/account/identities/link', { body, options }),
+    deleteIdentity: (id, body, query, options) => transport.json('DELETE', `/account/identities/${segment(id)}`, { query, body, options }),
+    listProviders: (options) => transport.json('GET', '/account/sign-in/providers', { options }),
+    startProviderSignIn: (id, body, options) => transport.json('POST', `/account/sign-in/providers/${segment(id)}`, { body, options }),
+    finishProviderSignIn: (id, body, options) => transport.signIn('POST', `/account/sign-in/providers/${segment(id)}/callback`, { body, options }),
   }
 }
 
@@ -1474,6 +1935,15 @@ export interface AdminClient {
    * `GET /admin/events`
    */
   listEvents(query?: ListEventsQuery, options?: CallOptions): Pages<AuditEventPage>
+
+  /**
+   * Follow what `listEvents` lists, as it happens, until you stop reading
+   *
+   * Needs the scope `events:read`.
+   *
+   * `GET /admin/events`
+   */
+  streamEvents(query?: Omit<ListEventsQuery, 'limit' | 'sort'>, options?: StreamOptions): AsyncGenerator<StreamedEvent<AuditEvent>, void, undefined>
 
   /**
    * Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON
@@ -1645,12 +2115,130 @@ export interface AdminClient {
    * `DELETE /admin/keys/{id}`
    */
   deleteAdminKey(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * List the accounts of a user at other providers, newest first
+   *
+   * Needs the scope `users:read`.
+   *
+   * `GET /admin/users/{id}/identities`
+   */
+  listUserIdentities(id: string, options?: CallOptions): Call<IdentityList>
+
+  /**
+   * Unlink an account of a user at a provider
+   *
+   * Needs the scope `users:identity`.
+   *
+   * `DELETE /admin/users/{id}/identities/{identityId}`
+   */
+  deleteUserIdentity(id: string, identityId: string, options?: CallOptions): Call<void>
+
+  /**
+   * List all webhooks
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `GET /admin/webhooks`
+   */
+  listWebhooks(options?: CallOptions): Call<WebhookList>
+
+  /**
+   * Create a webhook, which gets every event from now on. The response shows its secret for the only time
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `POST /admin/webhooks`
+   */
+  createWebhook(body: CreateWebhookRequest, options?: CallOptions): Call<CreatedWebhook>
+
+  /**
+   * Get a webhook
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `GET /admin/webhooks/{id}`
+   */
+  getWebhook(id: string, options?: CallOptions): Call<Webhook>
+
+  /**
+   * Change a webhook. What is not given stays; an event that fails is sent again at once
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `PUT /admin/webhooks/{id}`
+   */
+  updateWebhook(id: string, body: UpdateWebhookRequest, options?: CallOptions): Call<Webhook>
+
+  /**
+   * Delete a webhook
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `DELETE /admin/webhooks/{id}`
+   */
+  deleteWebhook(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * List the last 100 attempts to deliver, newest first
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `GET /admin/webhooks/{id}/attempts`
+   */
+  listWebhookAttempts(id: string, options?: CallOptions): Call<WebhookAttemptList>
+
+  /**
+   * Get a new secret. The former one signs, too, for a day
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `POST /admin/webhooks/{id}/rotate-secret`
+   */
+  rotateWebhookSecret(id: string, options?: CallOptions): Call<RotatedSecret>
+
+  /**
+   * Send a `webhook.ping` soon, also to a webhook that is paused or disabled. See its attempts
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `POST /admin/webhooks/{id}/ping`
+   */
+  pingWebhook(id: string, options?: CallOptions): Call<RequestedPing>
+
+  /**
+   * Pause a webhook. Its events wait
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `POST /admin/webhooks/{id}/pause`
+   */
+  pauseWebhook(id: string, options?: CallOptions): Call<Webhook>
+
+  /**
+   * Deliver what waits, at once, also to a webhook that is disabled
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `POST /admin/webhooks/{id}/resume`
+   */
+  resumeWebhook(id: string, body?: ResumeWebhookRequest, options?: CallOptions): Call<Webhook>
+
+  /**
+   * Deliver again from a time or an event on
+   *
+   * Needs the scope `webhooks:write`.
+   *
+   * `POST /admin/webhooks/{id}/replay`
+   */
+  replayWebhook(id: string, body: ReplayWebhookRequest, options?: CallOptions): Call<ReplayedWebhook>
 }
 
 export const createAdminClient = (options: AdminClientOptions): AdminClient => {
   const transport = adminTransport(options)
   return {
     listEvents: (query, options) => transport.pages('/admin/events', query, options),
+    streamEvents: (query, options) => transport.events('/admin/events', query, options),
     introspectToken: (body, options) => transport.json('POST', '/admin/introspect', { body, options }),
     getMetrics: (options) => transport.text('GET', '/admin/metrics', { options }),
     getStatus: (options) => transport.json('GET', '/admin/status', { options }),
@@ -1670,5 +2258,18 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     listAdminKeys: (options) => transport.json('GET', '/admin/keys', { options }),
     createAdminKey: (body, options) => transport.json('POST', '/admin/keys', { body, options }),
     deleteAdminKey: (id, options) => transport.json('DELETE', `/admin/keys/${segment(id)}`, { options }),
+    listUserIdentities: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/identities`, { options }),
+    deleteUserIdentity: (id, identityId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/identities/${segment(identityId)}`, { options }),
+    listWebhooks: (options) => transport.json('GET', '/admin/webhooks', { options }),
+    createWebhook: (body, options) => transport.json('POST', '/admin/webhooks', { body, options }),
+    getWebhook: (id, options) => transport.json('GET', `/admin/webhooks/${segment(id)}`, { options }),
+    updateWebhook: (id, body, options) => transport.json('PUT', `/admin/webhooks/${segment(id)}`, { body, options }),
+    deleteWebhook: (id, options) => transport.json('DELETE', `/admin/webhooks/${segment(id)}`, { options }),
+    listWebhookAttempts: (id, options) => transport.json('GET', `/admin/webhooks/${segment(id)}/attempts`, { options }),
+    rotateWebhookSecret: (id, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/rotate-secret`, { options }),
+    pingWebhook: (id, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/ping`, { options }),
+    pauseWebhook: (id, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/pause`, { options }),
+    resumeWebhook: (id, body, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/resume`, { body, options }),
+    replayWebhook: (id, body, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/replay`, { body, options }),
   }
 }

@@ -45,6 +45,7 @@ export interface OpenApiDocument {
 
 const JSON_TYPE = 'application/json'
 const NDJSON = 'application/x-ndjson'
+const EVENT_STREAM = 'text/event-stream'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
@@ -62,6 +63,8 @@ const RUNTIME_TYPES = [
   'ClientOptions',
   'ConditionalCallOptions',
   'Pages',
+  'StreamedEvent',
+  'StreamOptions',
 ]
 const PUBLIC_VALUES = ['isServiceError', 'memoryTokens', 'NetworkError', 'ServiceError']
 const PUBLIC_TYPES = [...RUNTIME_TYPES, 'TokenStorage']
@@ -255,9 +258,21 @@ const optionsArgument = ({ parameters = [] }: Operation): Argument => {
 const requiredFirst = (all: readonly Argument[]): Argument[] =>
   all.toSorted((a, b) => Number(a.isOptional) - Number(b.isOptional))
 
+/** The contents of the responses of 2xx. */
+const resultContents = ({ responses }: Operation): Content[] =>
+  Object.entries(responses)
+    .filter(([status]) => status.startsWith('2'))
+    .map(([, { content = {} }]) => content)
+
 /** The schemas of a content type in the responses of 2xx. */
 const resultSchemas = (contents: readonly Content[], type: string): Schema[] =>
   contents.flatMap(content => content[type]?.schema ?? [])
+
+/** What a stream, which has no end and one order, does not heed of the query of its list. */
+const OF_PAGES = ['limit', 'sort']
+
+/** The name of the method that follows a list: `streamEvents` of `listEvents`. */
+const streamName = (name: string): string => `stream${capitalized(name.replace(/^list(?=[A-Z])/, ''))}`
 
 /** Where there is JSON too, a client asks for text in a header of its own. */
 const isTextual = (contents: readonly Content[]): boolean =>
@@ -276,15 +291,39 @@ class Writer {
 
   /** @returns `null` for an operation with content that the client does not support. */
   method(route: Route): Method | null {
-    const { requestBody, responses } = route.operation
-    const contents = Object.entries(responses)
-      .filter(([status]) => status.startsWith('2'))
-      .map(([, { content = {} }]) => content)
+    const { requestBody } = route.operation
+    const contents = resultContents(route.operation)
     const sent = Object.keys(requestBody?.content ?? {})
     if (contents.length === 0) return null
     if (sent.includes(NDJSON)) return this.#importMethod(route, resultSchemas(contents, NDJSON))
     if (sent.length > 0 && !sent.includes(JSON_TYPE)) return null
     return this.#requestMethod(route, contents)
+  }
+
+  /** The method that follows a list, if the operation has a stream of events too. */
+  streams(route: Route): { readonly route: Route; readonly method: Method }[] {
+    const { parameters = [] } = route.operation
+    const contents = resultContents(route.operation)
+    const schemas = resultSchemas(contents, JSON_TYPE)
+    if (!contents.some(content => EVENT_STREAM in content) || !this.#isPaginated(route, schemas)) return []
+    const { items } = this.#propertiesOf(schemas[0]).results ?? {}
+    const event = typeof items === 'object' ? typeOf(items, '  ') : 'unknown'
+    const omitted = parameters.filter(({ name }) => OF_PAGES.includes(name)).map(({ name }) => literal(name))
+    const query = `${capitalized(route.name)}Query`
+    const summary = `Follow what \`${route.name}\` lists, as it happens, until you stop reading`
+    const type = omitted.length === 0 ? query : `Omit<${query}, ${omitted.join(' | ')}>`
+    const isOptional = parameters.every(({ in: place, required }) => place !== 'query' || required !== true)
+    const method = {
+      arguments: [
+        ...idArguments(route.path),
+        { name: 'query', type, isOptional },
+        { name: 'options', type: 'StreamOptions', isOptional: true },
+      ],
+      result: `AsyncGenerator<StreamedEvent<${event}>, void, undefined>`,
+      expression: `events(${pathOf(route.path)}, query, options)`,
+    }
+    const operation = { ...route.operation, summary }
+    return [{ route: { ...route, name: streamName(route.name), operation }, method }]
   }
 
   #importMethod({ method, path, name, operation }: Route, [result]: Schema[]): Method | null {
@@ -338,9 +377,14 @@ class Writer {
   }
 
   #isPaginated({ method, operation }: Route, [schema = {}]: Schema[]): boolean {
-    const { properties = {} } = this.#schemas[schema.$ref?.replace(/.*\//, '') ?? ''] ?? schema
+    const properties = this.#propertiesOf(schema)
     const hasCursor = operation.parameters?.some(({ name }) => name === 'cursor') === true
     return method === 'GET' && hasCursor && 'results' in properties && 'nextCursor' in properties
+  }
+
+  #propertiesOf(schema: Schema = {}): Readonly<Record<string, Schema>> {
+    const { properties = {} } = this.#schemas[schema.$ref?.replace(/.*\//, '') ?? ''] ?? schema
+    return properties
   }
 }
 
@@ -408,7 +452,9 @@ const usedIn = (text: string, names: readonly string[]): string[] =>
 export const generateClient = (document: OpenApiDocument, runtime: string): string => {
   const writer = new Writer(document.components?.schemas ?? {})
   const written = routesOf(document).map(route => ({ route, method: writer.method(route) }))
-  const methods = written.flatMap(({ route, method }) => (method === null ? [] : [{ route, method }]))
+  const methods = written.flatMap(({ route, method }) =>
+    method === null ? [] : [{ route, method }, ...writer.streams(route)],
+  )
   const others = written
     .filter(({ method }) => method === null)
     .map(({ route }) => `${route.method} ${route.path.replaceAll(/\s/g, ' ')}`)

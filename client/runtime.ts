@@ -1,7 +1,8 @@
 /**
- * What every generated client is built on: requests with a timeout and retries, errors, pages and NDJSON, with the `fetch` of
- * browsers, Node, Deno and Bun and nothing else.
+ * What every generated client is built on: requests with a timeout and retries, errors, pages, NDJSON and streams of events, with the
+ * `fetch` of browsers, Node, Deno and Bun and nothing else.
  */
+import { EventStreamParser } from './event-stream.ts'
 
 /** Where a client keeps the access token that signs its user in. */
 export interface TokenStorage {
@@ -23,7 +24,7 @@ export const memoryTokens = (token: string | null = null): TokenStorage => ({
 export interface CallOptions {
   /** Ends the call, also while it waits to be repeated. The call rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds for each attempt; of an export until it begins. 30,000 by default. A streamed import has no limit. */
+  /** Milliseconds for each attempt; of an export or a stream until it begins. 30,000 by default. A streamed import has no limit. */
   readonly timeout?: number | undefined
   /** How often a request is repeated that the service did not process. 2 by default. */
   readonly retries?: number | undefined
@@ -35,6 +36,24 @@ export interface CallOptions {
 export interface ConditionalCallOptions extends CallOptions {
   /** Change only if the `ETag` is still this one: else the error has status 412. */
   readonly ifMatch?: string | undefined
+}
+
+/** Options of a stream of events. */
+export interface StreamOptions extends CallOptions {
+  /**
+   * How often the client tries to connect, after the first attempt. By default 2 times, and once the stream was open, until it
+   * succeeds or the service refuses it.
+   */
+  readonly retries?: number | undefined
+  /** Milliseconds of silence after which the client connects again. 45,000 by default: the service sends a comment every 15 seconds. */
+  readonly silence?: number | undefined
+}
+
+/** An event of a stream. */
+export interface StreamedEvent<Event> {
+  readonly event: Event
+  /** Where a stream continues behind this event. */
+  readonly cursor: string
 }
 
 export interface TransportOptions extends Omit<CallOptions, 'signal'> {
@@ -168,7 +187,7 @@ interface Attempt {
   end(): void
 }
 
-const DEFAULTS = { timeout: 30_000, retries: 2, maxRetryDelay: 10_000 }
+const DEFAULTS = { timeout: 30_000, retries: 2, maxRetryDelay: 10_000, silence: 45_000 }
 
 /** An import without full-duplex `fetch` sends at most so many lines, and about so many characters, in one request. */
 const BATCH = { lines: 500, length: 262_144 }
@@ -180,6 +199,10 @@ const TURN = 65_536
 const MAX_LINE = 1_048_576
 
 const NDJSON = 'application/x-ndjson'
+const EVENT_STREAM = 'text/event-stream'
+
+/** Milliseconds after which a stream connects again, until the service says how many. */
+const RECONNECTION = 2_000
 
 /** Statuses of the service, or of a proxy before it, that do not last. */
 const PASSING = new Set([502, 503, 504])
@@ -220,6 +243,28 @@ const wait = (milliseconds: number, signal: AbortSignal | undefined): Promise<vo
     if (signal?.aborted) stop()
     else signal?.addEventListener('abort', stop, { once: true })
   })
+
+interface Retries {
+  readonly retries: number
+  readonly signal: AbortSignal | undefined
+  /** Milliseconds until the repetition, `null` for an error that lasts. @param failed attempts that failed before. */
+  readonly delayOf: (error: unknown, failed: number) => number | null
+}
+
+const withRetries = async <T>(run: () => Promise<T>, { retries, signal, delayOf }: Retries): Promise<T> => {
+  for (let failed = 0; ; failed++) {
+    try {
+      return await run()
+    } catch (error) {
+      const delay = failed < retries ? delayOf(error, failed) : null
+      if (delay === null) throw error
+      await wait(delay, signal)
+    }
+  }
+}
+
+/** Clients that were refused together do not return together. */
+const spread = (milliseconds: number): number => milliseconds * (0.5 + Math.random() / 2)
 
 const parsed = (text: string): unknown => {
   try {
@@ -283,6 +328,46 @@ async function* linesOf<T>(attempt: Attempt, failed: (error: unknown) => unknown
   } finally {
     if (!isComplete) controller.abort()
     end()
+  }
+}
+
+/** The text of a response until it ends, breaks off, or is silent for so many milliseconds. Stops the request when the reader stops. */
+async function* textOf(attempt: Attempt, silence: number): AsyncGenerator<string> {
+  const { name, response, controller, begin, end } = attempt
+  const reader = response.body?.getReader()
+  const decoder = new TextDecoder()
+  begin()
+  try {
+    if (!response.headers.get('content-type')?.startsWith(EVENT_STREAM))
+      throw new NetworkError(name, 'The response is no stream of events')
+    while (reader !== undefined) {
+      // Only while the reader waits: it may take its time for an event.
+      const timer = setTimeout(() => controller.abort(), silence)
+      const chunk = await reader.read().catch(() => null)
+      clearTimeout(timer)
+      if (chunk === null || chunk.done) return
+      yield decoder.decode(chunk.value, { stream: true })
+    }
+  } finally {
+    controller.abort()
+    end()
+  }
+}
+
+/** The events of one connection with their ids, and ids without events. @throws {NetworkError} for what the service does not send. */
+async function* eventsOf<Event>(attempt: Attempt, parser: EventStreamParser, silence: number) {
+  const blocksOf = (text: string) =>
+    parser
+      .blocks(text)
+      .map(({ id, data }) => ({ id, event: data === null ? null : (JSON.parse(data) as Event) }))
+  for await (const text of textOf(attempt, silence)) {
+    let blocks: ReturnType<typeof blocksOf>
+    try {
+      blocks = blocksOf(text)
+    } catch (cause) {
+      throw new NetworkError(attempt.name, 'The stream is damaged', { cause })
+    }
+    yield* blocks
   }
 }
 
@@ -373,6 +458,12 @@ export interface Transport {
   pages<Page extends PageOf<unknown>>(path: string, query?: object, options?: CallOptions): Pages<Page>
   /** A response in NDJSON. */
   lines<T>(method: string, path: string, request?: Request): AsyncGenerator<T, void, undefined>
+  /** Events as they happen, from the cursor of the query or from now on, without an end: the client connects again. */
+  events<Event>(
+    path: string,
+    query?: object,
+    options?: StreamOptions,
+  ): AsyncGenerator<StreamedEvent<Event>, void, undefined>
   /** Lines are sent and their results received. Lines and a summary have the form of `POST /admin/users/import`. */
   importLines<T>(
     method: string,
@@ -464,21 +555,53 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
     if (!isRepeatable) return null
     const least = error instanceof ServiceError && error.retryAfter !== null ? error.retryAfter * 1_000 : 0
     if (least > maxRetryDelay) return null
-    // Spread, so that clients that were refused together do not return together.
-    return Math.min(maxRetryDelay, least + 200 * 2 ** repeated * (0.5 + Math.random() / 2))
+    return Math.min(maxRetryDelay, least + spread(200 * 2 ** repeated))
   }
 
   /** Repeats `run` while it fails for a reason that passes. */
-  const repeated = async <T>(method: string, options: CallOptions, run: () => Promise<T>): Promise<T> => {
-    const retries = options.retries ?? own.retries ?? DEFAULTS.retries
-    for (let count = 0; ; count++) {
-      try {
-        return await run()
-      } catch (error) {
-        const delay = count < retries ? retryDelay(error, method, count) : null
-        if (delay === null) throw error
-        await wait(delay, options.signal)
+  const repeated = <T>(method: string, options: CallOptions, run: () => Promise<T>): Promise<T> =>
+    withRetries(run, {
+      retries: options.retries ?? own.retries ?? DEFAULTS.retries,
+      signal: options.signal,
+      delayOf: (error, failed) => retryDelay(error, method, failed),
+    })
+
+  /** Milliseconds until a stream tries again to connect, or `null`: the service knows its cursor or its credential no more. */
+  const reconnectionDelay = (error: unknown, failed: number): number | null => {
+    const isRefusal = error instanceof ServiceError && error.status !== 429 && error.status < 500
+    if (isRefusal || !(error instanceof ServiceError || error instanceof NetworkError)) return null
+    const least = error instanceof ServiceError ? (error.retryAfter ?? 0) * 1_000 : 0
+    return Math.max(least, Math.min(maxRetryDelay, spread(1_000 * 2 ** failed)))
+  }
+
+  /** One connection after the other, each from the cursor of the last event that was read. */
+  async function* follow<Event>(
+    path: string,
+    query: Query,
+    options: StreamOptions,
+  ): AsyncGenerator<StreamedEvent<Event>, void, undefined> {
+    const { signal, silence = DEFAULTS.silence } = options
+    const headers = { ...options.headers, accept: EVENT_STREAM }
+    let { cursor } = query
+    // In the query: pages of other origins may not send `Last-Event-ID`.
+    const connect = () =>
+      attempt('GET', `${path}${queryOf({ ...query, cursor })}`, null, { ...options, headers })
+    let connection = await repeated('GET', options, connect)
+    for (;;) {
+      const parser = new EventStreamParser()
+      for await (const { id, event } of eventsOf<Event>(connection, parser, silence)) {
+        signal?.throwIfAborted()
+        cursor = id || cursor
+        if (event !== null) yield { event, cursor: String(cursor ?? '') }
       }
+      signal?.throwIfAborted()
+      const pause = parser.retry ?? RECONNECTION
+      await wait(pause * (1 + Math.random() / 4), signal)
+      connection = await withRetries(connect, {
+        retries: options.retries ?? Number.POSITIVE_INFINITY,
+        signal,
+        delayOf: reconnectionDelay,
+      })
     }
   }
 
@@ -632,6 +755,7 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
     async *lines<T>(method: string, path: string, { query, options = {} }: Request = {}) {
       for await (const { line } of exchange<T>(method, `${path}${queryOf(query)}`, null, options)) yield line
     },
+    events: (path, query: Query = {}, options = {}) => follow(path, query, options),
     importLines: (method, path, lines, options = {}) =>
       (streamsRequests ? streamed : batched)(method, path, lines, options) as AsyncGenerator<never>,
   }

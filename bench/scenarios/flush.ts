@@ -86,7 +86,7 @@ const flushCosts = async (
     for (const [index, principal] of principals.entries()) {
       // Sessions are due in turn, as if their sign-ins had been spread over a minute.
       principal.storedRequestAt = index % FLUSHES_OF_SESSION === flush % FLUSHES_OF_SESSION ? 0 : now
-      lastRequests.note(principal, now)
+      lastRequests.record(principal, now)
     }
     const before = process.cpuUsage()
     await lastRequests.flush()

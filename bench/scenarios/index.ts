@@ -19,7 +19,9 @@ import { signIns } from './sign-ins.ts'
 import { signUps } from './sign-ups.ts'
 import { soak } from './soak.ts'
 import { startUp } from './start-up.ts'
+import { streams } from './streams.ts'
 import { forgedToken, inventedApiKey, withoutToken } from './unauthorized.ts'
+import { webhooks } from './webhooks.ts'
 import { workers, workersSqlite } from './workers.ts'
 
 export const SCENARIOS: readonly Scenario[] = [
@@ -48,6 +50,8 @@ export const SCENARIOS: readonly Scenario[] = [
   networkDelay,
   workers,
   workersSqlite,
+  streams,
+  webhooks,
   soak,
 ]
 

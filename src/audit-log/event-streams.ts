@@ -15,10 +15,12 @@ export interface EventStreamRequest {
   readonly filter: EventFilter
   /** The last event that the client has; `undefined`: it gets events from now on. */
   readonly cursor: string | undefined
-  /** The id of the credential, which has at most {@link EventStreamLimits.perCredential} streams. */
+  /** The id of the admin key, or of the user, who has at most {@link EventStreamLimits.perCredential} streams. */
   readonly credential: string
   /** Whether the credential of the request is still valid. Called twice a second. */
   readonly isAuthenticated: () => MaybePromise<boolean>
+  /** Aborted when the client disconnects. A stream to which nothing is written would not notice. */
+  readonly disconnected: AbortSignal
   /** What the client sees of an event. */
   readonly serialize: (event: AuditEvent<string | null>) => object
 }
@@ -176,16 +178,22 @@ export class EventStreams {
    * @throws {ServiceError} `badCursor`, also for one whose event was removed; `tooManyEventStreams`, `overloaded`
    */
   async open(request: EventStreamRequest): Promise<Readable> {
+    const { auditLog } = this.#deps
     const position = await this.#begin(request.cursor)
     // After the last wait: of simultaneous requests none is too many.
     this.#assertRoom(request.credential)
     const stream = new EventStream(request, position, this.#limits.waiting)
     this.#streams.add(stream)
+    const leave = (): void => stream.end()
+    if (request.disconnected.aborted) leave()
+    request.disconnected.addEventListener('abort', leave)
     stream.once('close', () => {
+      request.disconnected.removeEventListener('abort', leave)
       this.#streams.delete(stream)
       this.#live.delete(stream)
     })
-    stream.send(`retry: ${RETRY}\n\n`)
+    // With the cursor: a client that loses the connection before the first event continues from here.
+    stream.send(`id: ${auditLog.cursorOf(position)}\nretry: ${RETRY}\n\n`)
     void this.#catchUp(stream)
     void this.#watch(stream)
     return stream
@@ -201,10 +209,13 @@ export class EventStreams {
     const { auditLog, eventLog } = this.#deps
     if (cursor === undefined) return eventLog.end()
     const position = auditLog.positionOf(cursor)
+    // That of the event itself: the client may have chosen another one, and all streams share a reader.
+    const found = position.id === '' ? position : await eventLog.findPosition(position.id)
     // Where the event was removed, later ones may be too: the client would miss them and not know.
-    if (position.id !== '' && (await eventLog.findPosition(position.id)) === undefined)
-      throw new ServiceError('badCursor')
-    return position
+    if (found === undefined) throw new ServiceError('badCursor')
+    // Without an id it is the beginning of the log, or was chosen by the client.
+    if (found.id === '' && isLater(found, await eventLog.end())) throw new ServiceError('badCursor')
+    return found
   }
 
   #assertRoom(credential: string): void {
@@ -241,7 +252,10 @@ export class EventStreams {
         return stream.awaitRoom()
     }
     stream.position = next
-    if (events.length < PAGE) this.#goLive(stream)
+    if (events.length === PAGE) return
+    this.#goLive(stream)
+    // The reader is ahead, because an event is new, or because it was read from a server that is.
+    if (!this.#isLive(stream)) await sleep(INTERVAL, undefined, { ref: false })
   }
 
   #isLive(stream: EventStream): boolean {

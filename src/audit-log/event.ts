@@ -32,6 +32,11 @@ const SignIn = Type.Object({
 const AllSessions = Type.Object({
   except: Type.Optional(Type.String({ description: 'The id of the session that was kept' })),
 })
+const Confirmation = Type.Object({
+  emptied: Type.Optional(
+    Type.Boolean({ description: 'Whether it was a sign-in by the mailbox alone, which emptied the account' }),
+  ),
+})
 
 /** Every type of event, with the schema of its details. */
 export const EVENTS = {
@@ -54,7 +59,7 @@ export const EVENTS = {
   'password.reset': NoDetails,
   'password.removed': NoDetails,
   'email.verification-requested': NoDetails,
-  'email.verified': NoDetails,
+  'email.verified': Confirmation,
   'email.change-requested': NoDetails,
   'email.changed': NoDetails,
   'email.change-rejected': NoDetails,

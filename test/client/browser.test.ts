@@ -77,6 +77,30 @@ t.test('the client works in a browser', { skip: withoutBrowser }, async t => {
     t.same(await context.cookies(), [])
   })
 
+  t.test('a stream of events', async t => {
+    const result = await page.evaluate(
+      async ({ email, password }) => {
+        const url = '/client/client.ts'
+        const { createClient, memoryTokens } = (await import(url)) as ClientModule
+        const gatehouse = createClient({ baseUrl: '', tokens: memoryTokens() })
+        await gatehouse.signUp({ email, password })
+        const { nextCursor } = await gatehouse.listOwnEvents({ sort: 'at' }).page()
+        await gatehouse.updateAccount({ lastName: 'Keeper' })
+        await gatehouse.updateAccount({ lastName: 'Guard' })
+        const types: string[] = []
+        for await (const { event } of gatehouse.streamOwnEvents({ cursor: nextCursor ?? '' }))
+          if (types.push(event.type) === 2) break
+        const controller = new AbortController()
+        const { signal } = controller
+        const next = gatehouse.streamOwnEvents({}, { signal }).next()
+        controller.abort('left')
+        return { types, aborted: await next.catch(reason => reason) }
+      },
+      { email: freshEmail(), password: PASSWORD },
+    )
+    t.same(result, { types: ['user.changed', 'user.changed'], aborted: 'left' })
+  })
+
   t.test('an import in several requests, and an export', async t => {
     const requests: string[] = []
     page.on('request', request => requests.push(`${request.method()} ${new URL(request.url()).pathname}`))

@@ -46,6 +46,7 @@ t.test('every operation has a method with its id', { skip }, async t => {
     for (const [method, { operationId = '' }] of Object.entries(operations)) {
       t.equal(client.includes(`\n    ${operationId}: (`), method !== 'head', `${method} ${path}`)
     }
+  for (const name of ['streamEvents', 'streamOwnEvents']) t.match(client, `\n    ${name}: (`)
 })
 
 t.test('gatehouse-client writes the client of a running service', async t => {
@@ -115,6 +116,32 @@ const OTHER: OpenApiDocument = {
         },
       },
     },
+    '/notes': {
+      get: {
+        operationId: 'notes',
+        parameters: [
+          { name: 'cursor', in: 'query', schema: { type: 'string' } },
+          { name: 'kind', in: 'query', schema: { type: 'string' } },
+        ],
+        responses: {
+          200: {
+            content: {
+              'text/event-stream': { schema: { type: 'string' } },
+              'application/json': {
+                schema: {
+                  type: 'object',
+                  required: ['results', 'nextCursor'],
+                  properties: {
+                    results: { type: 'array', items: { $ref: '#/components/schemas/Note' } },
+                    nextCursor: { type: ['string', 'null'] },
+                  },
+                },
+              },
+            },
+          },
+        },
+      },
+    },
     '/files': {
       post: {
         requestBody: { required: true, content: { 'multipart/form-data': {} } },
@@ -135,6 +162,10 @@ export const word: number | null | undefined = note['two-words']
 export const parts: (string | null)[] = note.parts
 export const label: number | undefined = note.labels?.['a']
 export const x: number | undefined = note.place?.x
+for await (const { event, cursor } of client.streamNotes({ kind: 'a' }, { silence: 1_000 })) {
+  const streamed: [Note, string] = [event, cursor]
+  console.log(streamed)
+}
 // @ts-expect-error The query is required.
 client.patchPart('1', '2')
 // @ts-expect-error There is no such mode.
@@ -143,10 +174,16 @@ client.patchPart('1', '2', { mode: 'c' })
 client.createFile()
 `
 
+const RUNTIME_FILES = ['runtime.ts', 'event-stream.ts']
+
+const copyClient = (folder: string, ...names: string[]): void => {
+  for (const name of names) cpSync(join(PROJECT, 'client', name), join(folder, name))
+}
+
 /** The errors of a strict compiler for browsers, in a folder with a copy of the client. */
 const compile = async (t: Test, files: Record<string, string>): Promise<string> => {
   const folder = temporaryFolder(t)
-  for (const name of ['runtime.ts', 'client.ts']) cpSync(join(PROJECT, 'client', name), join(folder, name))
+  copyClient(folder, 'client.ts', ...RUNTIME_FILES)
   const compilerOptions = {
     target: 'es2022',
     lib: ['es2022', 'dom'],
@@ -198,7 +235,7 @@ t.test('paths become text, not code', async t => {
   const source = generateClient(hostile, './runtime.ts')
   t.notMatch(source, /^globalThis/m)
   const folder = temporaryFolder(t)
-  cpSync(join(PROJECT, 'client/runtime.ts'), join(folder, 'runtime.ts'))
+  copyClient(folder, ...RUNTIME_FILES)
   writeFileSync(join(folder, 'client.ts'), source)
   const { createClient } = await import(join(folder, 'client.ts'))
   const paths: string[] = []

@@ -1,6 +1,7 @@
 /**
  * Kills the real server with SIGKILL while it writes, repeatedly on one database. Everything acknowledged must be stored,
- * and nothing may be stored partially (docs/design.md, "Storage").
+ * and nothing may be stored partially (docs/design.md, "Storage"). Then kills a consumer of events, and a process that delivers to a
+ * webhook, four times as often each.
  *
  * `npm run test:crash -- --rounds 25 --seed 1 --workers 2`
  */
@@ -9,14 +10,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { newFile } from '../support/build.ts'
 import { print, seedOf, startExperiment } from '../support/experiment.ts'
 import { type Running, startServer } from '../support/process.ts'
 import { createRandom } from '../support/random.ts'
 import type { Account } from './account.ts'
 import { createClient } from './client.ts'
+import { killConsumers } from './consumer-kills.ts'
 import { type FileReport, inspectFile } from './database-file.ts'
 import { startLoad } from './load.ts'
 import { signUpAgain, verifyAccounts } from './verify.ts'
+import { killDeliveries } from './webhook-kills.ts'
 
 const { values } = parseArgs({
   options: {
@@ -38,6 +42,9 @@ const KILL_START_EVERY = 5
 
 /** Milliseconds that the whole run may take. */
 const LIMIT = { base: 240_000, round: 60_000 }
+
+/** Kills of a consumer, and of deliveries, for each round. */
+const CONSUMER_KILLS = 4
 
 /** Errors that are printed per round. */
 const SHOWN = 20
@@ -134,12 +141,25 @@ const verifyAll = async (server: Running): Promise<boolean> => {
   return check(inspectFile(databaseFile), lost, code === 0 ? [] : [`the last server ended with ${code}`])
 }
 
+/** @returns whether every event was handled, or delivered, in order. */
+const runKills = async (name: string, kill: typeof killConsumers): Promise<boolean> => {
+  const kills = await kill(context, await newFile(context), random, rounds * CONSUMER_KILLS)
+  for (const failure of kills.failures.slice(0, SHOWN)) print(`  ${failure}`)
+  print(
+    `${name}: ${kills.kills} kills, ${kills.events} events, ${kills.repeated} again, ${kills.failures.length} failures`,
+  )
+  return kills.failures.length === 0
+}
+
 print(`seed ${seed}`)
+let areFollowersRight = false
 try {
   await killWhileStarting()
   let server = await start()
   for (let round = 1; round <= rounds; round += 1) server = await runRound(round, server)
   if (!(await verifyAll(server))) totals.failedRounds = Math.max(1, totals.failedRounds)
+  areFollowersRight =
+    (await runKills('consumer', killConsumers)) && (await runKills('webhook', killDeliveries))
 } finally {
   await cleanUp()
 }
@@ -151,4 +171,4 @@ print(
     `integrity ${totals.damaged === 0 ? 'ok' : 'broken'}`,
 )
 print(`${rounds - totals.failedRounds} passed, ${totals.failedRounds} failed`)
-process.exitCode = totals.failedRounds === 0 ? 0 : 1
+process.exitCode = totals.failedRounds === 0 && areFollowersRight ? 0 : 1
