@@ -32,11 +32,12 @@ export interface FactorRows {
 
 /** @template Credentials its properties of {@link FactorCredentials}. */
 export interface BulkFactor<Credentials = FactorCredentials> {
-  readonly factor: Factor
+  /** `null` for credentials that are no factor: users do not list them. */
+  readonly factor: Factor | null
   /** @param now milliseconds since the epoch. */
   toRows(user: LineUser, credentials: Credentials, now: number): MaybePromise<FactorRows>
   /**
-   * @param users who had this factor when they were read.
+   * @param users who had this factor when they were read; for credentials that are no factor, all users.
    * @returns by the id of the user. Users who have lost the factor since are missing.
    * @throws {ServiceError} `secretsUnavailable`, `storeUnavailable`, `overloaded`
    */

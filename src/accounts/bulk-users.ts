@@ -53,16 +53,18 @@ export class Exports {
    * listed, so that every listed factor has its credentials.
    */
   async #withCredentials(users: readonly UserWithHash[]): Promise<readonly ExportedUser[]> {
-    if (users.every(({ factors }) => factors.length === 0)) return users
-    const found = new Map<Factor, ReadonlyMap<string, FactorCredentials>>()
+    const found: { readonly factor: Factor | null; readonly of: ReadonlyMap<string, FactorCredentials> }[] =
+      []
     for (const kind of this.#deps.factors) {
-      const having = users.filter(({ factors }) => factors.includes(kind.factor))
-      found.set(kind.factor, having.length === 0 ? new Map() : await kind.credentialsOf(having))
+      const { factor } = kind
+      const having = factor === null ? users : users.filter(({ factors }) => factors.includes(factor))
+      found.push({ factor, of: having.length === 0 ? new Map() : await kind.credentialsOf(having) })
     }
     return users.map(user => {
-      if (user.factors.length === 0) return user
-      const factors = user.factors.filter(factor => found.get(factor)?.has(user.id))
-      const parts = factors.map(factor => found.get(factor)?.get(user.id))
+      const kinds = found.filter(({ of }) => of.has(user.id))
+      if (kinds.length === 0 && user.factors.length === 0) return user
+      const factors = user.factors.filter(each => kinds.some(({ factor }) => factor === each))
+      const parts = kinds.map(({ of }) => of.get(user.id))
       return { ...user, factors, ...(parts.length > 0 && { credentials: Object.assign({}, ...parts) }) }
     })
   }
@@ -198,7 +200,9 @@ export class Imports {
         ...(credentials === undefined ? NO_ROWS : await kind.toRows(user, credentials, now)),
       })),
     )
-    const factors = parts.filter(({ rows }) => rows.length > 0).map(({ factor }) => factor)
+    const factors = parts.flatMap(({ factor, rows }) =>
+      factor === null || rows.length === 0 ? [] : [factor],
+    )
     const errors: FieldErrors = Object.assign({}, ...parts.map(part => part.errors))
     if (Object.keys(errors).length > 0) return { errors }
     // Otherwise the password alone would sign in users who have protected their account elsewhere.

@@ -5,6 +5,7 @@ import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { MailRecipient } from '../mail/kinds.ts'
 import type { EmailTokenStore, EventStore, UserStore } from '../storage/stores.ts'
+import type { User } from '../users/user.ts'
 import { MAIL_WINDOW, MAX_MAILS, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 
@@ -57,14 +58,18 @@ export class EmailAddresses {
    * Mails another link for verification, unless the user's e-mail is verified.
    * @throws {ServiceError} `tooManyRequests`; `signInRequired` when the user was disabled or deleted, or the session ended meanwhile
    */
-  async resendVerification({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
-    const { user } = cachedUser
+  resendVerification({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
+    return this.sendVerification(cachedUser.user, credentialId, actor)
+  }
+
+  /** As {@link resendVerification}. @param sessionId of the user's session. */
+  async sendVerification(user: User, sessionId: string, actor: Actor): Promise<void> {
     if (user.emailVerified) return
     const { emailTokens, mails, clock } = this.#deps
     const now = clock()
     const { token, stored } = newEmailToken('verification', user.id, user.email, now)
     const event = newEvent('email.verification-requested', actor, user.id, now)
-    const outcome = await emailTokens.add(stored, event, credentialId)
+    const outcome = await emailTokens.add(stored, event, sessionId)
     if (outcome === 'tooManyMails') throw tooManyMails()
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.send('verification', user, { token })

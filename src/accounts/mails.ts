@@ -85,6 +85,7 @@ const en = {
     sessions: 'Sessions',
     api_keys: 'API keys',
     passkeys: 'Passkeys',
+    identities: 'Accounts of other providers',
     totp: 'The authenticator app and its recovery codes',
   },
 }
@@ -114,6 +115,7 @@ const de: typeof en = {
     sessions: 'Sitzungen',
     api_keys: 'API-Schlüssel',
     passkeys: 'Passkeys',
+    identities: 'Konten anderer Anbieter',
     totp: 'Die Authenticator-App und ihre Wiederherstellungscodes',
   },
 }

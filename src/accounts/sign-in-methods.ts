@@ -21,6 +21,14 @@ export interface SignInMethod<Settings = never> {
   readonly details?: TProperties
   /** Whether the settings switch it on. By default it is on. */
   readonly isEnabled?: (settings: Settings) => boolean
+  /** Which rows of its tables (`signsIn`) sign in, where that depends on settings. The others are no way in. By default all are. */
+  readonly rows?: (settings: Settings) => SignInRows
+}
+
+/** The rows of a table that have one of these texts in a column. */
+export interface SignInRows {
+  readonly column: string
+  readonly values: readonly string[]
 }
 
 export type SignInMethods<Settings = never> = Readonly<Record<string, SignInMethod<Settings>>>
@@ -38,6 +46,10 @@ const withValues = (amr: readonly string[], ...values: readonly string[]): reado
 
 /** With a code of an authenticator app, or a recovery code. */
 export const amrWithCode = (amr: readonly string[]): readonly string[] => withValues(amr, 'otp', MULTI_FACTOR)
+
+/** As two factors, whatever the second one was. */
+export const amrWithSecondFactor = (amr: readonly string[]): readonly string[] =>
+  withValues(amr, MULTI_FACTOR)
 
 /** With the password, in a session that exists. */
 export const amrWithPassword = (amr: readonly string[]): readonly string[] => withValues(amr, 'pwd')

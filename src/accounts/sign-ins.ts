@@ -17,7 +17,7 @@ import type { Mails } from './mails.ts'
 import { Outcomes } from './outcomes.ts'
 import { retryOnChange } from './retry.ts'
 import { PresentedCode, type SecondFactor } from './second-factor.ts'
-import { amrWithCode, type SignInMethod } from './sign-in-methods.ts'
+import { amrWithCode, amrWithSecondFactor, type SignInMethod, type SignInRows } from './sign-in-methods.ts'
 
 /** What a method has verified. The store compares it with the user again, in the transaction that opens the session. */
 export interface VerifiedSignIn {
@@ -27,12 +27,32 @@ export interface VerifiedSignIn {
   readonly passwordHash?: string
   /** What the sign-in uses up in its transaction: the name of one of the feature's `signInProofs`, and its arguments after the event. */
   readonly proof?: readonly [name: string, ...args: readonly unknown[]]
+  /**
+   * What the sign-in adds, such as another way to sign in: as `proof`, but it runs after the account was emptied. `verify` is called again
+   * if it is refused.
+   */
+  readonly addition?: readonly [name: string, ...args: readonly unknown[]]
+  /** For a method that proves the mailbox only sometimes, see `SignInMethod.provesMailbox`. */
+  readonly provesMailbox?: boolean
+  /** Whether this sign-in counts as two factors, for a method that otherwise needs a code. */
+  readonly isMultiFactor?: boolean
   /** The hash of a new password, which ends all other sessions. Called after the code of the second factor was verified. */
   readonly newHash?: () => Promise<string>
   /** The type of the event, if it is not `user.signed-in`. */
   readonly event?: 'password.reset'
   /** As the method declares them. */
   readonly details?: Readonly<Record<string, string>>
+}
+
+/** An account that the sign-in opens. */
+export interface NewAccountSignIn {
+  readonly newUser: User
+  readonly isMultiFactor?: boolean
+  /**
+   * Adds the account with its first session.
+   * @returns false if the e-mail, or something else that is unique, is taken by now: `verify` is called again.
+   */
+  open(session: Session): Promise<boolean>
 }
 
 export interface SignInAttempt {
@@ -43,14 +63,16 @@ export interface SignInAttempt {
    * Verifies who signs in. Called again, at most twice, when the user has changed meanwhile.
    * @throws {ServiceError} the method's rejection, among others.
    */
-  verify(): Promise<VerifiedSignIn>
+  verify(): Promise<VerifiedSignIn | NewAccountSignIn>
 }
 
 /** A method with its name, and with the name of its feature. */
-export interface NamedSignInMethod extends Omit<SignInMethod, 'isEnabled'> {
+export interface NamedSignInMethod extends Omit<SignInMethod, 'isEnabled' | 'rows'> {
   readonly name: string
   readonly feature: string | null
   readonly isEnabled: boolean
+  /** `null`: every row of its tables signs in. */
+  readonly rows: SignInRows | null
 }
 
 export interface SignInsDeps {
@@ -68,6 +90,11 @@ export interface SignInsDeps {
 }
 
 type KnownMethod = NamedSignInMethod & { readonly outcomes: Outcomes }
+
+/** A method as one sign-in uses it. */
+type UsedMethod = Pick<KnownMethod, 'feature' | 'rejection' | 'needsSecondFactor'> & {
+  readonly provesMailbox: boolean
+}
 
 export class SignIns {
   readonly #deps: SignInsDeps
@@ -111,21 +138,31 @@ export class SignIns {
   /** The methods of the service, among which one that is enabled must stay when another is removed. */
   get knownMethods(): KnownMethods {
     return {
-      methods: [...this.#methods.values()].map(({ name, amr, isEnabled }) => ({ name, amr, isEnabled })),
+      methods: [...this.#methods.values()].map(({ name, amr, isEnabled, rows }) => ({
+        name,
+        amr,
+        isEnabled,
+        rows,
+      })),
       hasMailed: this.mailedMethods.length > 0,
     }
   }
 
   /**
    * Removes one of the user's ways to sign in, which is a row of a feature. The caller has required a proof of identity.
+   * @param change `null` if an administrator removes it.
    * @returns `notFound` if the user has no such row.
    * @throws {ServiceError} `lastSignInMethod`, `signInRequired`
    */
-  async remove(row: SignInRow, change: OwnFactorChange, event: AuditEvent): Promise<'removed' | 'notFound'> {
+  async remove(
+    row: SignInRow,
+    change: OwnFactorChange | null,
+    event: AuditEvent,
+  ): Promise<'removed' | 'notFound'> {
     const { accountStore } = this.#deps
     const outcome = await accountStore.removeSignInRow(row, this.knownMethods, change, event)
     if (outcome === 'done') return 'removed'
-    if (outcome === 'notFound') return outcome
+    if (outcome === 'notFound' || (outcome === 'userNotFound' && change === null)) return 'notFound'
     throw new ServiceError(outcome === 'lastSignInMethod' ? outcome : 'signInRequired')
   }
 
@@ -165,8 +202,12 @@ export class SignIns {
   ): Promise<AuthResult | undefined> {
     const { tokens, mails, limits, requireEmailVerification, clock } = this.#deps
     const verified = await verify()
+    const amr = verified.isMultiFactor ? amrWithSecondFactor(method.amr) : method.amr
+    if ('newUser' in verified) return this.#openAccount(method.name, amr, verified, client)
     const { user, event: type = 'user.signed-in', details } = verified
-    const { name, amr, provesMailbox = false, needsSecondFactor } = method
+    const { name } = method
+    const provesMailbox = verified.provesMailbox ?? method.provesMailbox ?? false
+    const needsSecondFactor = method.needsSecondFactor && !verified.isMultiFactor
     if (user.disabled) throw new ServiceError('accountDisabled')
     if (requireEmailVerification && !user.emailVerified && !provesMailbox)
       throw new ServiceError('emailNotVerified')
@@ -181,16 +222,34 @@ export class SignIns {
       type === 'user.signed-in'
         ? newEvent(type, actor, user.id, now, { session: session.id, method: name, ...details })
         : newEvent(type, actor, user.id, now)
-    const signedIn = await this.#open(method, verified, session, event)
+    const signedIn = await this.#open(
+      { ...method, provesMailbox, needsSecondFactor },
+      verified,
+      session,
+      event,
+    )
     if (signedIn === undefined) return undefined
     if (signedIn.removed.length > 0) mails.send('accessRemoved', signedIn.user, { removed: signedIn.removed })
     return authResult(tokens, signedIn.user, session)
   }
 
+  /** @returns `undefined` when something of the new account is taken by now. @throws {ServiceError} `emailNotVerified` */
+  async #openAccount(
+    method: string,
+    amr: readonly string[],
+    { newUser: user, open }: NewAccountSignIn,
+    client: SessionClient,
+  ): Promise<AuthResult | undefined> {
+    const { tokens, limits, requireEmailVerification } = this.#deps
+    if (requireEmailVerification && !user.emailVerified) throw new ServiceError('emailNotVerified')
+    const session = newSession(user.id, user.createdAt, limits, { method, amr }, client)
+    return (await open(session)) ? authResult(tokens, user, session) : undefined
+  }
+
   /** @returns `undefined` when the user has changed meanwhile. @throws {ServiceError} the rejection, `accountDisabled` */
   async #open(
-    { feature, rejection, provesMailbox, needsSecondFactor }: KnownMethod,
-    { user, passwordHash, proof, newHash }: VerifiedSignIn,
+    { feature, rejection, provesMailbox, needsSecondFactor }: UsedMethod,
+    { user, passwordHash, proof, addition, newHash }: VerifiedSignIn,
     session: Session,
     event: AuditEvent,
   ): Promise<SignedIn | undefined> {
@@ -202,9 +261,13 @@ export class SignIns {
       if (outcome === 'accountDisabled') throw new ServiceError(outcome)
       return outcome === 'opened' ? { user, removed: [] } : undefined
     }
-    const [name, ...args] = proof
+    const named = ([name, ...args]: NonNullable<VerifiedSignIn['proof']>) => ({
+      name: feature === null ? name : `${feature}.${name}`,
+      args,
+    })
     const signIn = {
-      proof: { name: feature === null ? name : `${feature}.${name}`, args },
+      proof: named(proof),
+      addition: addition === undefined ? null : named(addition),
       email: provesMailbox ? email : null,
       emailVerified,
       factors: needsSecondFactor ? factors : null,

@@ -3,6 +3,8 @@ import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
 import type { Session } from './session.ts'
 import {
   type Algorithm,
+  type Ed25519Signer,
+  ed25519SignerOf,
   loadSigningKeys,
   type PublicJwk,
   type SigningKey,
@@ -146,6 +148,8 @@ export class AccessTokens {
   readonly #verifiers = new Map<unknown, Verifier>()
   /** By the encoded header of issued tokens, so that it need not be decoded. */
   readonly #verifiersByHeader = new Map<string, Verifier>()
+  /** `null` unless the signing key is an Ed25519 key. */
+  readonly ed25519Signer: Ed25519Signer | null
   /** What others need to verify tokens, the signing key first; empty if all keys are secrets. */
   readonly publicKeys: readonly PublicJwk[]
   /** Whether {@link issue} returns the same token for a session each time. ECDSA signs with a random number. */
@@ -161,6 +165,7 @@ export class AccessTokens {
     this.#sign = signerFor(current)
     this.#issuer = current.algorithm === 'HS256' ? HS256_ISSUER : issuer
     this.#audiences = audiences
+    this.ed25519Signer = ed25519SignerOf(current)
     this.isDeterministic = current.algorithm !== 'ES256'
     this.publicKeys = keys.flatMap(({ publicJwk }) => publicJwk ?? [])
     for (const key of keys) {

@@ -63,7 +63,7 @@ export class AdminAuthenticator implements InvalidationListener {
   }
 
   /**
-   * The key that was presented, with its last request noted; `null` if it is not valid. A promise only if the store has to be queried
+   * The key that was presented, with its last request recorded; `null` if it is not valid. A promise only if the store has to be queried
    * across a network.
    * @throws {ServiceError} `storeUnavailable`
    */

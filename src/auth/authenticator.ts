@@ -123,7 +123,7 @@ export class Authenticator implements InvalidationListener {
   }
 
   /**
-   * The principal of a token, with its last request noted; `null` if the token is invalid. A promise only if the store has to
+   * The principal of a token, with its last request recorded; `null` if the token is invalid. A promise only if the store has to
    * be queried across a network.
    * @throws {ServiceError} `storeUnavailable`
    */
@@ -141,12 +141,12 @@ export class Authenticator implements InvalidationListener {
     }
     this.#hits += 1
     principal.used = true
-    this.#deps.lastRequests.note(principal, now)
+    this.#deps.lastRequests.record(principal, now)
     return principal
   }
 
   /**
-   * As {@link authenticate}, for a token that its user does not present here: no last request is noted, so the session's idle time
+   * As {@link authenticate}, for a token that its user does not present here: no last request is recorded, so the session's idle time
    * goes on.
    */
   introspect(token: string): MaybePromise<Principal | null> {
@@ -319,7 +319,7 @@ export class Authenticator implements InvalidationListener {
   #recordRequest(record: TokenRecord, principal: Principal, now: number): void {
     const { lastRequests, userCache } = this.#deps
     if (principal.cachedUser.current) {
-      lastRequests.note(principal, now)
+      lastRequests.record(principal, now)
     } else {
       lastRequests.recordDetached(principal, now)
       userCache.saveTimestamp(record.userId, principal.cachedUser.lastRequestAt)
@@ -327,7 +327,7 @@ export class Authenticator implements InvalidationListener {
     record.setLastRequest(principal, this.#requests)
   }
 
-  /** @param isRequest whether the user presents the token, so that the last request is noted. */
+  /** @param isRequest whether the user presents the token, so that the last request is recorded. */
   #resolve(token: string, isRequest: boolean): MaybePromise<Principal | null> {
     if (token.startsWith(API_KEY_PREFIX)) return this.#resolveApiKey(token, isRequest)
     if (this.#rejectedTokens.has(token)) return null
@@ -419,7 +419,7 @@ export class Authenticator implements InvalidationListener {
     }
     if (isCacheable) this.#cache.add(principal)
     if (!isRequest) return principal
-    lastRequests.note(principal, now)
+    lastRequests.record(principal, now)
     if (!isCacheable)
       userCache.saveTimestamp(principal.cachedUser.user.id, principal.cachedUser.lastRequestAt)
     return principal

@@ -205,7 +205,7 @@ export class LastRequests {
   }
 
   /** Assigns two numbers if the user is already due, as for nearly every request. */
-  note(principal: Principal, now: number): void {
+  record(principal: Principal, now: number): void {
     const { cachedUser } = principal
     // Each is compared separately: a clock that was set back, or is behind another instance's, sets no timestamp back.
     if (now > principal.lastRequestAt) principal.lastRequestAt = now

@@ -1,5 +1,5 @@
 /** The keys of access tokens (docs/design.md, "Tokens and sessions"): one signs, every one verifies the tokens that name it. */
-import { createHash, createHmac, createPublicKey, type KeyObject } from 'node:crypto'
+import { createHash, createHmac, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import type { AsymmetricAlgorithm, PrivateKey } from './private-key.ts'
 import {
   type PrivateKeySource,
@@ -110,3 +110,20 @@ export const loadSigningKeys = (sources: SigningKeySources): SigningKeys => {
   others.delete(current.id)
   return { current, others: [...others.values()] }
 }
+
+/** Signs other things than tokens: nothing that it signs may have the form of a token, which is three parts of base64url. */
+export interface Ed25519Signer {
+  /** 32 bytes, as base64. */
+  readonly publicKey: string
+  /** @returns 64 bytes. */
+  readonly sign: (data: string) => Buffer
+}
+
+/** @returns `null` for a key of another algorithm. */
+export const ed25519SignerOf = ({ algorithm, signingKey, publicJwk }: SigningKey): Ed25519Signer | null =>
+  algorithm !== 'EdDSA' || publicJwk === null
+    ? null
+    : {
+        publicKey: Buffer.from(publicJwk.x, 'base64url').toString('base64'),
+        sign: data => sign(null, Buffer.from(data), signingKey),
+      }

@@ -1,6 +1,10 @@
 /** A real Chromium, for what only browsers do. */
-import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { RunOptions } from 'axe-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Test } from 'tap'
 import type { Context } from './build.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
@@ -23,4 +27,68 @@ export const launchBrowser = async (t: Context, args: readonly string[] = []): P
   })
   t.teardown(() => browser.close())
   return browser
+}
+
+/** A phone of 360 px, and a desktop, in both colour schemes and languages. */
+export const VIEWS: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['phone, light, en', { viewport: { width: 360, height: 740 }, colorScheme: 'light', locale: 'en-GB' }],
+  ['phone, dark, de', { viewport: { width: 360, height: 740 }, colorScheme: 'dark', locale: 'de-DE' }],
+  ['desktop, dark, en', { viewport: { width: 1200, height: 900 }, colorScheme: 'dark', locale: 'en-GB' }],
+]
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** A folder for pictures of all pages, for the eyes of a developer. */
+const { PICTURES } = process.env
+
+/** In a world of its own, which the policy of the page does not concern. @returns the violations. */
+export const violationsOf = async (page: Page): Promise<string[]> => {
+  const session = await page.context().newCDPSession(page)
+  const { frameTree } = await session.send('Page.getFrameTree')
+  const { executionContextId } = await session.send('Page.createIsolatedWorld', {
+    frameId: frameTree.frame.id,
+  })
+  const options: RunOptions = { resultTypes: ['violations'] }
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+    contextId: executionContextId,
+    expression: `${AXE};axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
+      violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  await session.detach()
+  return exceptionDetails === undefined ? result.value : [exceptionDetails.text]
+}
+
+/** Chromium reports every status from 400 on, and the page behind a link that resets a password does not know its user. */
+const EXPECTED = /the server responded with a status of 4|Password forms should have .* username fields/
+
+/** Opens a page, and collects what the browser complains about. */
+export const openBrowser = async (browser: Browser, options: BrowserContextOptions) => {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', message => {
+    if (!EXPECTED.test(message.text())) complaints.push(message.text())
+  })
+  page.on('pageerror', error => complaints.push(String(error)))
+  return { context, page, complaints }
+}
+
+/** Checks the page that is open: accessibility and width. */
+export const checkPage = async (
+  t: Pick<Test, 'same' | 'ok'>,
+  page: Page,
+  view: string,
+  name: string,
+): Promise<void> => {
+  t.same(await violationsOf(page), [], `${name}: axe`)
+  const { scrollWidth, clientWidth } = await page
+    .locator('html')
+    .evaluate(({ scrollWidth, clientWidth }) => ({ scrollWidth, clientWidth }))
+  t.ok(scrollWidth <= clientWidth, `${name}: no horizontal scrolling (${scrollWidth} in ${clientWidth})`)
+  if (PICTURES === undefined) return
+  mkdirSync(PICTURES, { recursive: true })
+  const file = `${name} ${view}`.replaceAll(/\W+/g, '-')
+  await page.screenshot({ path: join(PICTURES, `${file}.png`), fullPage: true })
 }

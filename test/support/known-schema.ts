@@ -14,6 +14,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     'api-keys': { '0001_api_keys': 'db4b421f12fcd761e989ac7f626f0d63efa9a11d9e3760e3dfec2451bc2c30c8' },
     consumers: { '0001_consumers': 'd316be72ee96194a4267f4eb16d643deaa344dfd38ad738d3cd8bd289776c578' },
     'email-codes': { '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22' },
+    identities: { '0001_identities': 'ee33707cab487e90231fed07c33d0c86e0a63fc6ce4965e35e4d261a3f3c6061' },
     jobs: { '0001_job_leases': 'd09e89cd09cc745f77a449b8c78c9caccd6ed8238a377bd7d5c82d0cb29a575e' },
     passkeys: { '0001_passkeys': '93e0e92f1db0527361ca28fafe1e8ca646af610e839ed89f01a0a1b8e1534b8e' },
     'pending-sign-ups': {
@@ -21,6 +22,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
       '0002_fields': '7357a142f8d0bc2e995d440f8e72eda73fbc42d7e163c999235c97f4690d9d0f',
     },
     totp: { '0001_totp': '73deb1ee7af1c05b46ccdc47244887bb97e900878a2cb96d2eaeab9029a804d8' },
+    webhooks: { '0001_webhooks': '9d5098c91ec8133afc4e853a3db6b8776038c23bb4e6f28fa2739739cf28f0d5' },
   },
   postgres: {
     'admin-keys': {
@@ -30,6 +32,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     'api-keys': { '0001_api_keys': '459cd1723b64b04c269f0f4d166298dcd91b2984ce4788b6d64c937442e628e4' },
     consumers: { '0001_consumers': '7c06e01b326637daa454f3a449ba5502aae062b878273afbb544b73e8d18d693' },
     'email-codes': { '0001_email_codes': '65951d5e0a9c9d9597559c54126ab22857e6ca8ba19f5f0997bccdbad9ff08e1' },
+    identities: { '0001_identities': 'd3f3cbf6e924682ff803154a59fd9a9d34ca1bce140bf296e037898c368fcbff' },
     jobs: { '0001_job_leases': 'f974200998a4e6e7b7db3461b29adafdc04c320269115dc980783fa57212158d' },
     passkeys: { '0001_passkeys': '5d3dccc870cf4c3db7610550d207053986998a3ca5804c161d8ea4e44ad40eac' },
     'pending-sign-ups': {
@@ -37,6 +40,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
       '0002_fields': '5ac9cebe917bfdd0178173a8e89f688ef6fead35347d3e4beca99b6c89995147',
     },
     totp: { '0001_totp': '2182c28107ef2421a145c3c2352c612f5588150facb27909e6e9148a557eb86f' },
+    webhooks: { '0001_webhooks': '0623a5feb6263a0baef2afeb9c9be29e4d99e5ed09953d646a08b0a12084be10' },
   },
 }
 

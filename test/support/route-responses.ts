@@ -15,7 +15,7 @@ export interface RightRequest {
   readonly limited: Readonly<Record<string, string>>
   /** In place of `:id`. */
   readonly id: string
-  /** In place of `:keyId`. */
+  /** In place of `:keyId`, or of another one behind `:id`. */
   readonly keyId?: string
   readonly payload?: object | string
   readonly query?: Record<string, string>
@@ -55,7 +55,7 @@ const send = (
 ): Promise<LightMyRequestResponse> =>
   app.inject({
     method: method as Method,
-    url: url.replace(':id', id).replace(':keyId', keyId),
+    url: url.replace(':id', id).replace(/:\w+Id/, keyId),
     headers,
     ...(payload === undefined ? {} : { payload }),
     ...(query === undefined ? {} : { query }),

@@ -1,0 +1,28 @@
+/** The schemas of identities in imports and exports. */
+import { Type } from '@sinclair/typebox'
+import { KnownEmail, Strict } from '../validation/schemas.ts'
+import { MAX_IDENTITIES } from './stored-identities.ts'
+
+const Timestamp = Type.String({ format: 'date-time' })
+
+/** The `credentials` of a user in imports and exports. */
+export default {
+  identities: Type.Optional(
+    Type.Array(
+      Strict({
+        issuer: Type.String({ minLength: 1, maxLength: 512, examples: ['https://accounts.google.com'] }),
+        subject: Type.String({ minLength: 1, maxLength: 255, examples: ['248289761001'] }),
+        provider: Type.String({ minLength: 1, maxLength: 32, examples: ['google'] }),
+        email: Type.Optional(Type.Union([KnownEmail, Type.Null()])),
+        linkedAt: Type.Optional(Timestamp),
+        lastUsedAt: Type.Optional(
+          Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+        ),
+      }),
+      {
+        maxItems: MAX_IDENTITIES,
+        description: 'They sign in where a provider with the issuer is configured',
+      },
+    ),
+  ),
+}

@@ -1,0 +1,274 @@
+/** The client of OpenID Connect and OAuth 2.0. Import this module on demand: it loads `openid-client`. */
+import { createPublicKey, type KeyObject, sign } from 'node:crypto'
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  type CryptoKey,
+  type CustomFetch,
+  calculatePKCECodeChallenge,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchProtectedResource,
+  fetchUserInfo,
+  PrivateKeyJwt,
+  type ServerMetadata,
+} from 'openid-client'
+import { type Claims, claimsOf, subjectOf } from './claims.ts'
+import type { Endpoints } from './presets.ts'
+import type { AuthorizationRequest, AuthorizationResponse, fetchBy } from './provider-client.ts'
+import type { ClientCredential, Provider } from './provider-settings.ts'
+
+/** A provider that is not what its settings say, or a user whom it does not confirm. It says no secret. */
+class ProviderError extends Error {
+  readonly code: string
+
+  constructor(code: string) {
+    super(code)
+    this.code = code
+  }
+}
+
+/** Whose signatures need the provider's private key: no HS256, whose key a client also has, and no `none`. */
+const ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+
+/** Seconds since a token was issued. It comes straight from the token endpoint; clocks differ. */
+const MAX_AGE = 300
+/** Seconds that a clock may be ahead. */
+const TOLERANCE = 60
+
+/** Seconds. */
+const SIGNED_SECRET_LIFETIME = 300
+
+/** `client_secret_basic` by default (OIDC Core §9), `client_secret_post` where the provider takes nothing else. */
+const secretAuth = (secret: string): ClientAuth => {
+  const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  return (server, ...rest) => {
+    const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    const usesPost = supported.includes('client_secret_post') && !supported.includes('client_secret_basic')
+    return (usesPost ? post : basic)(server, ...rest)
+  }
+}
+
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+type SignedSecret = Extract<ClientCredential, { readonly kind: 'signedSecret' }>
+
+/** Apple's client secret: a token, made for each request. */
+const signedSecretAuth =
+  ({ key, keyId, teamId }: SignedSecret, { clientId, issuer }: Provider): ClientAuth =>
+  (_server, _client, body) => {
+    const now = Math.floor(Date.now() / 1_000)
+    const claims = { iss: teamId, iat: now, exp: now + SIGNED_SECRET_LIFETIME, aud: issuer, sub: clientId }
+    const text = `${encoded({ alg: 'ES256', kid: keyId })}.${encoded(claims)}`
+    const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' })
+    body.set('client_id', clientId)
+    body.set('client_secret', `${text}.${signature.toString('base64url')}`)
+  }
+
+/** @throws {Error} for a key of another kind. */
+const cryptoKeyOf = (key: KeyObject): CryptoKey => {
+  switch (createPublicKey(key).asymmetricKeyType) {
+    case 'rsa':
+      return key.toCryptoKey({ name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }, false, ['sign'])
+    case 'ec':
+      return key.toCryptoKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign'])
+    default:
+      return key.toCryptoKey('Ed25519', false, ['sign'])
+  }
+}
+
+const authOf = (provider: Provider): ClientAuth => {
+  const { credential } = provider
+  switch (credential.kind) {
+    case 'secret':
+      return secretAuth(credential.secret)
+    case 'signedSecret':
+      return signedSecretAuth(credential, provider)
+    case 'privateKey': {
+      const { key, keyId } = credential
+      return PrivateKeyJwt({ key: cryptoKeyOf(key), ...(keyId !== undefined && { kid: keyId }) })
+    }
+  }
+}
+
+/** The metadata that discovery would find. */
+const metadataOf = (issuer: string, { authorization, token, userInfo }: Endpoints): ServerMetadata => ({
+  issuer,
+  authorization_endpoint: authorization,
+  token_endpoint: token,
+  userinfo_endpoint: userInfo,
+})
+
+/** @throws {ProviderError} if the provider calls itself something else; errors of `openid-client`. */
+export const discover = async (
+  provider: Provider,
+  fetch: ReturnType<typeof fetchBy>,
+): Promise<Configuration> => {
+  const { issuer, clientId, endpoints } = provider
+  const url = new URL(issuer)
+  const extensions = [
+    enableNonRepudiationChecks,
+    // The client of requests refuses plain HTTP where it is not allowed.
+    ...(url.protocol === 'http:' ? [allowInsecureRequests] : []),
+  ]
+  if (endpoints !== null) {
+    const configuration = new Configuration(metadataOf(issuer, endpoints), clientId, {}, authOf(provider))
+    configuration[customFetch] = fetch as CustomFetch
+    for (const extend of extensions) extend(configuration)
+    return configuration
+  }
+  const configuration = await discovery(url, clientId, {}, authOf(provider), {
+    [customFetch]: fetch as CustomFetch,
+    execute: extensions,
+  })
+  const metadata = configuration.serverMetadata()
+  // To the letter: identities are kept by it. The library makes exceptions for Microsoft.
+  if (metadata.issuer !== issuer) throw new ProviderError('another issuer')
+  if (metadata.token_endpoint === undefined) throw new ProviderError('no endpoints')
+  // The browser opens it: not `javascript:`, for example.
+  const authorization = URL.parse(metadata.authorization_endpoint ?? '')
+  if (authorization?.protocol !== 'https:' && authorization?.protocol !== url.protocol)
+    throw new ProviderError('no endpoints')
+  return configuration
+}
+
+export const authorizationUrl = async (
+  configuration: Configuration,
+  { type, scopes, prompt, responseMode }: Provider,
+  { redirectUri, state, nonce, verifier }: AuthorizationRequest,
+): Promise<string> =>
+  buildAuthorizationUrl(configuration, {
+    redirect_uri: redirectUri,
+    scope: scopes.join(' '),
+    state,
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    ...(type === 'oidc' && { nonce }),
+    ...(prompt !== null && { prompt }),
+    ...(responseMode === 'form_post' && { response_mode: responseMode }),
+  }).href
+
+/** Each at most once, so that it is read in one way. */
+const RESPONSE_PARAMETERS = ['code', 'state', 'iss', 'error', 'response', 'id_token', 'token']
+
+/** Whether the parameters of a callback are a response of this provider (RFC 9207). */
+export const isResponseOf = (configuration: Configuration, parameters: URLSearchParams): boolean => {
+  const { issuer, authorization_response_iss_parameter_supported: namesIssuer } =
+    configuration.serverMetadata()
+  if (RESPONSE_PARAMETERS.some(name => parameters.getAll(name).length > 1)) return false
+  if (!parameters.get('code') === !parameters.get('error')) return false
+  const iss = parameters.get('iss')
+  return iss === null ? namesIssuer !== true : iss === issuer
+}
+
+type Given = Readonly<Record<string, unknown>>
+
+const headerOf = (token: string): Given => {
+  try {
+    return JSON.parse(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString())
+  } catch {
+    return {}
+  }
+}
+
+/** What `openid-client` does not verify of an ID token (docs/design.md, "Other providers"). @throws {ProviderError} */
+const assertToken = ({ tenant }: Provider, token: string, claims: Given): void => {
+  if (!ALGORITHMS.includes(String(headerOf(token).alg))) throw new ProviderError('algorithm')
+  // The real time, as for `exp`.
+  const age = Date.now() / 1_000 - Number(claims.iat)
+  if (!(age <= MAX_AGE && age >= -TOLERANCE)) throw new ProviderError('iat')
+  if (tenant !== null && claims.tid !== tenant) throw new ProviderError('tid')
+}
+
+/** @throws {ProviderError} */
+const requireSubject = (given: unknown): string => {
+  const subject = subjectOf(given)
+  if (subject === null) throw new ProviderError('sub')
+  return subject
+}
+
+/** @throws {ProviderError}; errors of `openid-client`. */
+export const redeem = async (
+  configuration: Configuration,
+  provider: Provider,
+  { parameters, redirectUri, state, nonce, verifier }: AuthorizationResponse,
+): Promise<Claims> => {
+  const url = new URL(redirectUri)
+  url.search = parameters.toString()
+  const checks = { pkceCodeVerifier: verifier, expectedState: state }
+  if (provider.endpoints !== null) {
+    const { access_token: token } = await authorizationCodeGrant(configuration, url, checks)
+    return claimsOfAccount(configuration, provider, provider.endpoints, token)
+  }
+  const tokens = await authorizationCodeGrant(configuration, url, {
+    ...checks,
+    expectedNonce: nonce,
+    idTokenExpected: true,
+  })
+  const claims = (tokens.claims() ?? {}) as Given
+  assertToken(provider, tokens.id_token ?? '', claims)
+  const subject = requireSubject(claims.sub)
+  const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined
+  // Verifies that it is about the same subject.
+  const info = hasUserInfo ? await fetchUserInfo(configuration, tokens.access_token, subject) : {}
+  return claimsOf(provider, subject, claims, info as Given)
+}
+
+/** @throws {ProviderError} for anything but a JSON document. */
+const read = async (configuration: Configuration, token: string, url: string): Promise<unknown> => {
+  const response = await fetchProtectedResource(
+    configuration,
+    token,
+    new URL(url),
+    'GET',
+    null,
+    new Headers({ accept: 'application/json' }),
+  )
+  if (response.status !== 200) throw new ProviderError('OAUTH_RESPONSE_IS_NOT_CONFORM')
+  try {
+    return await response.json()
+  } catch {
+    throw new ProviderError('OAUTH_RESPONSE_IS_NOT_JSON')
+  }
+}
+
+interface ListedEmail {
+  readonly email?: unknown
+  readonly primary?: unknown
+  readonly verified?: unknown
+}
+
+/** The account of a provider without ID tokens. The request for it is the proof that the code was this user's. */
+const claimsOfAccount = async (
+  configuration: Configuration,
+  provider: Provider,
+  { userInfo, emails }: Endpoints,
+  token: string,
+): Promise<Claims> => {
+  const { subject: subjectName = 'sub', name = 'name', ...names } = provider.claims
+  const account = ((await read(configuration, token, userInfo)) ?? {}) as Given
+  const given = account[subjectName]
+  const subject = requireSubject(Number.isSafeInteger(given) ? String(given) : given)
+  const contact =
+    emails === undefined
+      ? {
+          email: account[names.email ?? 'email'],
+          email_verified: account[names.emailVerified ?? 'email_verified'],
+        }
+      : primaryOf(await read(configuration, token, emails))
+  return claimsOf(provider, subject, { ...contact, name: account[name] })
+}
+
+const primaryOf = (list: unknown): Given => {
+  const primary = Array.isArray(list) ? list.find((each: ListedEmail) => each?.primary === true) : undefined
+  return { email: primary?.email, email_verified: primary?.verified }
+}

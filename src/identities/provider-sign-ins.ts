@@ -1,0 +1,410 @@
+/** Sign-in with the account of a provider, and linking of one (docs/design.md, "Other providers"). */
+import { createHash, randomBytes } from 'node:crypto'
+import type { AuthResult } from '../accounts/auth-result.ts'
+import type { NewAccountSignIn, VerifiedSignIn } from '../accounts/sign-ins.ts'
+import { type Actor, actingUser, newEvent } from '../audit-log/event.ts'
+import { actingSession, type Principal } from '../auth/principal.ts'
+import type { Session, SessionClient } from '../auth/session.ts'
+import { Sampler } from '../concurrency/sampler.ts'
+import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
+import { ServiceError } from '../errors.ts'
+import { newId, newUser } from '../feature.ts'
+import { needsCode } from '../users/factors.ts'
+import type { User } from '../users/user.ts'
+import type { Claims } from './claims.ts'
+import { ERRORS, type IdentitiesDeps } from './parts.ts'
+import { type FlowSecrets, ProviderClient } from './provider-client.ts'
+import type { Provider } from './provider-settings.ts'
+import type { Flow, Identity } from './stored-identities.ts'
+
+/** Milliseconds. */
+export const FLOW_LIFETIME = 600_000
+
+/** Connections to one host of a provider. */
+const MAX_CONNECTIONS = 10
+
+/** The user of a session, who links an identity. */
+export type Owner = Pick<Principal, 'cachedUser' | 'credentialId'>
+
+/** Where a browser goes, and the secret that it or a program keeps for the callback. */
+export interface StartedFlow {
+  readonly authorizationUrl: string
+  readonly flow: string
+}
+
+export interface Callback {
+  /** The secret of {@link StartedFlow}. */
+  readonly flow: string
+  /** The whole URL of the callback; absent once it was processed, when only the code is missing. */
+  readonly url?: string | undefined
+  /** For users with an authenticator app. */
+  readonly code?: string | undefined
+  /** The session of the request, which links an identity; `null` without one. */
+  readonly owner: Owner | null
+  /** Of a new account, if the provider knows none. */
+  readonly locale: string | null
+  readonly client: SessionClient
+}
+
+/** What a callback has done. */
+export type Finished = { readonly signedIn: AuthResult } | { readonly linked: Identity }
+
+/** What a flow waits for, after its callback. */
+export interface PendingFlow {
+  readonly provider: Provider
+  /** The e-mail at the provider. */
+  readonly email: string | null
+  /** Whether the e-mail has an account, to which the identity can be linked; else a code is missing. */
+  readonly asksToLink: boolean
+}
+
+const BYTES = 32
+
+const newSecret = (): string => randomBytes(BYTES).toString('base64url')
+
+const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
+
+/** Errors after which the same flow goes on: with a code, or with a link to the account. */
+const CONTINUES: ReadonlySet<string> = new Set([
+  'secondFactorRequired',
+  'wrongSecondFactor',
+  ERRORS.providerEmailTaken.code,
+])
+
+const expired = (): ServiceError => new ServiceError(ERRORS.wrongProviderFlow)
+
+export class ProviderSignIns {
+  readonly #deps: IdentitiesDeps
+  readonly #clients: ReadonlyMap<string, { readonly provider: Provider; readonly client: ProviderClient }>
+
+  constructor(deps: IdentitiesDeps) {
+    this.#deps = deps
+    const { settings, openHttpClient, clock, logger } = deps
+    const { OIDC_PROVIDERS: providers, OIDC_ALLOWED_HOSTS: allowedHosts } = settings
+    const http = openHttpClient({ allowedHosts, maxConnections: MAX_CONNECTIONS })
+    const sampler = new Sampler(clock)
+    const onFailure = ({ id: provider }: Provider, reason: string): void => {
+      const suppressed = sampler.take('provider', provider)
+      if (suppressed !== null)
+        logger.warn({ provider, reason, suppressed }, 'a provider of identities does not work')
+    }
+    this.#clients = new Map(
+      providers.map(provider => {
+        const client = new ProviderClient({ provider, http, clock, onFailure })
+        return [provider.id, { provider, client }]
+      }),
+    )
+  }
+
+  /** In the order of the settings. */
+  get providers(): readonly Provider[] {
+    return this.#deps.settings.OIDC_PROVIDERS
+  }
+
+  /** @throws {ServiceError} `providerNotFound` */
+  find(id: string): Provider {
+    return this.#find(id).provider
+  }
+
+  /** The name of a provider that may be configured no more. */
+  nameOf(id: string): string {
+    return this.#clients.get(id)?.provider.name ?? id
+  }
+
+  /** The URL to which a provider sends browsers back. */
+  redirectUriOf({ id, responseMode }: Pick<Provider, 'id' | 'responseMode'>): string {
+    const path = responseMode === 'form_post' ? '/form' : ''
+    return `${this.#deps.config.publicUrl}/account/sign-in/providers/${id}/callback${path}`
+  }
+
+  /**
+   * Begins a sign-in, or a link.
+   * @param owner who links an identity, and has proved who they are; `null` for a sign-in.
+   * @throws {ServiceError} `providerNotFound`, `providerUnavailable`, `storeUnavailable`
+   */
+  async start(id: string, owner: Owner | null): Promise<StartedFlow> {
+    const { store, clock } = this.#deps
+    const { provider, client } = this.#find(id)
+    const [flow, state] = [newSecret(), newSecret()]
+    const secrets: FlowSecrets = { verifier: newSecret(), nonce: newSecret() }
+    const redirectUri = this.redirectUriOf(provider)
+    const authorizationUrl = await client.authorizationUrl({ ...secrets, redirectUri, state })
+    const flowId = digestOf(flow)
+    await store.addFlow({
+      id: flowId,
+      state: digestOf(state),
+      provider: id,
+      issuer: provider.issuer,
+      data: this.#encrypt('identity-flow', flowId, secrets),
+      session: owner?.credentialId ?? null,
+      needsCode: owner !== null && needsCode(owner.cachedUser.user),
+      isVerified: false,
+      expiresAt: clock() + FLOW_LIFETIME,
+    })
+    return { authorizationUrl, flow }
+  }
+
+  /**
+   * Processes the callback of a provider: signs in, opens an account, or links an identity.
+   * @throws {ServiceError} `providerNotFound`, `wrongProviderFlow`, `providerRejected`, `providerUnavailable`, `providerEmailUnusable`,
+   * `providerSignUpOff`, `providerEmailTaken`, `identityTaken`, `tooManyIdentities`, and those of `signIns.complete`
+   */
+  async finish(id: string, callback: Callback): Promise<Finished> {
+    const { store, clock } = this.#deps
+    const { provider, client } = this.#find(id)
+    const flowId = digestOf(callback.flow)
+    const parameters = callback.url === undefined ? null : this.#parametersOf(provider, callback.url)
+    const state = parameters?.get('state') ?? null
+    const taken = state === null ? undefined : await store.takeFlow(flowId, digestOf(state), id, clock())
+    if (taken === undefined || parameters === null || state === null) {
+      const flow = await this.#findVerified(provider, flowId, state)
+      const claims = this.#decrypt<Claims>('identity-claims', flow)
+      return { signedIn: await this.#signIn(provider, flow, async () => claims, callback) }
+    }
+    if (taken.issuer !== provider.issuer) throw expired()
+    const secrets = this.#decrypt<FlowSecrets>('identity-flow', taken)
+    const redirectUri = this.redirectUriOf(provider)
+    const redeem = () => client.redeem({ ...secrets, redirectUri, state, parameters })
+    if (taken.session === null) return { signedIn: await this.#signIn(provider, taken, redeem, callback) }
+    const { owner } = callback
+    // Another session, or none: the browser of somebody else (CASES L13).
+    if (owner === null || owner.credentialId !== taken.session) throw expired()
+    const session = { id: taken.session, needsCode: taken.needsCode }
+    const actor = actingUser(owner.cachedUser.user.id, callback.client.ip)
+    return { linked: await this.#link(provider, await redeem(), owner.cachedUser.user, session, null, actor) }
+  }
+
+  /** What a flow waits for after its callback. @throws {ServiceError} `providerNotFound`, `wrongProviderFlow` */
+  async pending(id: string, flow: string): Promise<PendingFlow> {
+    const { provider } = this.#find(id)
+    const claims = this.#decrypt<Claims>(
+      'identity-claims',
+      await this.#findVerified(provider, digestOf(flow), null),
+    )
+    const known = await this.#deps.store.findIdentity(claims.issuer, claims.subject)
+    return {
+      provider,
+      email: claims.email,
+      asksToLink: known === undefined && !this.#linksByEmail(provider, claims),
+    }
+  }
+
+  /**
+   * Links the identity of a flow that has found an account with its e-mail, once the user has signed in to that account.
+   * @param owner who has proved who they are.
+   * @throws {ServiceError} `providerNotFound`, `wrongProviderFlow`, also if the account has another e-mail; `identityTaken`,
+   * `tooManyIdentities`, `signInRequired`
+   */
+  async link(id: string, flow: string, owner: Owner, actor: Actor): Promise<Identity> {
+    const { provider } = this.#find(id)
+    const found = await this.#findVerified(provider, digestOf(flow), null)
+    const claims = this.#decrypt<Claims>('identity-claims', found)
+    const { user } = owner.cachedUser
+    if (claims.email !== user.email) throw expired()
+    return this.#link(provider, claims, user, actingSession(owner), found.id, actor)
+  }
+
+  #find(id: string) {
+    const found = this.#clients.get(id)
+    if (found === undefined) throw new ServiceError(ERRORS.providerNotFound)
+    return found
+  }
+
+  /** @returns the parameters of a callback. @throws {ServiceError} `wrongProviderFlow` for another URL: a provider has its own. */
+  #parametersOf(provider: Provider, text: string): URLSearchParams {
+    const url = URL.canParse(text) ? new URL(text) : null
+    if (url === null || url.origin + url.pathname !== this.redirectUriOf(provider)) throw expired()
+    return url.searchParams
+  }
+
+  /** @param state of the callback, if it came again. @throws {ServiceError} `wrongProviderFlow` */
+  async #findVerified(provider: Provider, flowId: string, state: string | null): Promise<Flow> {
+    const { store, clock } = this.#deps
+    const flow = await store.findVerifiedFlow(flowId, provider.id, clock())
+    const isSame = flow?.issuer === provider.issuer && (state === null || flow.state === digestOf(state))
+    if (flow === undefined || !isSame) throw expired()
+    return flow
+  }
+
+  /** @param obtain asks the provider, or returns what it has said. */
+  async #signIn(
+    provider: Provider,
+    flow: Flow,
+    obtain: () => Promise<Claims>,
+    { code, locale, client }: Callback,
+  ): Promise<AuthResult> {
+    const { signIns, store, mails, emailAddresses, deferred } = this.#deps
+    const usedFlow = flow.isVerified ? flow.id : null
+    let claims: Claims | undefined
+    let opened: Session | undefined
+    let isLinked = false
+    const verify = async (): Promise<VerifiedSignIn | NewAccountSignIn> => {
+      claims ??= await obtain()
+      opened = undefined
+      const decided = await this.#decide(
+        provider,
+        claims,
+        usedFlow,
+        locale,
+        session => {
+          opened = session
+        },
+        client,
+      )
+      isLinked = 'addition' in decided
+      return decided
+    }
+    try {
+      const result = await signIns.complete('identity', { client, code, verify })
+      const { user } = result
+      if (isLinked) mails.send('identityLinked', user, { provider: provider.name })
+      const session = opened
+      if (session !== undefined)
+        deferred.run(() => emailAddresses.sendVerification(user, session.id, actingUser(user.id, client.ip)))
+      return result
+    } catch (error) {
+      const continues = error instanceof ServiceError && CONTINUES.has(error.code)
+      if (continues && claims !== undefined && !flow.isVerified)
+        await store.addFlow({
+          ...flow,
+          data: this.#encrypt('identity-claims', flow.id, claims),
+          isVerified: true,
+        })
+      throw error
+    }
+  }
+
+  #linksByEmail({ link }: Provider, { isEmailConfirmed }: Claims): boolean {
+    return link === 'verified-email' && isEmailConfirmed
+  }
+
+  /** Who signs in. The store compares it again in its transaction. @param usedFlow a flow whose callback was processed before. */
+  async #decide(
+    provider: Provider,
+    claims: Claims,
+    usedFlow: string | null,
+    locale: string | null,
+    onOpened: (session: Session) => void,
+    client: SessionClient,
+  ): Promise<VerifiedSignIn | NewAccountSignIn> {
+    const { store, findUser, findUserByEmail, config } = this.#deps
+    const { email, isEmailConfirmed, isMultiFactor } = claims
+    const known = await store.findIdentity(claims.issuer, claims.subject)
+    if (known !== undefined) {
+      const user = await findUser(known.userId)
+      if (user === undefined) throw new ServiceError(ERRORS.providerRejected)
+      const use = { id: known.id, provider: provider.id, email }
+      return { user, proof: ['useIdentity', use, usedFlow], details: { identity: known.id }, isMultiFactor }
+    }
+    // Before the address is looked up: with REQUIRE_EMAIL_VERIFICATION nobody learns whether a stranger's address has an account.
+    if (email === null || (config.requireEmailVerification && !isEmailConfirmed))
+      throw new ServiceError(ERRORS.providerEmailUnusable)
+    const user = await findUserByEmail(email)
+    if (user !== undefined) return this.#decideOnTaken(provider, claims, user, usedFlow)
+    if (!provider.signUp) throw new ServiceError(ERRORS.providerSignUpOff)
+    // The account that a code or a link was missing for is gone.
+    if (usedFlow !== null) throw expired()
+    return this.#newAccount(provider, { ...claims, email, locale: claims.locale ?? locale }, onOpened, client)
+  }
+
+  /** For an address that has an account: never silently. @throws {ServiceError} `providerEmailTaken` */
+  #decideOnTaken(provider: Provider, claims: Claims, user: User, usedFlow: string | null): VerifiedSignIn {
+    if (!this.#linksByEmail(provider, claims)) throw new ServiceError(ERRORS.providerEmailTaken)
+    const identity = this.#newIdentity(provider, claims, true)
+    return {
+      user,
+      proof: ['useFlow', usedFlow],
+      addition: ['addIdentity', identity],
+      // An account that was never confirmed is emptied: a stranger may have opened it.
+      provesMailbox: true,
+      details: { identity: identity.id },
+      isMultiFactor: claims.isMultiFactor,
+    }
+  }
+
+  #newAccount(
+    provider: Provider,
+    { email, firstName, lastName, locale, isEmailConfirmed, ...claims }: Claims & { readonly email: string },
+    onOpened: (session: Session) => void,
+    client: SessionClient,
+  ): NewAccountSignIn {
+    const { store, clock } = this.#deps
+    const given = { email, emailVerified: isEmailConfirmed, firstName, lastName, locale }
+    const user = newUser(given, null, clock())
+    const identity = this.#newIdentity(provider, { ...claims, email }, true)
+    return {
+      newUser: user,
+      isMultiFactor: claims.isMultiFactor,
+      async open(session) {
+        const event = newEvent('user.signed-up', actingUser(user.id, client.ip), user.id, user.createdAt)
+        const outcome = await store.openAccount(user, identity, session, event)
+        if (outcome === 'opened') onOpened(session)
+        return outcome === 'opened'
+      },
+    }
+  }
+
+  #newIdentity(
+    { id: provider }: Provider,
+    { issuer, subject, email }: Pick<Claims, 'issuer' | 'subject' | 'email'>,
+    isUsed: boolean,
+  ): Identity {
+    const now = this.#deps.clock()
+    return {
+      id: newId(now),
+      provider,
+      issuer,
+      subject,
+      email,
+      linkedAt: now,
+      lastUsedAt: isUsed ? now : null,
+    }
+  }
+
+  async #link(
+    provider: Provider,
+    claims: Claims,
+    user: User,
+    session: { readonly id: string; readonly needsCode: boolean },
+    usedFlow: string | null,
+    actor: Actor,
+  ): Promise<Identity> {
+    const { store, newEvent: newOwnEvent, mails } = this.#deps
+    const identity = this.#newIdentity(provider, claims, false)
+    const details = { identity: identity.id, provider: provider.id }
+    const event = newOwnEvent('identity.linked', actor, user.id, details)
+    switch (await store.linkIdentity(identity, session, usedFlow, event)) {
+      case 'linked':
+        mails.send('identityLinked', user, { provider: provider.name })
+        return identity
+      case 'taken':
+        throw new ServiceError(ERRORS.identityTaken)
+      case 'tooMany':
+        throw new ServiceError(ERRORS.tooManyIdentities)
+      case 'flowUsed':
+        throw expired()
+      default:
+        throw new ServiceError('signInRequired')
+    }
+  }
+
+  #keyring(): Keyring {
+    const keyring = this.#deps.keyring()
+    if (keyring === null) throw new Error('OIDC_PROVIDERS needs ENCRYPTION_KEY')
+    return keyring
+  }
+
+  #encrypt(purpose: string, flowId: string, data: object): string {
+    return this.#keyring().encrypt(JSON.stringify(data), { purpose, owner: flowId })
+  }
+
+  /** @throws {ServiceError} `wrongProviderFlow` if the key was replaced meanwhile */
+  #decrypt<Data>(purpose: string, { id: owner, data }: Flow): Data {
+    try {
+      return JSON.parse(this.#keyring().decrypt(data, { purpose, owner }).text)
+    } catch (error) {
+      if (error instanceof DecryptionError) throw expired()
+      throw error
+    }
+  }
+}

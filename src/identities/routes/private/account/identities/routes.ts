@@ -1,0 +1,95 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { userActor } from '../../../../../../routes/request-context.ts'
+import { withHeaders } from '../../../../../../routes/response-headers.ts'
+import { EndOthers, ErrorBody, IdParams, Strict } from '../../../../../../routes/schemas.ts'
+import { serializeIdentity } from '../../../../identities.ts'
+import { setFlow } from '../../../flow-cookie.ts'
+import { FlowSecret, Identity, IdentityList, ProviderId, StartedFlow } from '../../../schemas.ts'
+
+const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
+  const { identities, providerSignIns } = app.services
+
+  app.post(
+    '',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'startIdentityLink',
+        summary: 'Begin to link an account of a provider: get the URL to open',
+        body: Strict({ provider: ProviderId }),
+        response: {
+          201: withHeaders(StartedFlow, 'Set-Cookie'),
+          404: ErrorBody,
+          429: ErrorBody,
+          503: ErrorBody,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { provider } = request.validatedData.body
+      const started = await providerSignIns.start(provider, request.requirePrincipal())
+      setFlow(reply, provider, started.flow)
+      reply.code(201).header('cache-control', 'no-store')
+      return started
+    },
+  )
+
+  app.post(
+    '/link',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'linkIdentity',
+        summary: 'Link the identity of a sign-in that found an account with its e-mail: this one',
+        body: Strict({ provider: ProviderId, flow: FlowSecret }),
+        response: { 201: Identity, 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { provider, flow } = request.validatedData.body
+      const owner = request.requirePrincipal()
+      const linked = await providerSignIns.link(provider, flow, owner, userActor(request))
+      reply.code(201).header('cache-control', 'no-store')
+      return serializeIdentity(linked)
+    },
+  )
+
+  app.get(
+    '',
+    {
+      schema: {
+        operationId: 'listIdentities',
+        summary: 'List your accounts of other providers, newest first',
+        response: { 200: IdentityList, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const found = await identities.list(request.user.id)
+      reply.header('cache-control', 'no-store')
+      return { results: found.map(serializeIdentity) }
+    },
+  )
+
+  app.delete(
+    '/:id',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'deleteIdentity',
+        summary: 'Unlink an account of a provider',
+        params: IdParams,
+        querystring: EndOthers,
+        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { params, query } = request.validatedData
+      const owner = request.requirePrincipal()
+      await identities.remove(owner, params.id, query.endOthers, userActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default identitiesOfAccount

@@ -1,0 +1,23 @@
+/** The button of a provider on the sign-in page. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { errorPage } from '../../../../../pages/feature-pages.ts'
+import { continuePage } from '../../../../pages.ts'
+import { ProviderParams } from '../../../schemas.ts'
+
+const startPages: FastifyPluginAsyncTypebox = async app => {
+  if (!app.config.hasPages) return
+  const { providerSignIns } = app.services
+  app.servePages()
+
+  app.post('/:id', { schema: { hide: true, params: ProviderParams } }, async (request, reply) => {
+    const { id } = request.validatedData.params
+    const path = `/account/sign-in/providers/${encodeURIComponent(id)}`
+    const response = await app.callApi(request, { method: 'POST', path, body: {} })
+    reply.relay(response)
+    if (response.status >= 400) return reply.sendPage(context => errorPage(context, response.errors))
+    const { authorizationUrl } = response.body
+    return reply.sendPage(context => continuePage(context, providerSignIns.nameOf(id), authorizationUrl))
+  })
+}
+
+export default startPages

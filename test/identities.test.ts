@@ -1,0 +1,10 @@
+/** Sign-in with other providers (docs/design.md, "Other providers"). */
+import './identities/sign-in.test.ts'
+import './identities/linking.test.ts'
+import './identities/pages.test.ts'
+import './identities/settings.test.ts'
+import './identities/hostile-providers.test.ts'
+import './identities/presets.test.ts'
+import './identities/bulk.test.ts'
+import './identities/leaks.test.ts'
+import './identities/browser.test.ts'

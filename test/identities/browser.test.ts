@@ -1,0 +1,69 @@
+/** Sign-up, sign-in, linking and unlinking with another provider in Chromium, without script too. */
+import t from 'tap'
+import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import { build, confirmedUser, PASSWORD } from '../support/build.ts'
+import { freshAccount, providersEnv, startProvider } from '../support/identity-provider.ts'
+
+/** Another site than the provider's, so that the rules for cookies are those of the real world. */
+const SERVICE = 'http://gatehouse.test'
+
+t.test('another provider in a browser', { skip: withoutBrowser }, async t => {
+  const provider = await startProvider(t, { publicUrl: SERVICE })
+  const env = { ...providersEnv([provider.entry()], [provider.issuer]), PUBLIC_URL: SERVICE }
+  const app = await build(t, { env })
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const browser = await launchBrowser(t, [`--host-resolver-rules=MAP gatehouse.test:80 127.0.0.1:${port}`])
+
+  for (const [view, options] of VIEWS)
+    for (const javaScriptEnabled of [true, false])
+      t.test(`${view}, ${javaScriptEnabled ? 'with' : 'without'} script`, async t => {
+        const { context, page, complaints } = await openBrowser(browser, { ...options, javaScriptEnabled })
+        const seen = (name: string) =>
+          javaScriptEnabled ? checkPage(t, page, view, `provider ${name}`) : Promise.resolve()
+        const press = (form: string): Promise<void> => page.click(`form[action$="${form}"] button`)
+        const isAt = async (path: string) => {
+          await page.waitForURL(`${SERVICE}/${path}`)
+          t.equal(new URL(page.url()).pathname, `/${path}`)
+        }
+
+        provider.account = freshAccount()
+        await page.goto(`${SERVICE}/sign-in`)
+        await seen('sign-in')
+        await press('sign-in/providers/test')
+        await isAt('security')
+        t.match(await page.textContent('main'), provider.account.email)
+        await seen('security')
+
+        await context.clearCookies()
+        await page.goto(`${SERVICE}/sign-in`)
+        await press('sign-in/providers/test')
+        await isAt('security')
+
+        const user = await confirmedUser(app)
+        await context.clearCookies()
+        provider.account = freshAccount({ email: user.email })
+        await page.goto(`${SERVICE}/sign-in`)
+        await press('sign-in/providers/test')
+        await isAt('account/sign-in/providers/test/confirm')
+        await seen('taken address')
+        await page.click('main a[href$="sign-in"]')
+        await page.fill('#email', user.email)
+        await page.fill('#password', PASSWORD)
+        await press('/sign-in')
+        await isAt('account/sign-in/providers/test/confirm')
+        await seen('link')
+        await press('providers/test/link')
+        await isAt('security')
+        await seen('linked')
+        await press('identities/remove')
+        await isAt('security')
+        t.equal(await page.locator('form[action$="identities/remove"]').count(), 0)
+
+        provider.account = freshAccount()
+        await press('identities/link')
+        await isAt('security')
+        t.equal(await page.locator('form[action$="identities/remove"]').count(), 1)
+        t.strictSame(complaints, [])
+        await context.close()
+      })
+})

@@ -1,0 +1,109 @@
+/** Identities in imports, exports and copies (docs/design.md, "Account life cycle"). */
+import { join } from 'node:path'
+import t from 'tap'
+import { call } from '../support/account-routes.ts'
+import { bearer, build, freshEmail, temporaryFolder } from '../support/build.ts'
+import { exportAll, importAll } from '../support/bulk-users.ts'
+import { copyHere } from '../support/copy-runs.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
+import { newDatabase } from '../support/postgres.ts'
+
+const HASHES = '?passwordHashes=true'
+
+await onEveryEngine(t, async (t, { build }) => {
+  const provider = await startProvider(t)
+  const env = providersEnv([provider.entry()], [provider.issuer])
+  const app = await build(t, { env })
+  const program = programOf(app, provider)
+
+  t.test('an exported user signs in at another service', async t => {
+    provider.account = freshAccount()
+    const { user, accessToken } = (await program.signIn()).json()
+    await program.signIn()
+    const lines = await exportAll(app, HASHES)
+    const line = lines.find(({ id }) => id === user.id)
+    t.match(line, {
+      factors: [],
+      credentials: {
+        identities: [
+          { issuer: provider.issuer, subject: provider.account.sub, provider: 'test', email: user.email },
+        ],
+      },
+    })
+    t.notOk(
+      (await exportAll(app)).some(each => 'credentials' in each),
+      'not without hashes',
+    )
+    const other = await build(t, { env })
+    t.match(await importAll(other, lines), [{ status: 'created' }, { status: 'finished' }])
+    t.equal((await programOf(other, provider).signIn()).json().user?.id, user.id)
+    const { results } = (await call(app, 'GET', '/account/identities', undefined, bearer(accessToken))).json()
+    const copied = await exportAll(other, HASHES)
+    t.match(copied[0]?.credentials, { identities: [{ linkedAt: results[0].linkedAt }] })
+    t.match(await importAll(other, lines), [{ status: 'exists' }, { status: 'finished' }])
+  })
+
+  t.test('an identity belongs to one user: other lines fail', async t => {
+    const identity = { issuer: provider.issuer, subject: 'of two lines', provider: 'test' }
+    const line = () => ({ email: freshEmail(), credentials: { identities: [identity] } })
+    const taken = {
+      'credentials.identities.0.subject': ['This account of the provider is linked to an account already'],
+    }
+    const results = await importAll(app, [
+      line(),
+      line(),
+      {
+        email: freshEmail(),
+        credentials: {
+          identities: [
+            { ...identity, subject: 'x' },
+            { ...identity, subject: 'x' },
+          ],
+        },
+      },
+    ])
+    t.match(results, [
+      { status: 'created' },
+      { status: 'failed', errors: taken },
+      {
+        status: 'failed',
+        errors: { 'credentials.identities.1.subject': taken['credentials.identities.0.subject'] },
+      },
+      { status: 'finished', created: 1, failed: 2 },
+    ])
+    t.match(await importAll(app, [line()]), [{ status: 'failed', errors: taken }, { failed: 1 }])
+    const wrong = {
+      email: freshEmail(),
+      credentials: { identities: [{ ...identity, subject: '', roles: [] }] },
+    }
+    t.match(await importAll(app, [wrong]), [{ status: 'failed' }, { failed: 1 }])
+  })
+})
+
+t.test('`copy` moves identities, and a repeated copy restores no unlinked one', async t => {
+  const provider = await startProvider(t)
+  const env = providersEnv([provider.entry()], [provider.issuer])
+  const file = join(temporaryFolder(t), 'test.db')
+  const url = await newDatabase(t)
+  const source = await build(t, { env: { ...env, DATABASE_URL: `sqlite:${file}` } })
+  provider.account = freshAccount()
+  const first = provider.account
+  const { user, accessToken } = (await programOf(source, provider).signIn()).json()
+  provider.account = freshAccount()
+  await programOf(source, provider).link(accessToken)
+  const linked = provider.account
+  t.match(await copyHere(file, url), { tables: { identities: { added: 2 } }, complete: true })
+  const target = await build(t, { env: { ...env, DATABASE_URL: url } })
+  const program = programOf(target, provider)
+  const signedIn = await program.signIn()
+  t.equal(signedIn.json().user?.id, user.id, signedIn.body)
+  const headers = bearer(signedIn.json().accessToken)
+  const { results } = (await call(target, 'GET', '/account/identities', undefined, headers)).json()
+  const { id } = results.find(({ subject }: { subject: string }) => subject === linked.sub)
+  t.equal((await call(target, 'DELETE', `/account/identities/${id}`, undefined, headers)).statusCode, 204)
+  await copyHere(file, url)
+  t.not((await program.signIn()).json().user?.id, user.id)
+  provider.account = first
+  t.equal((await program.signIn()).json().user?.id, user.id)
+})
