@@ -8,7 +8,7 @@ const rule = (name, from, to, comment) => ({
 })
 
 /** The folders of built-in features that only `src/built-in-features.ts` imports. */
-const FEATURES = '(api-keys|admin-keys|email-codes|passkeys|totp)'
+const FEATURES = '(api-keys|admin-keys|email-codes|identities|passkeys|totp|webhooks)'
 
 module.exports = {
   forbidden: [
@@ -41,7 +41,7 @@ module.exports = {
     rule(
       'routes-src-imports',
       '^(routes|src/[^/]+/routes)/',
-      '^src/(storage|mail|http|app|server|services|config|logging)',
+      '^src/(storage|mail|http/|app|server|services|config|logging)',
       'routes call use cases through app.services: they import no storage, mail, HTTP server, configuration or set-up',
     ),
     rule(
@@ -71,8 +71,14 @@ module.exports = {
     rule(
       'passwords-imports',
       '^src/passwords',
-      '^src/(?!statistics/|passwords/|users/|concurrency/|(ids|errors)\\.ts$)',
-      'src/passwords imports only src/users, src/concurrency, src/statistics, src/ids.ts and src/errors.ts',
+      '^src/(?!statistics/|passwords/|users/|concurrency/|http-client/|(ids|errors)\\.ts$)',
+      'src/passwords imports only src/users, src/concurrency, src/statistics, src/http-client, src/ids.ts and src/errors.ts',
+    ),
+    rule(
+      'http-client-imports',
+      '^src/http-client',
+      '^src/(?!http-client/|config/readers\\.ts$)',
+      'src/http-client imports only src/config/readers.ts: every service may send requests with it',
     ),
     rule(
       'rate-limits-imports',
@@ -212,7 +218,7 @@ module.exports = {
     rule(
       'cli-imports',
       '^src/cli',
-      '^src/(http|app|server|services|workers|logging)|node_modules/(fastify|@fastify|pino)/',
+      '^src/(http/|app|server|services|workers|logging)|node_modules/(fastify|@fastify|pino)/',
       'src/cli imports no HTTP, app set-up or log: commands run use cases on a store',
     ),
     rule(

@@ -17,6 +17,7 @@ import { createRequestIds } from './http/request-ids.ts'
 import { requireUniqueRoutes } from './http/route-declarations.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
+import type { ResolveHost } from './http-client/public-addresses.ts'
 import type { JobPace } from './jobs/jobs.ts'
 import { createLogger } from './logging/logging.ts'
 import type { MailTemplates } from './mail/kinds.ts'
@@ -84,6 +85,8 @@ export interface AppOptions {
   readonly onEvent?: EventHandler | HostConsumer | undefined
   /** Milliseconds until the first repetition for a consumer that failed. Default: that of production. */
   readonly consumerBackOff?: number | undefined
+  /** Finds the addresses of hosts that the service sends requests to. Default: the resolver of the machine. */
+  readonly resolveHost?: ResolveHost | undefined
   /** Replace the texts of mails. */
   readonly mailTemplates?: MailTemplates<BuiltInMails> | undefined
   /** In a worker, whose primary serves the metrics. */
@@ -199,9 +202,9 @@ export const openServices = async (
   const recorder = options.tracing?.recorderOf(config.storage.engine)
   const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {
-    const { onEvent, consumerBackOff, mailTemplates, workerChannel } = options
+    const { onEvent, consumerBackOff, resolveHost, mailTemplates, workerChannel } = options
     const own = { hasher, rateLimits, cleanUpPace, jobPace, maxDeferral }
-    const parts = { ...own, onEvent, consumerBackOff, mailTemplates, workerChannel }
+    const parts = { ...own, onEvent, consumerBackOff, resolveHost, mailTemplates, workerChannel }
     return (await createServices(config, { storage, features, clock, logger, ...parts })) as Services
   } catch (error) {
     await storage.close()

@@ -8,9 +8,11 @@ import { emailCodes } from './email-codes/email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
 import type { Feature, MailsOf, ServicesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
+import { identities } from './identities/identities.ts'
 import { storedJobs } from './jobs/stored-jobs.ts'
 import { passkeys } from './passkeys/passkeys.ts'
 import { totp } from './totp/totp.ts'
+import { webhooks } from './webhooks/webhooks.ts'
 
 /** Their migrations and tables come before those of other features. */
 export const BUILT_IN_FEATURES = [
@@ -19,9 +21,11 @@ export const BUILT_IN_FEATURES = [
   totp,
   passkeys,
   emailCodes,
+  identities,
   storedPendingSignUps,
   storedJobs,
   consumers,
+  webhooks,
 ] as const satisfies readonly Feature[]
 
 /**

@@ -230,6 +230,11 @@ function* problemsOfJob(name: string, job: unknown): Problems {
   if (!isFunction(run)) yield 'has no function run'
 }
 
+function* problemsOfTask(name: string, value: unknown): Problems {
+  if (!SERVICE.test(name)) yield 'must be named like deliver'
+  yield* problemsOfFunction(name, value)
+}
+
 function* problemsOfConsumer(name: string, consumer: unknown): Problems {
   const { types, handle } = membersOf(consumer)
   if (!SERVICE.test(name)) yield 'must be named like searchIndex'
@@ -275,6 +280,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   rateLimits: { kind: 'rate limit', problems: problemsOfRateLimit },
   metrics: { kind: 'metric', problems: problemsOfMetric },
   jobs: { kind: 'job', problems: problemsOfJob },
+  backgroundTasks: { kind: 'background task', problems: problemsOfTask },
   consumers: { kind: 'consumer', problems: problemsOfConsumer },
   signInMethods: { kind: 'sign-in method', problems: problemsOfSignInMethod },
 }

@@ -8,6 +8,7 @@ import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
 import type { AccountMethod } from './accounts/account-methods.ts'
 import type { BulkFactor } from './accounts/bulk-factors.ts'
+import type { EmailAddresses } from './accounts/email-addresses.ts'
 import type { SecondFactor } from './accounts/second-factor.ts'
 import { CORE_SIGN_IN_METHODS, type SignInMethods } from './accounts/sign-in-methods.ts'
 import type { NamedSignInMethod, SignIns } from './accounts/sign-ins.ts'
@@ -20,12 +21,15 @@ import {
 } from './audit-log/event.ts'
 import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes.ts'
 import type { Sessions } from './auth/sessions.ts'
+import type { Ed25519Signer } from './auth/signing-keys.ts'
 import type { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Setting, SettingValues } from './config/readers.ts'
 import type { Consumer, NamedConsumer } from './consumers/consumers.ts'
 import type { Keyring } from './encryption/keyring.ts'
 import type { DeclaredError } from './errors.ts'
+import type { HttpClient, HttpClientOptions } from './http-client/http-client.ts'
 import { newId } from './ids.ts'
+import type { BackgroundTask, NamedTask } from './jobs/background-tasks.ts'
 import type { Job, ScheduledJob } from './jobs/jobs.ts'
 import type { MailKinds, MailSender } from './mail/kinds.ts'
 import type { MaybePromise } from './maybe-promise.ts'
@@ -84,11 +88,12 @@ const namedMethods = (
   feature: string | null,
   settings: Readonly<Record<string, unknown>>,
 ): readonly NamedSignInMethod[] =>
-  Object.entries(methods).map(([name, { isEnabled, ...method }]) => ({
+  Object.entries(methods).map(([name, { isEnabled, rows, ...method }]) => ({
     ...method,
     name,
     feature,
     isEnabled: isEnabled?.(settings) ?? true,
+    rows: rows?.(settings) ?? null,
   }))
 
 /** What the factors of features have in imports and exports of users, by the name of the property of `credentials`. */
@@ -124,6 +129,10 @@ export interface FeatureConfig {
   /** The name of the product in mails. */
   readonly productName: string
   readonly isProduction: boolean
+  /** `EVENTS_KEPT` in milliseconds. */
+  readonly eventsKept: number
+  /** Whether an account exists only once its e-mail is confirmed. */
+  readonly requireEmailVerification: boolean
 }
 
 /** What features get from the core before there are use cases. The second factor is created with it. */
@@ -142,6 +151,10 @@ interface BaseDeps {
   readonly openRateLimit: OpenRateLimit
   /** Reads the audit log, in the order in which events become visible. */
   readonly eventLog: EventLog
+  /** Opens a client for requests to other servers. It closes with the service. */
+  readonly openHttpClient: (options: Omit<HttpClientOptions, 'resolve'>) => HttpClient
+  /** Signs with the key of access tokens. Returns `null` unless it is an Ed25519 key, and on the command line. */
+  readonly ed25519Signer: () => Ed25519Signer | null
   /** Runs work after the response, whose time does not reveal it then. */
   readonly deferred: Pick<DeferredWork, 'run'>
   /** Returns `undefined` if there is no such user; `users.get` throws then. */
@@ -156,6 +169,8 @@ interface CoreDeps extends BaseDeps {
   readonly sessions: Sessions
   /** Finishes sign-ins of users whom a method of the feature has verified. */
   readonly signIns: Pick<SignIns, 'complete' | 'remove'>
+  /** Mails the link that confirms the e-mail of users, unless it is confirmed. On the command line nothing is mailed. */
+  readonly emailAddresses: Pick<EmailAddresses, 'sendVerification'>
 }
 
 /** {@link FeatureDeps} without what is created after the second factor. */
@@ -223,10 +238,12 @@ export type WithServices<Services> = (
   use: (services: Services) => Promise<void>,
 ) => Promise<void>
 
-/** Every scope of keys, of the core and of all features. */
-export interface DeclaredScopes {
-  readonly user: ScopeDescriptions
-  readonly admin: ScopeDescriptions
+/** What the core and all features declare. */
+export interface Declarations {
+  readonly userScopes: ScopeDescriptions
+  readonly adminScopes: ScopeDescriptions
+  /** The types of events. */
+  readonly eventTypes: readonly string[]
 }
 
 /**
@@ -236,7 +253,7 @@ export interface DeclaredScopes {
 type AddCommands<Services> = (
   program: Command,
   withServices: WithServices<Services>,
-  scopes: DeclaredScopes,
+  declared: Declarations,
 ) => void | Promise<void>
 
 /** A function for each service. The names are known before anything is created. */
@@ -289,8 +306,13 @@ interface PlainParts extends StoredFeature {
   readonly adminScopes?: ScopeDescriptions
   /** A folder of routes with `public/`, `private/` and `admin/`, behind the same gates: `new URL('routes/', import.meta.url)`. */
   readonly routes?: URL
-  /** What it adds to the hosted pages: `() => import('./pages.ts')`, because commands and threads load the declaration too. */
-  readonly pages?: () => Promise<{ readonly default: FeaturePages }>
+  /**
+   * What it adds to the hosted pages, or a function of the settings that returns it: `() => import('./pages.ts')`, because commands and
+   * threads load the declaration too.
+   */
+  readonly pages?: () => Promise<{
+    readonly default: FeaturePages | ((settings: AnySettings) => FeaturePages)
+  }>
 }
 
 export interface Feature<Services extends object = object, Mails extends MailKinds = MailKinds>
@@ -302,6 +324,9 @@ export interface Feature<Services extends object = object, Mails extends MailKin
   /** Periodic work that one process of all runs. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly jobs?: Readonly<Record<string, Job<any>>>
+  /** Work that runs in every process, for as long as the service does. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly backgroundTasks?: Readonly<Record<string, BackgroundTask<any>>>
   /** Get every event at least once, in order, in one process of all. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly consumers?: Readonly<Record<string, Consumer<any>>>
@@ -353,6 +378,10 @@ interface FeatureDeclaration<
   /** Periodic work that one process of all runs. */
   readonly jobs?: Readonly<
     Record<string, Job<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
+  >
+  /** Work that runs in every process, for as long as the service does. What one process is to do, it claims in the store. */
+  readonly backgroundTasks?: Readonly<
+    Record<string, BackgroundTask<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
   >
   /** Get every event of the audit log at least once, in order, in one process of all. */
   readonly consumers?: Readonly<
@@ -472,6 +501,15 @@ export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly 
   }))
 }
 
+/** The background tasks of one feature. */
+export const backgroundTasksOf = (feature: Feature, shared: FeatureServicesDeps): readonly NamedTask[] => {
+  const deps = depsOf(feature, shared)
+  return Object.entries(feature.backgroundTasks ?? {}).map(([name, run]) => ({
+    name: `${feature.name}.${name}`,
+    run: signal => run(deps, signal),
+  }))
+}
+
 /** The consumers of one feature. */
 export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): readonly NamedConsumer[] => {
   const deps = depsOf(feature, shared)
@@ -483,6 +521,7 @@ export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): read
 }
 
 /** What the declaration of a feature is written with. */
+export { newUser } from './accounts/account-creation.ts'
 export type { AuthResult } from './accounts/auth-result.ts'
 export { type Actor, type AuditEvent, actingUser, OPERATOR } from './audit-log/event.ts'
 export type { LoggedEvent } from './audit-log/event-feed.ts'
@@ -509,6 +548,7 @@ export { counter, gauge } from './metrics/declarations.ts'
 export type { FeaturePages } from './pages/feature-pages.ts'
 export { idOfCursor, type Page, pageOf } from './pagination.ts'
 export { emailSubject } from './rate-limits/login-throttle.ts'
+export { addAccount } from './storage/operations/accounts.ts'
 export { recordStatement } from './storage/operations/events.ts'
 export {
   firstRow,

@@ -8,7 +8,7 @@ import '@fastify/swagger'
 
 export type * from '../plugins/client-address.ts'
 export type * from '../plugins/compression.ts'
-export type * from '../plugins/factors.ts'
+export type * from '../plugins/multi-factor.ts'
 export type * from '../plugins/ndjson.ts'
 export type * from '../plugins/openapi.ts'
 export type * from '../plugins/page-forms.ts'

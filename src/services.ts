@@ -39,6 +39,7 @@ import {
 import { Keyring } from './encryption/keyring.ts'
 import {
   adminScopesOf,
+  backgroundTasksOf,
   consumersOf,
   createFeatureServices,
   type EarlyFeatureDeps,
@@ -53,6 +54,9 @@ import {
   signInMethodsOf,
   userScopesOf,
 } from './feature.ts'
+import { HttpClient } from './http-client/http-client.ts'
+import type { ResolveHost } from './http-client/public-addresses.ts'
+import { BackgroundTasks } from './jobs/background-tasks.ts'
 import { type JobPace, Jobs } from './jobs/jobs.ts'
 import { type JobStore, storedJobs } from './jobs/stored-jobs.ts'
 import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
@@ -98,6 +102,8 @@ export interface ServicesDeps {
   readonly onEvent?: EventHandler | HostConsumer | undefined
   /** Milliseconds until the first repetition for a consumer that failed. Default: that of production. */
   readonly consumerBackOff?: number | undefined
+  /** Finds the addresses of hosts that the service sends requests to. Default: the resolver of the machine. */
+  readonly resolveHost?: ResolveHost | undefined
   /** Replace the texts of mails. */
   readonly mailTemplates?: MailTemplates<BuiltInMails> | undefined
   /** In a worker. */
@@ -201,7 +207,7 @@ const createRateLimits = (
           openRateLimit,
           rateLimits.loginThrottle,
           new KnownNetworks({ users, sessions, clock }),
-          (subject, seconds) => throttleEvents.note(subject, seconds),
+          (subject, seconds) => throttleEvents.record(subject, seconds),
         )
   return {
     rateLimits,
@@ -267,11 +273,13 @@ type Mailing = ReturnType<typeof createMails>
 
 /** What features and their services are created with, before there are use cases. */
 const createFeatureDeps = (
-  { config, features, clock, logger, storage, keyring }: Foundation,
+  { config, features, clock, logger, storage, keyring, tokens }: Foundation,
   { loginThrottle }: RateLimiting,
   { mails, deferred }: Mailing,
+  { resolveHost: resolve }: ServicesDeps,
 ) => {
-  const { publicUrl, webUrl, productName, isProduction, allowedOrigins, featureSettings } = config
+  const { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification } = config
+  const { allowedOrigins, featureSettings } = config
   const { users, events, openRateLimit } = storage
   const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
     logger.warn(
@@ -279,8 +287,9 @@ const createFeatureDeps = (
       'a metric has too many combinations of label values: further ones count as other',
     ),
   )
+  const httpClients: HttpClient[] = []
   const deps: EarlyFeatureDeps = {
-    config: { publicUrl, webUrl, productName, isProduction },
+    config: { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification },
     allowedOrigins,
     stores: storage.features,
     clock,
@@ -289,6 +298,12 @@ const createFeatureDeps = (
     loginThrottle,
     openRateLimit,
     eventLog: events,
+    openHttpClient(options) {
+      const client = new HttpClient({ ...options, resolve })
+      httpClients.push(client)
+      return client
+    },
+    ed25519Signer: () => tokens.ed25519Signer,
     deferred,
     findUser: id => users.find(id),
     findUserByEmail: async email => (await users.findByEmail(email))?.user,
@@ -296,7 +311,11 @@ const createFeatureDeps = (
     settings: featureSettings,
     metrics: featureMetrics.recorders,
   }
-  return { featureMetrics, deps }
+  return {
+    featureMetrics,
+    deps,
+    close: () => Promise.all(httpClients.map(client => client.close())),
+  }
 }
 
 /** The use cases of users, administrators and the operator. */
@@ -430,6 +449,20 @@ const startJobs = (
   return jobs
 }
 
+/** Runs the background tasks of features from now on. */
+const startBackgroundTasks = (
+  { features, logger }: Foundation,
+  deps: FeatureServicesDeps,
+): BackgroundTasks => {
+  const tasks = new BackgroundTasks({
+    tasks: features.flatMap(feature => backgroundTasksOf(feature, deps)),
+    onFailure: (task, err) => logger.error({ err, task }, 'a background task failed, it starts again'),
+    closing: SHUTDOWN.jobs,
+  })
+  tasks.start()
+  return tasks
+}
+
 /** @returns `null` without a handler of events. */
 const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesDeps): EventFeed | null =>
   typeof onEvent !== 'function'
@@ -448,7 +481,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const { authenticator, adminAuthenticator, lastRequests } = createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
   const mailing = createMails(foundation, rateLimiting, deps)
-  const { featureMetrics, deps: earlyDeps } = createFeatureDeps(foundation, rateLimiting, mailing)
+  const featureParts = createFeatureDeps(foundation, rateLimiting, mailing, deps)
+  const { featureMetrics, deps: earlyDeps } = featureParts
   const secondFactor = secondFactorOf(features, earlyDeps)
   const accounts = createAccounts(foundation, rateLimiting, mailing, secondFactor)
   const cleanUp = startCleanUp(foundation, deps)
@@ -462,9 +496,11 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     users: accounts.users,
     sessions: accounts.sessions,
     signIns,
+    emailAddresses: accounts.emailAddresses,
   }
   const consumers = createConsumers(foundation, featureDeps, deps)
   const jobs = startJobs(foundation, featureDeps, consumers, deps.jobPace)
+  const backgroundTasks = startBackgroundTasks(foundation, featureDeps)
   const metrics = new Metrics({
     declarations: { ...METRICS, ...metricsOf(features) },
     featureMetrics,
@@ -522,8 +558,18 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       metrics.close()
       try {
-        const work = [hasher, breachedPasswords, deferred, rateLimiting, cleanUp, jobs, warmUp]
+        const work = [
+          hasher,
+          breachedPasswords,
+          deferred,
+          rateLimiting,
+          cleanUp,
+          jobs,
+          backgroundTasks,
+          warmUp,
+        ]
         await Promise.all(work.map(each => each.close()))
+        await featureParts.close()
         await mailing.close()
       } finally {
         await eventFeed?.close()

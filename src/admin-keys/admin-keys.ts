@@ -115,8 +115,8 @@ export class AdminKeys {
 export const adminKeys = defineFeature({
   ...parts,
   services: { adminKeys: deps => new AdminKeys(deps) },
-  async commands(program, withServices, scopes) {
+  async commands(program, withServices, { adminScopes }) {
     const { adminKeyCommands } = await import('./commands.ts')
-    adminKeyCommands(program, withServices, scopes.admin)
+    adminKeyCommands(program, withServices, adminScopes)
   },
 })

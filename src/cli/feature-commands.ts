@@ -6,6 +6,7 @@ import {
   adminScopesOf,
   createFeatureServices,
   type DatabaseOptions,
+  eventSchemasOf,
   type Feature,
   userScopesOf,
   type WithServices,
@@ -29,13 +30,17 @@ const remove = (command: Command): void => {
 export const featureCommands = async (program: Command): Promise<readonly string[]> => {
   const features = allFeatures()
   checkFeatures(features)
-  const scopes = { user: userScopesOf(features), admin: adminScopesOf(features) }
+  const declared = {
+    userScopes: userScopesOf(features),
+    adminScopes: adminScopesOf(features),
+    eventTypes: Object.keys(eventSchemasOf(features)),
+  }
   const failures: string[] = []
   for (const feature of features) {
     const before = new Set(commandsBelow(program))
     const withServices: WithServices<object> = (options, use) => withFeatureServices(feature, options, use)
     try {
-      await feature.commands?.(program, withServices, scopes)
+      await feature.commands?.(program, withServices, declared)
     } catch (error) {
       failures.push(`The commands of the feature ${feature.name} are missing: ${explain(error)}`)
       for (const command of commandsBelow(program)) if (!before.has(command)) remove(command)

@@ -7,6 +7,7 @@ import { type Environment, readSettings, type Settings } from '../config/read-se
 import type { Values } from '../config/settings.ts'
 import { Keyring } from '../encryption/keyring.ts'
 import { type DatabaseOptions, type FeatureServicesDeps, metricsOf, settingsOf } from '../feature.ts'
+import { HttpClient } from '../http-client/http-client.ts'
 import { NO_MAILS } from '../mail/mailer.ts'
 import { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import { hash } from '../passwords/hashing-thread.ts'
@@ -97,8 +98,16 @@ export const withStore = async (
     onEmailChange: () => undefined,
   })
   const { publicUrl, webUrl, productName, isProduction } = siteOf(values)
+  const httpClients: HttpClient[] = []
   const featureDeps: FeatureServicesDeps = {
-    config: { publicUrl, webUrl, productName, isProduction },
+    config: {
+      publicUrl,
+      webUrl,
+      productName,
+      isProduction,
+      eventsKept: values.EVENTS_KEPT,
+      requireEmailVerification: values.REQUIRE_EMAIL_VERIFICATION === 'true',
+    },
     allowedOrigins: values.ALLOWED_ORIGINS,
     stores: storage.features,
     users: services.users,
@@ -107,11 +116,18 @@ export const withStore = async (
     logger,
     keyring,
     signIns: NO_SIGN_INS,
+    emailAddresses: { sendVerification: async () => undefined },
     loginThrottle: noLoginThrottle,
     openRateLimit: storage.openRateLimit,
     deferred,
     findUser: id => storage.users.find(id),
     eventLog: storage.events,
+    openHttpClient(options) {
+      const client = new HttpClient(options)
+      httpClients.push(client)
+      return client
+    },
+    ed25519Signer: () => null,
     findUserByEmail: async email => (await storage.users.findByEmail(email))?.user,
     mails: NO_MAILS,
     settings: featureSettings,
@@ -121,6 +137,7 @@ export const withStore = async (
     await use({ ...services, featureDeps })
   } finally {
     await deferred.close()
+    await Promise.all(httpClients.map(client => client.close()))
     await breachedPasswords.close()
     await storage.close()
   }

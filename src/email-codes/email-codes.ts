@@ -76,7 +76,7 @@ const DIGITS = 8
 const LIFETIME = 600_000
 
 /** What the code of a user is encrypted for. */
-const contextOf = (userId: string) => ({ purpose: 'email-code', userId })
+const contextOf = (userId: string) => ({ purpose: 'email-code', owner: userId })
 
 const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0')
 

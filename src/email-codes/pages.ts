@@ -1,8 +1,8 @@
 /** Mailed codes on the hosted pages: a link of the sign-in page, and the pages behind it. */
 import type { FieldErrors } from '../errors.ts'
-import { codeField, type EmailState, emailPage } from '../pages/access.ts'
 import type { FeaturePages } from '../pages/feature-pages.ts'
 import { Form, hiddenField, html, links, NO_ERRORS, type Page, type PageContext } from '../pages/layout.ts'
+import { codeField, type EmailState, emailPage } from '../pages/signed-out.ts'
 
 const en = {
   signIn: 'Sign in with a code by e-mail',

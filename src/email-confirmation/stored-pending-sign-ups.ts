@@ -3,19 +3,11 @@
 import { MAIL_WINDOW, MAX_MAILS } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
-import { recordStatement, recordWithHolder } from '../storage/operations/events.ts'
-import {
-  firstRow,
-  type Query,
-  query,
-  rows,
-  type Steps,
-  unlessTaken,
-} from '../storage/operations/operation.ts'
-import { parameters, valuesOf } from '../storage/operations/parameters.ts'
-import { addSessionStatement } from '../storage/operations/sessions.ts'
+import { addAccount } from '../storage/operations/accounts.ts'
+import { recordWithHolder } from '../storage/operations/events.ts'
+import { firstRow, type Query, query, rows, type Steps } from '../storage/operations/operation.ts'
+import { parameters } from '../storage/operations/parameters.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
-import { USER_COLUMNS, userColumns } from '../storage/rows.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import { newSignUpFields, type SignUpFields } from '../users/fields.ts'
 import type { NewUser } from '../users/user.ts'
@@ -109,13 +101,7 @@ function* openAccount(
   event: AuditEvent,
 ): Steps<Write<'opened' | 'notFound' | 'emailTaken'>> {
   if (!(yield* takeOfEmail(user.email, event.at)).includes(digest)) return refusedFor(user.id, 'notFound')
-  const added = yield* unlessTaken({
-    text: `INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS, 1)})`,
-    values: valuesOf(USER_COLUMNS, userColumns(user)),
-  })
-  if (added === 'taken') return refusedFor(user.id, 'emailTaken')
-  yield addSessionStatement(session)
-  yield recordStatement(event)
+  if (!(yield* addAccount(user, session, event))) return refusedFor(user.id, 'emailTaken')
   return invalidatesNothing('opened')
 }
 

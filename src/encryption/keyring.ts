@@ -29,11 +29,12 @@ const keyOf = (secret: string): Key => {
 /** What is encrypted and for whom. Text that was moved to another row cannot be decrypted there. */
 export interface EncryptionContext {
   readonly purpose: string
-  readonly userId: string
+  /** The id of the user, or of what else the text belongs to. */
+  readonly owner: string
 }
 
-const aadOf = ({ purpose, userId }: EncryptionContext): Buffer =>
-  Buffer.from(JSON.stringify([VERSION, purpose, userId]))
+const aadOf = ({ purpose, owner }: EncryptionContext): Buffer =>
+  Buffer.from(JSON.stringify([VERSION, purpose, owner]))
 
 export interface Decrypted {
   readonly text: string

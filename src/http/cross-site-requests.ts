@@ -7,6 +7,13 @@ import type { FastifyRequest } from 'fastify'
 import { ServiceError } from '../errors.ts'
 import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether forms of any site may call it. The route must change nothing, and treat no visitor as signed in. */
+    isOpenToSites?: true
+  }
+}
+
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 /** RFC 9110 §9.2.1: whether requests with this method change nothing. */
@@ -33,7 +40,11 @@ export const crossSiteError = (
   request: FastifyRequest,
   allowedOrigins: readonly string[],
 ): ServiceError | undefined =>
-  isSafe(request) || isAllowedOrigin(request, allowedOrigins) ? undefined : new ServiceError('csrf')
+  isSafe(request) ||
+  isAllowedOrigin(request, allowedOrigins) ||
+  request.routeOptions.config.isOpenToSites === true
+    ? undefined
+    : new ServiceError('csrf')
 
 /** @returns the error of a request in the user's name that another site may have caused. Call it after authentication. */
 export const csrfError = (

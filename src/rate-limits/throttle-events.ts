@@ -51,7 +51,7 @@ export class ThrottleEvents {
    * is deferred, so that neither the response nor its time reveals whether there is one.
    * @param seconds until the next attempt is allowed.
    */
-  note(subject: LoginSubject, seconds: number): void {
+  record(subject: LoginSubject, seconds: number): void {
     this.#attempts += 1
     if (this.#samples.take('throttled', subject.key) === null) return
     this.#accounts += 1

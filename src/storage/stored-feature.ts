@@ -139,6 +139,10 @@ export type AccessTable = OwnedTable & Required<Pick<FeatureTable, 'grantsAccess
 export const grantsAccess = (table: NamedTable): table is AccessTable =>
   isOwned(table) && table.grantsAccess !== undefined
 
+/** Whether emptying an account deletes the rows of its user. */
+export const givesAccess = (table: NamedTable): table is OwnedTable =>
+  isOwned(table) && (grantsAccess(table) || table.isFactor === true || table.isMailed === true)
+
 export const tablesOf = (features: readonly StoredFeature[]): readonly NamedTable[] =>
   features.flatMap(({ tables = {} }) =>
     Object.entries(tables).map(([name, declaration]) => ({ name, ...declaration })),

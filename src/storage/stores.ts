@@ -25,7 +25,7 @@ export type { OwnFactorChange } from './operations/factors.ts'
 export type { OwnedRow } from './operations/owned-rows.ts'
 export type { SessionRefusal, UserRefusal } from './operations/refusals.ts'
 export type { RevokeAllOptions } from './operations/sessions.ts'
-export type { KnownMethods, SignInRow } from './operations/sign-in-methods.ts'
+export type { KnownMethods, SignInRow } from './operations/sign-in-method-removal.ts'
 export type { SignedIn } from './operations/sign-ins.ts'
 
 /** What follows from the operations and reads of a store. */

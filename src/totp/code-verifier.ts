@@ -17,7 +17,7 @@ import { acceptedStep } from './time-based-codes.ts'
 const NOTICE_INTERVAL = 86_400
 
 /** Sign-ins are created after it. */
-type CodeVerifierDeps = Omit<TotpDeps, 'users' | 'sessions' | 'signIns'>
+type CodeVerifierDeps = Omit<TotpDeps, 'users' | 'sessions' | 'signIns' | 'emailAddresses'>
 
 export class CodeVerifier implements SecondFactor {
   readonly #deps: CodeVerifierDeps

@@ -1,6 +1,5 @@
 /** Authenticator apps on the hosted pages: a section of the security page, and the pages behind it. */
 import type { FieldErrors } from '../errors.ts'
-import { codeField } from '../pages/access.ts'
 import type { FeaturePages } from '../pages/feature-pages.ts'
 import {
   backToSecurity,
@@ -15,6 +14,7 @@ import {
   type PageContext,
   time,
 } from '../pages/layout.ts'
+import { codeField } from '../pages/signed-out.ts'
 
 const en = {
   title: 'Authenticator app',

@@ -1,7 +1,7 @@
 /** Secrets of authenticator apps: encrypted, each for its user. */
 import { type Decrypted, DecryptionError, type Keyring } from '../encryption/keyring.ts'
 
-const contextOf = (userId: string) => ({ purpose: 'totp', userId })
+const contextOf = (userId: string) => ({ purpose: 'totp', owner: userId })
 
 export const encryptSecret = (keyring: Keyring, userId: string, secret: string): string =>
   keyring.encrypt(secret, contextOf(userId))

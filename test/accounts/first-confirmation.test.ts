@@ -102,7 +102,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const events = (await allEvents(app, { userId: user.id })).toReversed()
       const last = events.slice(events.findIndex(({ type }) => type === 'email.verified'))
       const expected = [
-        ['email.verified', null],
+        ['email.verified', { emptied: true }],
         ['sessions.ended', null],
         ...passkeys.map(({ id }) => ['passkey.removed', { passkey: id }]),
         ...keys.map(({ apiKey }) => ['api-key.revoked', { apiKey: apiKey.id }]),

@@ -104,7 +104,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const operations: string[] = []
   const recorder = {
     record<Result>(name: string, run: () => Result): Result {
-      operations.push(name)
+      // Every process looks for webhooks once a second.
+      if (name !== 'webhooks.listWebhookStates') operations.push(name)
       return run()
     },
   }

@@ -137,7 +137,7 @@ t.test('a last request is visible at once, and stored after a flush', async t =>
   const { store, userCache, lastRequests } = setUp()
   const ada = cachedUser('ada', START - 5_000)
   userCache.add(ada)
-  lastRequests.note(principal(ada), START)
+  lastRequests.record(principal(ada), START)
   t.equal(ada.lastRequestAt, START)
   t.equal(userCache.latest('ada', START - 5_000), START, 'also for a new lookup')
   t.equal(userCache.latest('bob', START - 5_000), START - 5_000, 'a user without a request')
@@ -153,7 +153,7 @@ t.test('many requests of a user are one row of a batch', async t => {
   const { store, lastRequests } = setUp()
   const ada = cachedUser('ada')
   const sessions = [principal(ada, 'one'), principal(ada, 'two')]
-  for (let n = 1; n <= 1_000; n += 1) for (const session of sessions) lastRequests.note(session, START + n)
+  for (let n = 1; n <= 1_000; n += 1) for (const session of sessions) lastRequests.record(session, START + n)
   await lastRequests.flush()
   t.equal(store.calls.length, 1)
   t.strictSame(store.calls[0]?.users, [{ key: keyOf('ada'), at: START + 1_000 }])
@@ -162,7 +162,7 @@ t.test('many requests of a user are one row of a batch', async t => {
 t.test('a flush starts early when too many users are due, unless the last one failed', async t => {
   const { store, failures, lastRequests } = setUp(3)
   const note = (...ids: string[]) => {
-    for (const id of ids) lastRequests.note(principal(cachedUser(id)), START)
+    for (const id of ids) lastRequests.record(principal(cachedUser(id)), START)
   }
   note('ada', 'bob')
   t.equal(store.calls.length, 0)
@@ -193,10 +193,10 @@ t.test('a last request does not move back when the clock does', async t => {
   const { store, userCache, lastRequests } = setUp()
   const ada = cachedUser('ada', START + 60_000)
   userCache.add(ada)
-  lastRequests.note(principal(ada), START)
+  lastRequests.record(principal(ada), START)
   t.equal(ada.lastRequestAt, START + 60_000, 'the stored timestamp is later than the clock')
-  lastRequests.note(principal(ada, 'one'), START + 70_000)
-  lastRequests.note(principal(ada, 'two'), START + 65_000)
+  lastRequests.record(principal(ada, 'one'), START + 70_000)
+  lastRequests.record(principal(ada, 'two'), START + 65_000)
   t.equal(ada.lastRequestAt, START + 70_000, 'in memory')
   t.equal(userCache.latest('ada', START), START + 70_000)
   t.equal(userCache.latest('ada', START + 80_000), START + 80_000, 'another instance knows a later one')
@@ -208,7 +208,7 @@ t.test('a request is noted even if the session was opened by a clock that is ahe
   const { store, lastRequests } = setUp()
   const ada = cachedUser('ada')
   const session = { ...principal(ada), lastRequestAt: START + 3_000 }
-  lastRequests.note(session, START)
+  lastRequests.record(session, START)
   t.equal(ada.lastRequestAt, START)
   t.equal(session.lastRequestAt, START + 3_000, 'not moved back')
   await lastRequests.flush()
@@ -218,10 +218,10 @@ t.test('a request is noted even if the session was opened by a clock that is ahe
 t.test('a session is written once its timestamp is older by a fraction of the idle time', async t => {
   const { store, lastRequests } = setUp()
   const session = principal(cachedUser('ada'))
-  lastRequests.note(session, START + 1)
+  lastRequests.record(session, START + 1)
   await lastRequests.flush()
   t.equal(store.sessions.size, 0, 'a little later: too little to matter for idle time')
-  lastRequests.note(session, START + IDLE / 2)
+  lastRequests.record(session, START + IDLE / 2)
   await lastRequests.flush()
   t.equal(store.sessions.get(session.credentialId), START + IDLE / 2)
   t.equal(store.apiKeys.size, 0)
@@ -231,7 +231,7 @@ t.test('an API key is written like a session, and apart from it', async t => {
   const { store, failures, lastRequests } = setUp()
   const apiKey = { ...principal(cachedUser('ada')), credentialId: 'a key', scopes: ['account:read'] }
   store.failing = true
-  lastRequests.note(apiKey, START + IDLE / 2)
+  lastRequests.record(apiKey, START + IDLE / 2)
   await lastRequests.flush()
   t.equal(failures.length, 1)
   t.equal(lastRequests.latestOf('a key', START), START + IDLE / 2, 'known as long as it is not written')
@@ -248,8 +248,8 @@ t.test('keys are written once a minute, whatever the idle time of sessions', asy
   const apiKey = { ...principal(ada), credentialId: 'an API key', scopes: ['account:read'] }
   const key = adminKey('an admin key')
   const noted = async (at: number) => {
-    lastRequests.note(session, at)
-    lastRequests.note(apiKey, at)
+    lastRequests.record(session, at)
+    lastRequests.record(apiKey, at)
     lastRequests.recordAdminKey(key, at)
     await lastRequests.flush()
     return [store.sessions, store.apiKeys, store.adminKeys].map(kind => [...kind.values()])
@@ -267,7 +267,7 @@ t.test('keys are written once a minute, whatever the idle time of sessions', asy
 t.test('a failed write of keys repeats no write of users', async t => {
   const { store, failures, lastRequests } = setUp()
   store.keysFailing = true
-  lastRequests.note(principal(cachedUser('ada')), START + IDLE / 2)
+  lastRequests.record(principal(cachedUser('ada')), START + IDLE / 2)
   lastRequests.recordAdminKey(adminKey('a key'), START + IDLE / 2)
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + IDLE / 2)
@@ -286,8 +286,8 @@ t.test('a store failure loses nothing and fails no request', async t => {
   userCache.add(ada)
   const session = principal(ada)
   store.failing = true
-  lastRequests.note(session, START + IDLE / 2)
-  lastRequests.note(principal(bob), START + 1)
+  lastRequests.record(session, START + IDLE / 2)
+  lastRequests.record(principal(bob), START + 1)
   await lastRequests.flush()
   t.equal(failures.length, 1, 'reported once')
   userCache.evict('ada')
@@ -295,8 +295,8 @@ t.test('a store failure loses nothing and fails no request', async t => {
   await lastRequests.flush()
   t.equal(failures.length, 2)
   t.equal(userCache.latest('ada', null), START + IDLE / 2, 'as long as it is not written')
-  lastRequests.note(principal(bob), START + 2)
-  lastRequests.note(principal(eve), START + 3)
+  lastRequests.record(principal(bob), START + 2)
+  lastRequests.record(principal(eve), START + 3)
   store.failing = false
   await lastRequests.flush()
   t.strictSame(
@@ -309,7 +309,7 @@ t.test('a store failure loses nothing and fails no request', async t => {
     'all of it is written later, the newest of each',
   )
   t.equal(store.sessions.get(session.credentialId), START + IDLE / 2, 'the session too')
-  lastRequests.note(session, START + IDLE)
+  lastRequests.record(session, START + IDLE)
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + IDLE, 'and it goes on')
   t.equal(failures.length, 2)
@@ -322,13 +322,13 @@ t.test('a failed flush does not overwrite a newer request', async t => {
   store.failing = true
   const ada = cachedUser('ada')
   userCache.add(ada)
-  lastRequests.note(principal(ada), START + 1)
+  lastRequests.record(principal(ada), START + 1)
   const flush = lastRequests.flush()
   // Evicted and looked up again: another record of the same user.
   userCache.evict('ada')
   const again = cachedUser('ada', userCache.latest('ada', null) ?? 0)
   t.equal(again.lastRequestAt, START + 1, 'visible while it is being written')
-  lastRequests.note(principal(again), START + 9)
+  lastRequests.record(principal(again), START + 9)
   gate.resolve()
   await flush
   store.failing = false
@@ -342,7 +342,7 @@ t.test('the last request of an evicted user is kept until the flush after its wr
   const [ada, bob] = [cachedUser('ada'), cachedUser('bob')]
   for (const user of [ada, bob]) {
     userCache.add(user)
-    lastRequests.note(principal(user), START)
+    lastRequests.record(principal(user), START)
   }
   userCache.remove(ada)
   t.equal(userCache.latest('ada', null), START, 'before the flush')
@@ -364,7 +364,7 @@ t.test('the last request of an evicted user is kept until the flush after its wr
 t.test('a flush runs in slices, and a failed slice keeps the rest', async t => {
   const { store, lastRequests } = setUp()
   const ids = Array.from({ length: 17_500 }, (_, index) => `user ${index}`)
-  for (const id of ids) lastRequests.note(principal(cachedUser(id)), START + IDLE / 2)
+  for (const id of ids) lastRequests.record(principal(cachedUser(id)), START + IDLE / 2)
   const write = store.recordLastRequests.bind(store)
   store.recordLastRequests = (users, sessions) => {
     store.failing = store.calls.length === 2
@@ -404,7 +404,7 @@ t.test('a principal that is not cached is noted by numbers alone, each user once
   t.equal(one.cachedUser.lastRequestAt, START)
   t.equal(one.lastRequestAt, START)
   t.equal(lastRequests.latestOf(two.credentialId, START), START + IDLE / 2)
-  lastRequests.note(principal(cachedUser('bob')), START)
+  lastRequests.record(principal(cachedUser('bob')), START)
   // Later changes of the objects are not written.
   one.cachedUser.lastRequestAt = START + IDLE
   store.failing = true
@@ -428,7 +428,7 @@ t.test('a flush writes users in the order of their keys, also across slices', as
   const { store, lastRequests } = setUp()
   const users = Array.from({ length: 7_000 }, (_, index) => cachedUser(`number ${index}`))
   const byId = users.toSorted((one, other) => one.user.id.localeCompare(other.user.id))
-  for (const [index, user] of byId.entries()) lastRequests.note(principal(user), START + index)
+  for (const [index, user] of byId.entries()) lastRequests.record(principal(user), START + index)
   await lastRequests.flush()
   const written = store.calls.flatMap(({ users }) => users)
   t.strictSame(
@@ -441,7 +441,7 @@ t.test('only one flush runs at a time', async t => {
   const { store, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   store.gate = gate.promise
-  lastRequests.note(principal(cachedUser('ada')), START)
+  lastRequests.record(principal(cachedUser('ada')), START)
   const flushes = [lastRequests.flush(), lastRequests.flush(), lastRequests.flush()]
   await nextTurn()
   t.equal(store.calls.length, 1)
@@ -459,12 +459,12 @@ for (const failing of [false, true]) {
     store.failing = failing
     lastRequests.start()
     const ada = cachedUser('ada')
-    lastRequests.note(principal(ada), START + 1)
-    lastRequests.note(principal(cachedUser('eve')), START + 1)
+    lastRequests.record(principal(ada), START + 1)
+    lastRequests.record(principal(cachedUser('eve')), START + 1)
     const flush = lastRequests.flush()
-    lastRequests.note(principal(ada), START + 5)
+    lastRequests.record(principal(ada), START + 5)
     const closed = lastRequests.close()
-    lastRequests.note(principal(cachedUser('bob')), START + 6)
+    lastRequests.record(principal(cachedUser('bob')), START + 6)
     gate.resolve()
     await flush
     store.failing = false
@@ -481,7 +481,7 @@ for (const kind of ['apiKeys', 'adminKeys'] as const) {
     const at = START + IDLE / 2
     store.keysFailing = true
     if (kind === 'adminKeys') lastRequests.recordAdminKey(adminKey('a key'), at)
-    else lastRequests.note({ ...principal(cachedUser('ada'), 'a key'), scopes: [] }, at)
+    else lastRequests.record({ ...principal(cachedUser('ada'), 'a key'), scopes: [] }, at)
     const closed = lastRequests.close()
     await until(
       () => failures.length,

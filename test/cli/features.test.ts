@@ -141,6 +141,8 @@ t.test('a command knows of the configuration what its services need', async t =>
     productName: 'example.com',
     publicUrl: 'https://example.com/api',
     webUrl: 'https://app.example.com/',
+    eventsKept: 365 * 86_400_000,
+    requireEmailVerification: false,
   })
   const wrong = await run('src/cli.ts', ['about', '--database', DATABASE_URL], { PUBLIC_URL: 'x' })
   t.match(wrong, { code: 2, stdout: '', stderr: /PUBLIC_URL / })

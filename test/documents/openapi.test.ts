@@ -25,6 +25,7 @@ import {
 import { NDJSON } from '../support/bulk-users.ts'
 import { codesOf, EMAIL_CODES } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
+import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { creationOptions, register, requestOptions } from '../support/passkeys.ts'
@@ -33,14 +34,27 @@ import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 
 const DATABASE_URL = await newFile(t)
+/** A receiver of webhooks where nothing listens. */
+const RECEIVER = '127.0.0.1:9'
+// The origin for which passkeys are made.
+const PUBLIC_URL = 'http://localhost:3000'
+const provider = await startProvider(t, { publicUrl: PUBLIC_URL })
 const app = await build(t, {
   hasher: quickHashing,
   // On, so that the headers of limits are sent.
-  env: { ...EMAIL_CODES, DATABASE_URL, RATE_LIMIT: 'on' },
+  env: {
+    ...EMAIL_CODES,
+    ...providersEnv([provider.entry()], [provider.issuer]),
+    PUBLIC_URL,
+    DATABASE_URL,
+    RATE_LIMIT: 'on',
+    WEBHOOK_ALLOWED_HOSTS: RECEIVER,
+  },
   rateLimits: { ...RATE_LIMITS, perAddress: perAddress() },
 })
 const mails = mailbox(app)
 const codes = codesOf(app)
+const program = programOf(app, provider)
 const routes = liveRoutes(app).filter(({ page }) => !page)
 const document = (await app.inject('/openapi.json')).json()
 
@@ -109,7 +123,7 @@ t.test('bodies have a name, and are optional where a request may have none', asy
     t.equal(requestBody.required, isRequired, `${method} ${url}: ${body}`)
     if (!isRequired) optional.push(`${method} ${url}`)
   }
-  t.equal(optional.length, 9, optional.join(', '))
+  t.equal(optional.length, 11, optional.join(', '))
 })
 
 t.test('a route that accepts forms says so', async t => {
@@ -163,6 +177,19 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
     const { authenticator } = await register(app, token)
     return { credential: authenticator.get((await requestOptions(app)).json()) }
   },
+  'POST /account/identities': () => ({ provider: 'test' }),
+  // An unknown identity with the e-mail of the account.
+  'POST /account/identities/link': async ({ email }) => {
+    provider.account = freshAccount({ email })
+    const callback = await program.callback()
+    await program.finish(callback)
+    return { provider: 'test', flow: callback.flow }
+  },
+  'POST /account/sign-in/providers/:id': () => ({}),
+  'POST /account/sign-in/providers/:id/callback': () => {
+    provider.account = freshAccount()
+    return program.callback()
+  },
   'POST /account/reauthenticate': () => ({ password: PASSWORD }),
   'POST /account/totp': () => ({}),
   'POST /account/totp/confirm': async ({ token }) => ({ code: (await beginTotp(app, token)).code() }),
@@ -175,6 +202,17 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'POST /admin/keys': () => ({ name: 'nightly import', scopes: ['users:read'] }),
   'PUT /admin/users/:id': () => ({ firstName: 'Ann' }),
   'POST /admin/users/import': () => toLines([{ email: freshEmail() }]),
+  'POST /admin/webhooks': () => ({ url: `http://${RECEIVER}/` }),
+  'PUT /admin/webhooks/:id': () => ({ description: 'Billing' }),
+  'POST /admin/webhooks/:id/replay': () => ({ from: '2026-01-31T09:30:00Z' }),
+}
+
+/** There are at most a hundred webhooks. */
+const webhookId = async (): Promise<string> => {
+  const { results } = (await app.inject({ url: '/admin/webhooks', headers: asAdmin })).json()
+  if (results.length > 0) return results[0].id
+  const created = await call(app, 'POST', '/admin/webhooks', { url: `http://${RECEIVER}/` }, asAdmin)
+  return created.json().id
 }
 
 /** The example body of a route of a feature, if it has a body. */
@@ -210,6 +248,11 @@ const limitedKey = ({ method, url, gate, scope }: LiveRoute): Promise<Record<str
   return created
 }
 
+const linkedIdentity = async ({ token }: SignedUp): Promise<string> => {
+  provider.account = freshAccount()
+  return (await program.link(token)).json().id
+}
+
 const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
   const { method, url, gate, roles, ofFeature } = route
   const user = await signUp(app)
@@ -223,7 +266,10 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     if (url.startsWith('/admin/keys')) return (await createAdminKey(app, ['users:read'])).id
     if (url.startsWith('/account/sessions')) return sessions.json().results[0].id
     if (url.startsWith('/account/api-keys')) return created.id
+    if (url.startsWith('/admin/webhooks/:id')) return webhookId()
     if (url.startsWith('/account/passkeys/:id')) return (await register(app, user.token)).id
+    if (url.startsWith('/account/sign-in/providers/:id')) return 'test'
+    if (url.startsWith('/account/identities/:id')) return linkedIdentity(user)
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
   }
   return {
@@ -235,7 +281,7 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     impersonation: (await impersonate(app, user.id)).json().accessToken,
     limited: await limitedKey(route),
     id: await idFor(),
-    keyId: created.id,
+    keyId: url.includes('/identities/') ? await linkedIdentity(user) : created.id,
     ...(payload !== undefined && { payload }),
   }
 }

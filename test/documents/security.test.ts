@@ -40,6 +40,21 @@ t.test('ASVS: each requirement of V6 and V7 is in the table, in order', async t 
   }
 })
 
+t.test('each case of sign-in with other providers has a test whose title begins with it', async t => {
+  const [, section = ''] = security.split('\n## Sign-in with other providers\n')
+  const cases = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| ([LO]\d+) \|.*`(test\/[^`]+)` \|$/gm)]
+  const numbers = (letter: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
+  // L2, L3 and L5 are about other ways in.
+  const expected = [...numbers('L', 20), ...numbers('O', 16)].filter(id => !['L2', 'L3', 'L5'].includes(id))
+  t.same(
+    cases.map(([, id]) => id),
+    expected,
+  )
+  for (const [, id, file = ''] of cases)
+    t.match(read(file), new RegExp(`t\\.test\\(\\s*['\`]${id} `), `${id} in ${file}`)
+})
+
 t.test('every test file that docs/security.md names exists, and contains the test', async t => {
   const files = [...security.replaceAll(/<!--.*?-->/g, '').matchAll(/\btest\/[\w/.-]+\.test\.ts/g)]
   t.ok(files.length > 50)

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { LoggedEvent } from '../../src/gatehouse.ts'
 import { asAdmin, bearer, logCapture } from '../support/build.ts'
+import { runCli } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { buildHost, hostConfig, tokenAt } from '../support/host.ts'
 import { until } from '../support/until.ts'
@@ -40,6 +41,32 @@ t.test('onEvent gets each event once, in order, also of other instances', t =>
     t.equal(await atLeast(events, 15), 15)
     t.same(events, await logged(host))
     t.ok(visible.every(Boolean), 'after the commit')
+  }),
+)
+
+t.test('a named onEvent gets what happened while no host ran it, once', t =>
+  onEveryEngine(t, async (t, engine) => {
+    const DATABASE_URL = await engine.newDatabase(t)
+    const config = { ...hostConfig(t), DATABASE_URL }
+    const events: LoggedEvent[] = []
+    const onEvent = {
+      name: 'searchIndex',
+      handle: (event: LoggedEvent) => void events.push(event),
+    }
+    const first = await buildHost(t, { config, onEvent })
+    await tokenAt(first)
+    t.equal(await atLeast(events, 1), 1)
+    await first.close()
+    const without = await buildHost(t, { config })
+    for (let count = 0; count < 3; count += 1) await tokenAt(without)
+    const third = await buildHost(t, { config, onEvent })
+    await tokenAt(third)
+    t.equal(await atLeast(events, 5), 5)
+    t.same(events, await logged(third), 'in order, those before the restart not again')
+    await third.close()
+    t.equal(events.length, 5)
+    const { stdout } = await runCli(['consumers', 'list', '--json', '--database', DATABASE_URL]).ended
+    t.match(JSON.parse(stdout), { results: [{ name: 'host.searchIndex', waiting: 0, failures: 0 }] })
   }),
 )
 

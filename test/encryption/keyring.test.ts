@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DecryptionError, Keyring } from '../../src/encryption/keyring.ts'
 
-const CONTEXT = { purpose: 'totp', userId: 'ann' }
+const CONTEXT = { purpose: 'totp', owner: 'ann' }
 const TEXT = 'GEZDGNBVGY3TQOJQ – größer'
 
 t.test('text is read back, and each encryption differs', async t => {
@@ -31,7 +31,7 @@ t.test('changed text, and text of another user or purpose, is refused', async t 
   const encrypted = keyring.encrypt(TEXT, CONTEXT)
   const refused = (text: string, context = CONTEXT) =>
     t.throws(() => keyring.decrypt(text, context), DecryptionError, text)
-  refused(encrypted, { ...CONTEXT, userId: 'bob' })
+  refused(encrypted, { ...CONTEXT, owner: 'bob' })
   refused(encrypted, { ...CONTEXT, purpose: 'other' })
   const start = encrypted.lastIndexOf('.') + 1
   for (let index = start; index < encrypted.length; index += 1) {

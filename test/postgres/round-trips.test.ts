@@ -113,7 +113,11 @@ t.test('the round trips of a request', async t => {
   t.equal(await tripsOf(() => importAll(app, [line(), line()])), 1, 'an import')
   t.equal(await tripsOf(() => importAll(app, [line(), withApp()])), 1, 'an import with second factors')
   const pages = await tripsOf(() => exportAll(app))
-  t.equal(await tripsOf(() => exportAll(app, '?passwordHashes=true')), pages + 2, 'and their export')
+  t.equal(
+    await tripsOf(() => exportAll(app, '?passwordHashes=true')),
+    pages + 3,
+    'and their export, with identities',
+  )
   await accountStatus(app, token)
   t.equal(await tripsOf(() => put(app)), 4, 'a change of a user')
   const payload = { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }
