@@ -194,7 +194,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const alone = await build(t)
     await signUp(alone)
     const { positionKind: kind } = alone.services.storage.events
-    const [first = '', ...later] = await log(alone)
+    const [first = '', ...later] = await until(
+      () => log(alone),
+      ids => ids.length > 0,
+      WAIT,
+    )
     const resumed = (position: string, id: string) => ({
       ...asAdmin,
       'last-event-id': Buffer.from(`at ${kind} ${position} ${id}`).toString('base64url'),

@@ -19,6 +19,7 @@ import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/bui
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
+import { createDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
 interface Page {
@@ -48,7 +49,7 @@ const readOn = async (app: FastifyInstance, query: Query = {}, from = '') => {
 
 const idsOf = (events: readonly AuditLine[]) => events.map(({ id }) => id)
 
-/** Milliseconds for which other databases on the test server may hold events back. */
+/** Milliseconds for which transactions that began earlier may hold events back. */
 const HELD_BACK = 20_000
 
 /** All events from a cursor on, once there are `count`. */
@@ -153,6 +154,19 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
       await assertFollowed(t, app, await end(), users)
       const { events } = await readOn(app, {}, before.cursor)
       t.equal(events[0]?.id, UNKNOWN_ID, 'the one that began first comes first')
+    })
+
+  if (name === 'postgres')
+    t.test('an open transaction of another database holds back nothing', async t => {
+      const app = await build(t, options)
+      const client = new pg.Client({ connectionString: await createDatabase(t) })
+      await client.connect()
+      await client.query('BEGIN; CREATE TABLE open ()')
+      const { id } = await signUp(app)
+      const read = async () => (await pageAt(app, {}, '')).results
+      const events = await until(read, ({ length }) => length === 1, 5_000)
+      t.match(events, [{ type: 'user.signed-up', userId: id }])
+      await client.end()
     })
 
   t.test('ascending order supports pages, filters and cursors', async t => {

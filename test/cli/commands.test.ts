@@ -269,7 +269,7 @@ t.test('events --follow prints new events until Ctrl-C, and prints the cursor to
     const DATABASE_URL = await engine.newDatabase(t)
     const { app } = await start(t, DATABASE_URL)
     await signUp(app)
-    // On PostgreSQL an event waits for open transactions of the other tests' databases.
+    // On PostgreSQL an event waits for transactions that began before its own.
     const { nextCursor } = await until(
       async () => (await app.inject({ url: '/admin/events?sort=at', headers: asAdmin })).json(),
       ({ results }) => results.length === 1,

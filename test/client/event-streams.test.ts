@@ -40,8 +40,16 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   // `fetch` connects again after an abort, before it has a request. To a server that stops, such a connection is not idle for a minute.
   t.teardown(() => app.server.closeAllConnections())
   const streams = () => app.services.eventStreams.size
-  /** The end of the log, where a test begins. */
-  const cursor = () => app.services.auditLog.end()
+  /** The end of the log, where a test begins. On PostgreSQL an event waits for transactions that began before its own. */
+  const cursor = async () => {
+    const [newest] = await app.services.storage.events.list({ filter: {}, beforeId: null, limit: 1 })
+    await until(
+      async () => (await logOf(app)).at(-1),
+      id => id === newest?.id,
+      WAIT,
+    )
+    return app.services.auditLog.end()
+  }
 
   t.test('events arrive typed, with their cursors, by the filters of the list', async t => {
     const from = await cursor()
@@ -67,6 +75,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const first = await build(t, { env })
     const url = await first.listen({ host: '127.0.0.1', port: 0 })
     const { port } = first.server.address() as AddressInfo
+    await cursor()
     const before = (await logOf(app)).length
     const controller = new AbortController()
     const ids: string[] = []
@@ -104,6 +113,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 
   t.test('an aborted stream ends at once, whether it waits or its reader works', async t => {
+    await cursor()
     const waiting = new AbortController()
     const next = admin.streamEvents({}, { signal: waiting.signal }).next()
     await until(streams, size => size === 1, WAIT)
@@ -151,6 +161,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('the eleventh stream of a credential is repeated, and then an error', async t => {
     const key = await createKey(app, ['events:read'])
     const own = createAdminClient({ baseUrl, adminKey: key.text })
+    await cursor()
     const controller = new AbortController()
     const { signal } = controller
     const open = Array.from({ length: 10 }, () => rejection(own.streamEvents({}, { signal }).next()))

@@ -72,7 +72,7 @@ t.test('lists', t =>
         }
         return { types, cursor }
       }
-      // On PostgreSQL a reader stops below the oldest running transaction, which may be that of another test.
+      // On PostgreSQL an event waits for transactions that began before its own.
       const readAll = (count: number, start?: string) =>
         until(
           () => read(start),

@@ -46,13 +46,21 @@ export const positionRangeStatement = ({ filter, after, upTo, limit }: PositionR
   )
 
 /**
- * The last event before which no event can appear any more: every transaction with a number below the snapshot's `xmin` has
- * ended. An open transaction, in any database of the server, holds back all later events.
+ * The last event before which no event can appear any more: every transaction of this database with a lower number had ended when
+ * the statement began. A transaction that runs in another database of the server writes no event: it is left out if a backend
+ * there is seen with it, later than the snapshot. One of which no backend is seen may have committed here in between.
  */
 export const LOG_END: Statement = {
   name: 'log-end',
   text: `SELECT position, id FROM events
-    WHERE position < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + event_shift())
+    WHERE position < event_shift() + (
+      SELECT coalesce(min(running::text::bigint), pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
+      FROM pg_snapshot_xip(pg_current_snapshot()) AS running
+      WHERE NOT EXISTS (
+        SELECT FROM pg_stat_activity WHERE backend_xid = running::xid
+        AND datid <> (SELECT oid FROM pg_database WHERE datname = current_database())
+      )
+    )
     ORDER BY position DESC, id DESC LIMIT 1`,
   values: [],
 }
