@@ -228,7 +228,7 @@ const steps: readonly [users: number, deployment: Deployment][] = [
   [1e8, { ...usual, ...replicated, ...larger, byToken: true }],
 ]
 const onPostgres = steps.filter(([, { engine }]) => engine === 'PostgreSQL')
-const flushed = [10, 60].map((flushInterval): [number, Deployment] => [
+const flushed = [10, 60, 300].map((flushInterval): [number, Deployment] => [
   1e8,
   { ...usual, ...replicated, ...larger, byToken: true, flushInterval },
 ])

@@ -162,6 +162,7 @@ const createAuthentication = (foundation: Foundation) => {
     store: storage.lastRequests,
     apiKeys: storage.apiKeys,
     adminKeys: storage.adminKeys,
+    interval: config.lastRequestInterval,
     idle: config.sessionIdle,
     closing: SHUTDOWN.lastRequests,
     onFailure: logFailure('last requests could not be written, the next batch includes them'),

@@ -62,7 +62,7 @@ const principalsOf = async (
 
 /** Milliseconds of CPU in all threads for the flush of a second in which every user sends a request. */
 const flushCosts = async (
-  { storage: location, databaseConnections, sessionIdle, ...config }: Config,
+  { storage: location, databaseConnections, lastRequestInterval, sessionIdle, ...config }: Config,
   tokens: readonly string[],
   rounds: number,
 ): Promise<readonly number[]> => {
@@ -72,6 +72,7 @@ const flushCosts = async (
     store: storage.lastRequests,
     apiKeys: NO_KEYS,
     adminKeys: NO_KEYS,
+    interval: lastRequestInterval,
     idle: sessionIdle,
     closing: 0,
     flushAt: Number.POSITIVE_INFINITY,

@@ -24,7 +24,7 @@ const PACE: CleanUpPace = { startWithin: 60_000, interval: 600_000, pause: 50 }
 const SLICE = 100
 
 /**
- * Milliseconds that rows are kept past their end. The last request of a session reaches the store up to a minute late
+ * Milliseconds that rows are kept past their end. The last request of a session reaches the store up to 20 minutes late
  * (`last-requests.ts`), the clocks of instances differ, and the store may have refused writes for a while. An instance that
  * cannot reach a shared store for longer serves no requests.
  */

@@ -1,7 +1,7 @@
 /**
  * The timestamp of the last request of each user (§5.1.2; docs/design.md, "Hot path"), session, API key and admin key: exact in memory,
- * written in one batch a second, in slices, and never set back. A stop loses none, a crash at most one second's. A failed write is
- * repeated.
+ * written in one batch an interval (`LAST_REQUEST_INTERVAL`), in slices, and never set back. A stop loses none, a crash at most those
+ * of one interval. A failed write is repeated.
  */
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'
@@ -47,8 +47,11 @@ export interface CachedAdminKeyRequests extends CachedCredential {
   storedRequestAt: number
 }
 
-/** Milliseconds between two flushes. */
-const INTERVAL = 1_000
+/** The shortest interval, in milliseconds, of flushes of sessions and keys, and of attempts to write at a stop. */
+const MIN_INTERVAL = 1_000
+
+/** Users who may be due in the memory of a token on the heap: the timestamp of each takes up to 160 bytes. */
+const DUE_USERS = 8
 
 /** Rows of one write: few enough that a slice blocks neither the event loop nor the writer for long. */
 const SLICE = 5_000
@@ -56,8 +59,8 @@ const SLICE = 5_000
 /** Users that are read in one piece: about a millisecond, mostly to load each from memory. */
 const YIELD = 16_384
 
-/** A key's timestamp is written once it is newer by this many milliseconds. */
-const KEY_STEP = 60_000
+/** A key's timestamp is written once it is newer by this many milliseconds, or by the interval of users if that is longer. */
+const MIN_KEY_STEP = 60_000
 
 /** A session's too, or once it is newer by this fraction of the idle time. */
 const IDLE_FRACTION = 1 / 100
@@ -158,13 +161,15 @@ export interface LastRequestsDeps {
   readonly store: LastRequestStore
   readonly apiKeys: KeyRequestStore
   readonly adminKeys: KeyRequestStore
+  /** Milliseconds between two flushes of users. Sessions that end after a short idle time are written more often. */
+  readonly interval: number
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
   /** Milliseconds in which `close` repeats a failing flush: a stop loses nothing if the store recovers in time. */
   readonly closing: number
   /** Called when a flush failed. The next one repeats its writes. */
   readonly onFailure: (error: unknown) => void
-  /** How many users may be due before a flush starts early; by default the capacity of the token cache. */
+  /** How many users may be due before a flush starts early; by default {@link DUE_USERS} for each token on the heap. */
   readonly flushAt?: number
 }
 
@@ -179,7 +184,11 @@ export interface FlushStatistics {
 
 export class LastRequests {
   readonly #deps: LastRequestsDeps
+  readonly #keyStep: number
   readonly #sessionStep: number
+  /** How many flushes of sessions and keys there are in one interval of users. */
+  readonly #flushes: number
+  #flushesUntilUsers: number
   readonly #flushAt: number
   /** Whether the last flush failed. The next one then waits for the timer. */
   #isFailing = false
@@ -196,8 +205,11 @@ export class LastRequests {
 
   constructor(deps: LastRequestsDeps) {
     this.#deps = deps
-    this.#sessionStep = Math.min(deps.idle * IDLE_FRACTION, KEY_STEP)
-    this.#flushAt = deps.flushAt ?? heapTokenCapacity()
+    this.#keyStep = Math.max(MIN_KEY_STEP, deps.interval)
+    this.#sessionStep = Math.min(deps.idle * IDLE_FRACTION, this.#keyStep)
+    this.#flushes = Math.ceil(deps.interval / Math.max(MIN_INTERVAL, this.#sessionStep))
+    this.#flushesUntilUsers = this.#flushes
+    this.#flushAt = deps.flushAt ?? heapTokenCapacity() * DUE_USERS
   }
 
   get statistics(): FlushStatistics {
@@ -220,7 +232,7 @@ export class LastRequests {
     if (now - principal.storedRequestAt >= this.#sessionStep) this.#recordCredential(principal, now)
   }
 
-  /** As {@link LastRequests.note}, for a principal that serves one request. It is not kept. */
+  /** As {@link LastRequests.record}, for a principal that serves one request. It is not kept. */
   recordDetached(principal: Principal, now: number): void {
     const { cachedUser, credentialId } = principal
     if (now > principal.lastRequestAt) principal.lastRequestAt = now
@@ -234,7 +246,7 @@ export class LastRequests {
 
   recordAdminKey(adminKey: CachedAdminKeyRequests, now: number): void {
     if (now > adminKey.lastRequestAt) adminKey.lastRequestAt = now
-    if (now - adminKey.storedRequestAt < KEY_STEP) return
+    if (now - adminKey.storedRequestAt < this.#keyStep) return
     adminKey.storedRequestAt = now
     this.#adminKeys.add(adminKey)
   }
@@ -250,12 +262,15 @@ export class LastRequests {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.flush(), INTERVAL).unref()
+    this.#timer = setInterval(() => void this.#flushOnTime(), this.#deps.interval / this.#flushes).unref()
   }
 
-  /** Writes what is due, one flush at a time. Never throws: a failure is reported, and what was due stays due. */
-  flush(): Promise<void> {
-    this.#flushing ??= this.#write().finally(() => {
+  /**
+   * Writes what is due, one flush at a time. Never throws: a failure is reported, and what was due stays due.
+   * @param minUsers the timestamps of fewer users wait for the next flush.
+   */
+  flush(minUsers = 0): Promise<void> {
+    this.#flushing ??= this.#write(minUsers).finally(() => {
       this.#flushing = null
     })
     return this.#flushing
@@ -266,8 +281,8 @@ export class LastRequests {
     if (this.#timer !== null) clearInterval(this.#timer)
     await this.#flushing
     await this.flush()
-    for (let waited = 0; waited < this.#deps.closing && this.#isDue; waited += INTERVAL) {
-      await delay(INTERVAL)
+    for (let waited = 0; waited < this.#deps.closing && this.#isDue; waited += MIN_INTERVAL) {
+      await delay(MIN_INTERVAL)
       await this.flush()
     }
   }
@@ -276,28 +291,37 @@ export class LastRequests {
     return this.#users.size > 0 || this.#credentials.some(({ isDue }) => isDue)
   }
 
-  /** The cache does not bound the users that are due: in a small heap, those of one second may be too many. */
+  #flushOnTime(): Promise<void> {
+    this.#flushesUntilUsers -= 1
+    if (this.#flushesUntilUsers > 0) return this.flush(Number.POSITIVE_INFINITY)
+    this.#flushesUntilUsers = this.#flushes
+    return this.flush()
+  }
+
+  /**
+   * The cache does not bound the users that are due: in a small heap, those of one interval may be too many. Those who are not cached are
+   * counted once a request, so they may be few.
+   */
   #flushEarly(): void {
-    if (this.#users.size >= this.#flushAt && !this.#isFailing) void this.flush()
+    if (this.#users.size >= this.#flushAt && !this.#isFailing) void this.flush(this.#flushAt / 2)
   }
 
   /** @param credential of the principal. */
   #recordCredential(principal: Principal, now: number, credential: CachedCredential = principal): void {
     const isApiKey = isApiKeyPrincipal(principal)
-    if (isApiKey && now - principal.storedRequestAt < KEY_STEP) return
+    if (isApiKey && now - principal.storedRequestAt < this.#keyStep) return
     principal.storedRequestAt = now
     const kind = isApiKey ? this.#apiKeys : this.#sessions
     kind.add(credential)
   }
 
-  async #write(): Promise<void> {
+  async #write(minUsers: number): Promise<void> {
     const { userCache, store, apiKeys, adminKeys, onFailure } = this.#deps
-    const hasRows = this.#isDue
     const startedAt = performance.now()
     for (const kind of this.#credentials) kind.flushStarted()
-    userCache.flushStarted()
-    // In this order, the rows of a slice are neighbours in the store: each page is written once.
-    const users = await this.#users.take()
+    const due = await this.#takeUsers(minUsers)
+    const users = due ?? new Float64Array()
+    const hasRows = users.length > 0 || this.#credentials.some(({ isUnwritten }) => isUnwritten)
     let from = 0
     try {
       for (; from < users.length || this.#sessions.isUnwritten; from += SLICE * 2) {
@@ -308,7 +332,7 @@ export class LastRequests {
         const written = await this.#sessions.writeSlice(write)
         this.#rows += slice.length / 2 + written
       }
-      userCache.flushSucceeded()
+      if (due !== null) userCache.flushSucceeded()
       await this.#writeKeys(this.#apiKeys, apiKeys)
       await this.#writeKeys(this.#adminKeys, adminKeys)
       this.#isFailing = false
@@ -320,6 +344,19 @@ export class LastRequests {
       onFailure(error)
     }
     if (hasRows) this.#durations.observeSince(startedAt)
+  }
+
+  /**
+   * In the order in which the rows are neighbours in the store: each page is written once.
+   * @returns `null` if fewer than `min` users are due, who stay due.
+   */
+  async #takeUsers(min: number): Promise<UserLastRequests | null> {
+    if (this.#users.size < min) return null
+    this.#deps.userCache.flushStarted()
+    const users = await this.#users.take()
+    if (users.length / 2 >= min) return users
+    this.#users.addAgain(users)
+    return null
   }
 
   async #writeKeys(kind: DueCredentials, store: KeyRequestStore): Promise<void> {

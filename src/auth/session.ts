@@ -34,7 +34,7 @@ export interface Session extends SessionClient {
    * it is impersonated.
    */
   readonly authenticatedAt: number
-  /** The idle time counts from here. Exact in memory; up to a minute older in the store (`last-requests.ts`). */
+  /** The idle time counts from here. Exact in memory; up to a minute, or an interval, older in the store (`last-requests.ts`). */
   readonly lastRequestAt: number
 }
 

@@ -292,6 +292,8 @@ export const loadConfig = (
     sessionLifetime: v.SESSION_LIFETIME,
     /** Milliseconds without a request after which a session ends. A shorter lifetime lowers the default. */
     sessionIdle: Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME),
+    /** Milliseconds between two writes of users' last requests. */
+    lastRequestInterval: v.LAST_REQUEST_INTERVAL,
     /** Milliseconds that the audit log keeps an event. */
     eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,

@@ -64,6 +64,7 @@ export const SETTINGS = {
   DOCS: { read: oneOf('on', 'off'), default: 'on' },
   SESSION_LIFETIME: { read: duration('1s'), default: '30d' },
   SESSION_IDLE: { read: duration('1s'), default: '10d' },
+  LAST_REQUEST_INTERVAL: { read: duration('1s', '10m'), default: '1s' },
   EVENTS_KEPT: { read: duration('1d'), default: '365d' },
   PASSWORD_MIN_LENGTH: { read: integer(8, 128), default: '8' },
   BREACHED_PASSWORDS_URL: { read: protectedUrl, default: null },

@@ -1,5 +1,5 @@
 /**
- * A store whose users have their exact last request. The database gets it up to a second later than the cache, so a user who is
+ * A store whose users have their exact last request. The database gets it later than the cache, so a user who is
  * read has the later one of both; and the cache learns of a newer version. Nothing else merges them: {@link UserFunctions} of each store are
  * required, so that a new one does not compile before it is added here.
  */

@@ -184,6 +184,7 @@ const setUp = () => {
     store: { recordLastRequests: async () => undefined },
     apiKeys: { recordRequests: async () => undefined },
     adminKeys: { recordRequests: requests => store.recordRequests(requests) },
+    interval: 1_000,
     idle: 3_600_000,
     closing: 0,
     onFailure: error => failures.push(error),

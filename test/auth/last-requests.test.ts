@@ -1,5 +1,6 @@
 /** LastRequests: timestamps on their way to the store (§5.1.2; docs/design.md, "Hot path"). */
 
+import { mock } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
@@ -7,6 +8,7 @@ import {
   type CredentialLastRequest,
   type LastRequestStore,
   LastRequests,
+  type LastRequestsDeps,
   type UserLastRequests,
 } from '../../src/auth/last-requests.ts'
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
@@ -112,7 +114,7 @@ class TestStore implements LastRequestStore {
   }
 }
 
-const setUp = (flushAt?: number) => {
+const setUp = ({ flushAt, interval = 1_000, idle = IDLE }: Partial<LastRequestsDeps> = {}) => {
   const store = new TestStore()
   const failures: unknown[] = []
   const userCache = new UserCache()
@@ -125,7 +127,8 @@ const setUp = (flushAt?: number) => {
     store,
     apiKeys: keyStore('apiKeys'),
     adminKeys: keyStore('adminKeys'),
-    idle: IDLE,
+    interval,
+    idle,
     closing: SHUTDOWN.lastRequests,
     onFailure,
   }
@@ -160,7 +163,7 @@ t.test('many requests of a user are one row of a batch', async t => {
 })
 
 t.test('a flush starts early when too many users are due, unless the last one failed', async t => {
-  const { store, failures, lastRequests } = setUp(3)
+  const { store, failures, lastRequests } = setUp({ flushAt: 3 })
   const note = (...ids: string[]) => {
     for (const id of ids) lastRequests.record(principal(cachedUser(id)), START)
   }
@@ -187,6 +190,65 @@ t.test('a flush starts early when too many users are due, unless the last one fa
   t.equal(store.calls.length, calls + 2)
   await lastRequests.flush()
   t.equal(store.users.size, 12)
+})
+
+t.test('few users stay due when a flush starts early for their many requests', async t => {
+  const { store, userCache, lastRequests } = setUp({ flushAt: 4 })
+  const request = (id: string, at: number) => {
+    lastRequests.recordDetached(principal(cachedUser(id)), at)
+    userCache.saveTimestamp(id, at)
+  }
+  for (let count = 1; count <= 12; count += 1) {
+    request('ada', START + count)
+    await nextTurn()
+  }
+  t.equal(store.calls.length, 0, 'one user')
+  t.equal(userCache.latest('ada', START), START + 12, 'whose last request is known')
+  for (const id of ['bob', 'eve', 'fay']) request(id, START)
+  // The first one has begun, early.
+  await lastRequests.flush()
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START + 12)
+  t.equal(store.users.size, 4)
+})
+
+t.test('users are written once an interval, sessions within a hundredth of their idle time', async t => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const { store, lastRequests } = setUp({ interval: 300_000, idle: 10_000_000 })
+  const ada = cachedUser('ada')
+  const session = principal(ada)
+  lastRequests.start()
+  const at = async (seconds: number) => {
+    lastRequests.record(session, START + seconds * 1_000)
+    mock.timers.tick(100_000)
+    await lastRequests.flush(Number.POSITIVE_INFINITY)
+  }
+  await at(100)
+  t.equal(store.sessions.get(session.credentialId), START + 100_000)
+  t.equal(store.users.size, 0)
+  await at(200)
+  t.equal(store.sessions.get(session.credentialId), START + 200_000)
+  t.equal(store.users.size, 0)
+  await at(300)
+  await until(
+    () => store.users.get('ada'),
+    stored => stored === START + 300_000,
+    5_000,
+  )
+  t.equal(store.users.get('ada'), START + 300_000)
+  await lastRequests.close()
+})
+
+t.test('an interval is also the step of sessions that may be idle for long', async t => {
+  const { store, lastRequests } = setUp({ interval: 300_000, idle: 100 * 86_400_000 })
+  const session = principal(cachedUser('ada'))
+  lastRequests.record(session, START + 299_999)
+  await lastRequests.flush()
+  t.equal(store.sessions.size, 0)
+  lastRequests.record(session, START + 300_000)
+  await lastRequests.flush()
+  t.equal(store.sessions.get(session.credentialId), START + 300_000)
 })
 
 t.test('a last request does not move back when the clock does', async t => {

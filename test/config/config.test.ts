@@ -43,6 +43,7 @@ const WRONG: [name: string, values: string[]][] = [
   ['DOCS', ['no', 'false']],
   ['SESSION_LIFETIME', ['0', 'forever', '1w', '-1d', '99999d', '1.5h']],
   ['SESSION_IDLE', ['0s']],
+  ['LAST_REQUEST_INTERVAL', ['0', '999ms', '11m']],
   ['EVENTS_KEPT', ['23h', '0', 'always']],
   ['PASSWORD_MIN_LENGTH', ['7', '129']],
   [
@@ -323,6 +324,7 @@ t.test('values are parsed in their units, and empty ones are absent', async t =>
     DATABASE_URL: 'sqlite:///var/lib/gatehouse.db',
     SESSION_LIFETIME: '12h',
     SESSION_IDLE: '90',
+    LAST_REQUEST_INTERVAL: '5m',
     EVENTS_KEPT: '2d',
     DRAIN_DELAY: '500ms',
     TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
@@ -338,6 +340,7 @@ t.test('values are parsed in their units, and empty ones are absent', async t =>
     encryptionKeyPrevious: null,
     sessionLifetime: 43_200_000,
     sessionIdle: 90_000,
+    lastRequestInterval: 300_000,
     eventsKept: 172_800_000,
     drainDelay: 500,
     trustedProxies: ['10.0.0.0/8', '::1', 'loopback'],

@@ -124,6 +124,7 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
     store: { recordLastRequests: async () => undefined },
     apiKeys: { recordRequests: async () => undefined },
     adminKeys: { recordRequests: async () => undefined },
+    interval: 1_000,
     idle: LIMITS.idle,
     closing: 0,
     onFailure: error => {
