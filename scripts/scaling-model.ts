@@ -49,7 +49,7 @@ const LARGE_CACHE = 1_000_000
 /** Rows per statement (src/auth/last-requests.ts). */
 const SLICE = 5_000
 
-/** Notifications per second that a process sends itself (src/storage/postgres/heartbeats.ts). */
+/** Heartbeats per second and process (src/storage/postgres/heartbeats.ts). */
 const HEARTBEATS = 1_000 / HEARTBEAT_INTERVAL
 
 /** Assumption: the planned utilization of a core, and of PostgreSQL, at peak. */
@@ -142,7 +142,6 @@ const model = (load: Load, deployment: Deployment) => {
     connections: processes * (connections + 1),
     rows,
     statements,
-    wakeUps: HEARTBEATS * processes ** 2,
     primary: hasReplica ? ofRest : ofRest + ofLists,
     replica: ofLists,
     usersOnDisk: users * USER_BYTES[engine],
@@ -196,7 +195,6 @@ const databaseRow = (users: number, deployment: Deployment): Record<string, stri
     'connections to the primary': found.connections.toLocaleString('en'),
     'flush rows/s': short(found.rows),
     'statements/s': short(found.statements),
-    'wake-ups/s by heartbeats': short(found.wakeUps),
     'primary, in servers': short(found.primary),
     'replica, in servers': deployment.hasReplica ? short(found.replica) : 'none',
   }

@@ -513,8 +513,8 @@ const statementsIn = () => {
       for (let at = 0; at < chunk.length && chunk[at] !== 0; at += 1 + chunk.readInt32BE(at + 1))
         read(String.fromCharCode(chunk[at] ?? 0), chunk.subarray(at + 5))
     },
-    /** Those of requests: instances notify themselves, and look for webhooks, all the time. */
-    take: () => executed.splice(0).filter(text => !/^NOTIFY gatehouse_heartbeat|^webhooks\./.test(text)),
+    /** Those of requests: heartbeats, and looks for webhooks, are sent all the time. */
+    take: () => executed.splice(0).filter(text => !/^heartbeat|^webhooks\./.test(text)),
   }
 }
 

@@ -10,6 +10,8 @@ import type { AppOptions } from '../../src/app.ts'
 import { withInvalidationLog } from '../../src/auth/invalidation-log.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { CHANNEL } from '../../src/storage/postgres/database.ts'
+import { InvalidationFeed } from '../../src/storage/postgres/invalidation-feed.ts'
+import { PrimaryServer } from '../../src/storage/postgres/primary-server.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import {
   asAdmin,
@@ -109,11 +111,11 @@ t.test('late invalidations are logged', async t => {
   const warnings = () => log.records().filter(({ msg }) => /received late/.test(String(msg)))
   // It listens once its first heartbeat has come back; the second one is sent after that.
   const heartbeats = new Set<unknown>()
-  const sent = `SELECT query FROM pg_stat_activity
-    WHERE datname = current_database() AND query LIKE 'NOTIFY gatehouse_heartbeat%'`
+  const sent = `SELECT query_start::text FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%pg_listening_channels()%'`
   await until(
     async () => {
-      for (const row of await query(direct, sent)) heartbeats.add(row.query)
+      for (const row of await query(direct, sent)) heartbeats.add(row.query_start)
       return heartbeats.size
     },
     size => size >= 2,
@@ -126,6 +128,39 @@ t.test('late invalidations are logged', async t => {
     BOUND,
   )
   t.match(warnings(), [{ level: 40 }])
+})
+
+t.test('a heartbeat comes back after the changes that were committed before it was sent', async t => {
+  const url = await newDatabase(t)
+  const writer = new pg.Client({ connectionString: url })
+  const received: string[] = []
+  const feed = new InvalidationFeed(await PrimaryServer.open(url))
+  t.teardown(async () => {
+    feed.close()
+    await writer.end()
+  })
+  await writer.connect()
+  // Milliseconds since the last heartbeat that came back was sent.
+  const age = () => (feed.statistics.lag ?? Number.POSITIVE_INFINITY) * 1_000
+  feed.subscribe({
+    invalidate: id => void received.push(id),
+    invalidateAll: () => undefined,
+    setFeedConnected: () => undefined,
+    setFeedLate: () => undefined,
+    closed: () => undefined,
+  })
+  await until(
+    () => feed.statistics.isConnected,
+    isConnected => isConnected,
+    BOUND,
+  )
+  for (let round = 0; round < 20; round += 1) {
+    const committed = performance.now()
+    await writer.query(`NOTIFY ${CHANNEL}, '${round}'`)
+    const acknowledged = performance.now()
+    await until(age, current => performance.now() - current > acknowledged, BOUND)
+    t.equal(received.at(-1), String(round), `${performance.now() - committed} ms later`)
+  }
 })
 
 t.test('repeatedly late invalidations are logged once a minute', async t => {

@@ -86,7 +86,7 @@ t.test('sslmode=verify-full encrypts every connection, including LISTEN', { skip
   const { email } = await signUp(app)
   t.equal((await signIn(app, email)).statusCode, 200)
   const isListening = (rows: Record<string, unknown>[]): boolean =>
-    rows.some(({ query }) => /LISTEN|NOTIFY gatehouse_heartbeat/.test(String(query)))
+    rows.some(({ query }) => /LISTEN|pg_listening_channels/.test(String(query)))
   const rows = await until(() => query(server.url, CONNECTIONS), isListening, 10_000)
   t.ok(isListening(rows), 'one listens')
   t.ok(rows.length >= 2)

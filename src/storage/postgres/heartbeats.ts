@@ -1,10 +1,14 @@
-/** Heartbeats: notifications that an instance sends to itself through the database, to measure whether they arrive in time. */
+/**
+ * Heartbeats: queries on the connection that listens, to measure whether notifications arrive in time. The server sends what was
+ * notified before a query began ahead of the end of its response, so a response shows that nothing from before is missing.
+ * (Notifications to itself would show it too, but each wakes every process that listens, and takes the server's lock of notifications.)
+ */
 
 /** Milliseconds between two heartbeats. */
 export const HEARTBEAT_INTERVAL = 300
 
 /**
- * Milliseconds since the last received heartbeat was sent: from LATE on, notifications are late; from LOST on, the connection
+ * Milliseconds since the last heartbeat that came back was sent: from LATE on, notifications are late; from LOST on, the connection
  * counts as lost. Checked every interval, so that a missed notification is detected within 850 ms.
  */
 const LATE = 550
@@ -13,10 +17,10 @@ const LOST = 5_000
 export type HeartbeatStatus = 'onTime' | 'late' | 'lost'
 
 export class Heartbeats {
-  readonly #send: (text: string) => Promise<unknown>
+  readonly #send: () => Promise<void>
   readonly #onStatus: (status: HeartbeatStatus) => void
   readonly #timer: NodeJS.Timeout
-  /** When the last received heartbeat was sent, in milliseconds of `performance.now()`. */
+  /** When the last heartbeat that came back was sent, in milliseconds of `performance.now()`. */
   #sentAt = performance.now()
   #isSending = false
   /** Whether another heartbeat is due after the one that is being sent. */
@@ -24,26 +28,20 @@ export class Heartbeats {
 
   /**
    * Sends the first heartbeat.
-   * @param send sends this text through the database, which must arrive at {@link receive}.
-   * @param onStatus called with `onTime` for every heartbeat that arrives in time, with `late` or `lost` at every interval at
-   * which it applies, and with `lost` if a heartbeat cannot be sent.
+   * @param send resolves when the heartbeat comes back.
+   * @param onStatus called with `onTime` for every heartbeat that comes back in time, with `late` or `lost` at every interval at
+   * which it applies, and with `lost` if a heartbeat fails.
    */
-  constructor(send: (text: string) => Promise<unknown>, onStatus: (status: HeartbeatStatus) => void) {
+  constructor(send: () => Promise<void>, onStatus: (status: HeartbeatStatus) => void) {
     this.#send = send
     this.#onStatus = onStatus
     this.#timer = setInterval(() => this.#check(), HEARTBEAT_INTERVAL)
     void this.#beat()
   }
 
-  /** Milliseconds since the last heartbeat that arrived was sent. */
+  /** Milliseconds since the last heartbeat that came back was sent. */
   get age(): number {
     return performance.now() - this.#sentAt
-  }
-
-  /** @param text of a heartbeat: the time at which it was sent. */
-  receive(text: string): void {
-    this.#sentAt = Number(text)
-    if (this.age < LATE) this.#onStatus('onTime')
   }
 
   stop(): void {
@@ -65,7 +63,10 @@ export class Heartbeats {
     try {
       do {
         this.#isDue = false
-        await this.#send(String(Math.floor(performance.now())))
+        const sentAt = performance.now()
+        await this.#send()
+        this.#sentAt = sentAt
+        if (this.age < LATE) this.#onStatus('onTime')
       } while (this.#isDue)
     } catch {
       this.#onStatus('lost')

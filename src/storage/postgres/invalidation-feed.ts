@@ -2,15 +2,14 @@
  * Receives the changes of other instances from PostgreSQL (`LISTEN`/`NOTIFY`). The transaction of a change notifies: if it rolls
  * back, nothing is notified; if it commits, the notification is certain.
  *
- * An instance that may miss notifications must not use its cache. It therefore sends itself a notification every 300 ms. While
- * these arrive in time, every change that was committed before the last of them has arrived too. While they are late, for
- * example under overload, the cache is bypassed. Once the connection is lost, the cache is emptied. Through a pooler the feed
+ * An instance that may miss notifications must not use its cache. It therefore sends a query on the same connection every 300 ms.
+ * While the responses arrive in time, every change that was committed before the last query has arrived too. While they are late,
+ * for example under overload, the cache is bypassed. Once the connection is lost, the cache is emptied. Through a pooler the feed
  * never listens.
  *
  * The feed listens to the server that takes the writes. When another server does, the connection counts as lost, and nothing is
  * cached until there is a new one.
  */
-import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
@@ -18,7 +17,7 @@ import type { FeedStatistics } from '../statistics.ts'
 import { CHANNEL, connectionOptions, isStatementError, reason, type ServerSource } from './database.ts'
 import { type HeartbeatStatus, Heartbeats } from './heartbeats.ts'
 import type { Replica } from './replica.ts'
-import { readPrimaryIdentity, SELECT_FLUSHED } from './replica-state.ts'
+import { FLUSHED, readPrimaryIdentity } from './replica-state.ts'
 
 /** Milliseconds until the feed reconnects, and until an attempt to connect fails. */
 const RETRY_DELAY = 250
@@ -27,6 +26,18 @@ const CONNECT_TIMEOUT = 2_000
 /** Missing in pg's types: the id of the server process, as the server sent it when it accepted the connection. */
 interface Connected extends pg.Client {
   readonly processID: number | null
+}
+
+/** Whether the server process still listens: behind a pooler another one may respond. */
+const IS_LISTENING = `SELECT '${CHANNEL}' IN (SELECT pg_listening_channels()) AS "isListening"`
+
+const HEARTBEAT = { name: 'heartbeat', text: IS_LISTENING }
+const HEARTBEAT_WITH_POSITION = { name: 'heartbeat-with-position', text: `${IS_LISTENING}, ${FLUSHED}` }
+
+interface HeartbeatRow {
+  readonly isListening: boolean
+  /** Bytes; only with the position. */
+  readonly flushed?: number
 }
 
 interface Connection {
@@ -40,8 +51,6 @@ interface Connection {
 export class InvalidationFeed {
   readonly #servers: ServerSource
   readonly #replica: Pick<Replica, 'setPrimary' | 'recordPosition'> | null
-  /** This instance's own channel, for its heartbeats. */
-  readonly #channel = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
   #listener: InvalidationListener | null = null
   #connection: Connection | null = null
   #isConnected = false
@@ -90,7 +99,10 @@ export class InvalidationFeed {
     this.#connection = connection
     const onLost = () => this.#onLost(connection)
     client.on('error', onLost).on('end', onLost)
-    client.on('notification', ({ channel, payload }) => this.#receive(connection, channel, payload ?? ''))
+    // Own changes too: a transaction whose COMMIT timed out here may still commit, and is notified then.
+    client.on('notification', ({ payload }) => {
+      if (connection === this.#connection) this.#listener?.invalidate(payload ?? '')
+    })
     this.#listen(connection).catch(onLost)
   }
 
@@ -98,15 +110,15 @@ export class InvalidationFeed {
     await connection.client.connect()
     await this.#servers.check?.(connection.client)
     const { rows } = await connection.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-    // A pooler gives the server connection to other clients after LISTEN, and heartbeats may arrive all the same.
+    // A pooler gives the server connection to other clients after LISTEN.
     if (rows[0]?.pid !== (connection.client as Connected).processID)
       throw new Error('the connection leads through a pooler')
-    await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#channel}`)
+    await connection.client.query(`LISTEN ${CHANNEL}`)
     await this.#identifyPrimary(connection)
     // The connection was lost meanwhile.
     if (connection !== this.#connection) return
     connection.heartbeats = new Heartbeats(
-      text => this.#beat(connection, text),
+      () => this.#beat(connection),
       status => this.#setStatus(connection, status),
     )
   }
@@ -125,15 +137,15 @@ export class InvalidationFeed {
     }
   }
 
-  async #beat(connection: Connection, text: string): Promise<void> {
-    const notify = `NOTIFY ${this.#channel}, '${text}'`
-    if (!connection.readsPosition) return void (await connection.client.query(notify))
+  /** @throws {Error} of the connection, or if it does not listen any more. */
+  async #beat(connection: Connection): Promise<void> {
     const sentAt = performance.now()
-    // Of several statements in one message, pg returns a list of results.
-    const results = await connection.client.query<{ flushed: number }>(`${notify}; ${SELECT_FLUSHED}`)
-    const [, position] = results as unknown as readonly pg.QueryResult<{ flushed: number }>[]
-    if (connection === this.#connection && position?.rows[0] !== undefined)
-      this.#replica?.recordPosition(position.rows[0].flushed, sentAt)
+    const heartbeat = connection.readsPosition ? HEARTBEAT_WITH_POSITION : HEARTBEAT
+    const { rows } = await connection.client.query<HeartbeatRow>(heartbeat)
+    if (!rows[0]?.isListening) throw new Error('the connection does not listen')
+    const { flushed } = rows[0]
+    if (connection === this.#connection && flushed !== undefined)
+      this.#replica?.recordPosition(flushed, sentAt)
   }
 
   #setStatus(connection: Connection, status: HeartbeatStatus): void {
@@ -152,16 +164,6 @@ export class InvalidationFeed {
     this.#isLate = isLate
     if (isLate) this.#interruptions += 1
     this.#listener?.setFeedLate(isLate)
-  }
-
-  #receive(connection: Connection, channel: string, payload: string): void {
-    if (connection !== this.#connection) return
-    if (channel === CHANNEL) {
-      // Own changes too: a transaction whose COMMIT timed out here may still commit, and is notified then.
-      this.#listener?.invalidate(payload)
-      return
-    }
-    connection.heartbeats?.receive(payload)
   }
 
   #onLost(connection: Connection): void {

@@ -27,11 +27,11 @@ const COMMON_COLUMNS = `system_identifier::text AS system,
   extract(epoch FROM pg_postmaster_start_time())::text AS "startedAt"`
 
 /** How far the primary's log is on disk, in bytes: every acknowledged commit is before it. */
-export const SELECT_FLUSHED = `SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint AS flushed`
+export const FLUSHED = `pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint AS flushed`
 
 const SELECT_PRIMARY = `SELECT ${COMMON_COLUMNS},
   ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer AS timeline
-  FROM pg_control_system(), (${SELECT_FLUSHED}) AS log`
+  FROM pg_control_system(), (SELECT ${FLUSHED}) AS log`
 
 /** @throws {Error} of the connection, or if this role may not read it. */
 export const readPrimaryIdentity = async (client: pg.ClientBase): Promise<PrimaryIdentity> => {
