@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
+import type { ApiCall, ApiResponse } from '../src/pages/feature-pages.ts'
 import { alreadyGonePage, proofPage, signInAgainPage } from '../src/pages/security.ts'
 import { errorPage } from '../src/pages/signed-out.ts'
 import { needsCode } from '../src/users/factors.ts'

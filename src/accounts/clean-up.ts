@@ -5,8 +5,11 @@
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { firstIdAt, hexTimestamp } from '../ids.ts'
+import { KNOWN_FOR } from '../rate-limits/known-networks.ts'
 import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
 import type { CleanUpStore } from '../storage/stores.ts'
+import { LONGEST_LIFETIME } from './email-token.ts'
 
 /** Milliseconds. */
 export interface CleanUpPace {
@@ -44,6 +47,18 @@ export interface CleanedTable {
     readonly firstAt?: (timestamp: number) => string
   }
 }
+
+/** The tables of the core whose rows are removed by age. Keys that begin with the time need no other index. @param eventsKept milliseconds. */
+export const agingTables = (eventsKept: number) =>
+  [
+    {
+      name: 'email_tokens',
+      key: 'digest',
+      cleanUp: { column: 'digest', after: LONGEST_LIFETIME + MARGIN, firstAt: hexTimestamp },
+    },
+    { name: 'known_networks', key: 'digest', cleanUp: { column: 'signed_in_at', after: KNOWN_FOR } },
+    { name: 'events', key: 'id', cleanUp: { column: 'id', after: eventsKept, firstAt: firstIdAt } },
+  ] as const satisfies readonly CleanedTable[]
 
 export interface CleanUpDeps {
   readonly store: CleanUpStore

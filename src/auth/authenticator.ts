@@ -8,11 +8,10 @@
  */
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { ApiKeyStore, FoundSession, SessionStore } from '../storage/stores.ts'
+import { accountTextOf } from '../users/serializers.ts'
 import { type AccessTokens, isTokenOf } from './access-tokens.ts'
-import { accountTextOf } from './account-text.ts'
 import type { FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
-import { copyString } from './copy-string.ts'
 import { type ChangeWatch, InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
 import type { LastRequests } from './last-requests.ts'
@@ -22,7 +21,7 @@ import type { Principal } from './principal.ts'
 import { RejectedTokens } from './rejected-tokens.ts'
 import { NO_AMR, type Session, type SessionLimits } from './session.ts'
 import { heapTokenCapacity, TokenCache } from './token-cache.ts'
-import type { TokenRecord } from './token-record.ts'
+import { copyString, type TokenRecord } from './token-record.ts'
 import type { UserCache } from './user-cache.ts'
 
 export interface AuthenticatorDeps {

@@ -1,6 +1,6 @@
 /** The cache of tokens with an invalid signature or form. */
 import { MAX_TOKEN_LENGTH } from './access-tokens.ts'
-import { copyString } from './copy-string.ts'
+import { copyString } from './token-record.ts'
 
 /** Rejected tokens per cached token. */
 const REJECTED_SHARE = 1 / 5

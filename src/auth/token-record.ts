@@ -2,12 +2,17 @@
 
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import { compileFields, FIELDS, type FieldValues } from '../users/fields.ts'
+import { accountTextOf } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
-import { accountTextOf } from './account-text.ts'
-import { copyString } from './copy-string.ts'
 import { type CachedUser, NEVER, type Principal } from './principal.ts'
 import { MAX_RECORD, type RecordLog, type Segment } from './record-log.ts'
 import { NO_AMR } from './session.ts'
+
+/**
+ * A copy that does not share memory. V8 keeps a whole header field (up to 16 KB of cookies) for as long as a token that was
+ * sliced from it.
+ */
+export const copyString = (text: string): string => Buffer.from(text).toString()
 
 /** Places of the numbers, in 64-bit units. */
 const NUMBER = {

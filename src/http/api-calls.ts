@@ -1,7 +1,7 @@
 /** Requests of hosted pages to the API of the same service, as the browser would send them over the same connection. */
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import { ServiceError } from '../errors.ts'
-import type { ApiCall, ApiResponse } from '../pages/api.ts'
+import type { ApiCall, ApiResponse } from '../pages/feature-pages.ts'
 
 /**
  * What the API reads of the browser's request. The address is that of the same connection, so the service believes forwarded

@@ -1,9 +1,9 @@
 /** Keeps what a host application has set from the routes of the service, and the routes from the host's OpenAPI document. */
 import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifySerializerCompiler } from 'fastify'
-import { parseQuery } from './query-string.ts'
 import { createRequestIds, isRequestId } from './request-ids.ts'
 import { withTrace } from './request-log.ts'
+import { parseQuery } from './server-options.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

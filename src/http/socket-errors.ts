@@ -1,7 +1,6 @@
 /** Error responses written to the socket itself, for errors that occur before Fastify has a request. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { Batches } from '../concurrency/batches.ts'
 import { ERRORS, type ErrorBody, type ErrorName, errorBody } from '../errors.ts'
 import { type Connection, closeAfter, connectionOf } from './connection.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -33,6 +32,34 @@ export interface ClientError extends Error {
 
 const nameOf = ({ code = '', reason = '' }: ClientError): ErrorName =>
   BY_REASON[reason] ?? BY_CODE[code] ?? 'badRequest'
+
+/** Spreads thousands of small tasks that arrive at once over rounds of the event loop. */
+class Batches {
+  readonly #size: number
+  readonly #waiting: (() => void)[] = []
+  #scheduled = false
+
+  /** @param size tasks in one round. */
+  constructor(size: number) {
+    this.#size = size
+  }
+
+  /** Queues a task. Tasks run in order and must not throw. */
+  run(work: () => void): void {
+    this.#waiting.push(work)
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#waiting.length === 0) return
+    this.#scheduled = true
+    setImmediate(() => {
+      for (const work of this.#waiting.splice(0, this.#size)) work()
+      this.#scheduled = false
+      this.#schedule()
+    })
+  }
+}
 
 /** Milliseconds until the connection is destroyed after the last response. Destroyed at once, the response could be lost. */
 export const LINGER = 1_000

@@ -15,10 +15,10 @@ import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { ThrottleEvents } from '../rate-limits/throttle-events.ts'
 import { Counters } from '../statistics/counters.ts'
 import type { FeatureMetrics } from '../statistics/feature-metrics.ts'
+import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'
 import type { StorageStatistics } from '../storage/statistics.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { MetricDeclarations, MetricName } from './declarations.ts'
-import { EventLoopDelay } from './event-loop-delay.ts'
 import { heapMetrics, NO_PROCESS_METRICS, processMetrics } from './process-metrics.ts'
 import { RequestDurations } from './request-durations.ts'
 import { type Sample, type Snapshot, sample, samplesBy } from './snapshot.ts'
@@ -27,6 +27,35 @@ import type { WorkerChannel } from './worker-metrics.ts'
 
 /** Milliseconds that a collection waits for the store. */
 const STORE_LIMIT = 1_000
+
+/** Milliseconds between two measurements of the delay of the event loop. Each takes about 1 µs. */
+const DELAY_INTERVAL = 50
+
+/** How long a request that arrives at any time waits until the event loop is free. */
+class EventLoopDelay {
+  readonly #delays = new Histogram(DURATIONS)
+  readonly #timer: NodeJS.Timeout
+  #dueAt = performance.now() + DELAY_INTERVAL
+
+  constructor() {
+    this.#timer = setInterval(() => this.#measure(), DELAY_INTERVAL).unref()
+  }
+
+  get value(): HistogramValue {
+    return this.#delays.value
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #measure(): void {
+    const now = performance.now()
+    // Timers have whole milliseconds, so one may fire up to a millisecond early.
+    this.#delays.observe(Math.max(0, now - this.#dueAt) / 1_000)
+    this.#dueAt = now + DELAY_INTERVAL
+  }
+}
 
 export interface MetricsDeps {
   readonly signIns: Pick<SignIns, 'outcomes'>

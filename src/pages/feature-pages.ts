@@ -2,9 +2,29 @@
  * What pages of features are made of, and what a feature adds to the hosted pages besides pages of its own, which are routes.
  * docs/extending.md lists it. Host applications import it as `gatehouse/pages`.
  */
+import type { ErrorBody } from '../errors.ts'
 import type { Html } from './html.ts'
 import type { PageContext, SignInPart } from './layout.ts'
 import type { Language } from './texts.ts'
+
+/** A call of the API by a hosted page. */
+export interface ApiCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below the prefix of the service. */
+  readonly path: string
+  /** The JSON body. */
+  readonly body?: object
+}
+
+export interface ApiResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | number | undefined>>
+  /** The JSON body; `null` without one. */
+  // biome-ignore lint/suspicious/noExplicitAny: the routes validate their responses by schemas of their own
+  readonly body: any
+  /** The messages by field; empty if the call has succeeded. */
+  readonly errors: ErrorBody['errors']
+}
 
 /** Texts by name, in every language of the pages. */
 type TextsByName = Readonly<Record<Language, Readonly<Record<string, string>>>>

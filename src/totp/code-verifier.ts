@@ -1,7 +1,7 @@
 /** Verification of codes: of authenticator apps, and recovery codes. */
 import type { SecondFactor } from '../accounts/second-factor.ts'
 import { actingUser } from '../audit-log/event.ts'
-import { DecryptionError } from '../encryption/keyring.ts'
+import { type Decrypted, DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { codeSubject } from '../rate-limits/login-throttle.ts'
 import type { RateLimit } from '../rate-limits/rate-limit.ts'
@@ -9,12 +9,26 @@ import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import { ERRORS, type TotpDeps } from './parts.ts'
 import { isRecoveryCode, recoveryCodeDigest } from './recovery-codes.ts'
-import { decryptSecret, encryptSecret } from './secrets.ts'
 import type { StoredTotp } from './stored-totp.ts'
 import { acceptedStep } from './time-based-codes.ts'
 
 /** Seconds between two mails that wrong codes are throttled. */
 const NOTICE_INTERVAL = 86_400
+
+const contextOf = (userId: string) => ({ purpose: 'totp', owner: userId })
+
+/** Secrets of authenticator apps are encrypted, each for its user. */
+export const encryptSecret = (keyring: Keyring, userId: string, secret: string): string =>
+  keyring.encrypt(secret, contextOf(userId))
+
+/**
+ * @param keyring `null` without an encryption key.
+ * @throws {DecryptionError} see {@link Keyring.decrypt}; also without a key.
+ */
+export const decryptSecret = (keyring: Keyring | null, userId: string, encrypted: string): Decrypted => {
+  if (keyring === null) throw new DecryptionError('ENCRYPTION_KEY is not set')
+  return keyring.decrypt(encrypted, contextOf(userId))
+}
 
 /** Sign-ins are created after it. */
 type CodeVerifierDeps = Omit<TotpDeps, 'users' | 'sessions' | 'signIns' | 'emailAddresses'>

@@ -21,7 +21,16 @@ import {
   resourceFromAttributes,
   serviceInstanceIdDetector,
 } from '@opentelemetry/resources'
-import { BatchSpanProcessor, type BatchSpanProcessorOptions, TracerProvider } from '@opentelemetry/sdk-trace'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  type BatchSpanProcessorOptions,
+  ParentBasedSampler,
+  type Sampler as SpanSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
 import { ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions'
 import type { FastifyInstance } from 'fastify'
 import type { BaseLogger } from 'pino'
@@ -32,7 +41,6 @@ import type { StorageLocation } from '../storage/open.ts'
 import type { OperationRecorder } from '../storage/with-recorder.ts'
 import { operationSpans } from './operation-spans.ts'
 import { addRequestSpans } from './request-spans.ts'
-import { samplerOfEnvironment } from './sampler.ts'
 
 export interface Tracing {
   /** Must be called before plugins add hooks. */
@@ -84,6 +92,30 @@ const problemLog = (logger: TracingLogger) => {
       warn('export', { err }, 'spans could not be sent, they are lost'),
     onDiagnosis: (text: string): void => warn(text.replaceAll(/\d+/g, '#'), {}, `OpenTelemetry: ${text}`),
   }
+}
+
+const DEFAULT_SAMPLER = 'parentbased_always_on'
+
+const PARENT_BASED = 'parentbased_'
+
+const ROOT_SAMPLERS: Readonly<Record<string, () => SpanSampler>> = {
+  always_on: () => new AlwaysOnSampler(),
+  always_off: () => new AlwaysOffSampler(),
+  traceidratio: () => new TraceIdRatioBasedSampler(getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG') ?? 1),
+}
+
+/**
+ * `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`, which the SDK leaves to its caller.
+ * @param warn called with a sentence if there is no such sampler; then it is the default one.
+ */
+const samplerOfEnvironment = (warn: (message: string) => void): SpanSampler => {
+  const given = getStringFromEnv('OTEL_TRACES_SAMPLER')?.trim() ?? DEFAULT_SAMPLER
+  const root = ROOT_SAMPLERS[given.replace(PARENT_BASED, '')]
+  if (root === undefined) {
+    warn(`OTEL_TRACES_SAMPLER ${JSON.stringify(given)} is not supported: ${DEFAULT_SAMPLER} is used`)
+    return new ParentBasedSampler({ root: new AlwaysOnSampler() })
+  }
+  return given.startsWith(PARENT_BASED) ? new ParentBasedSampler({ root: root() }) : root()
 }
 
 const ignore = (): void => undefined

@@ -1,6 +1,5 @@
 /** The second level of the token cache: records of tokens outside of the heap (docs/design.md, "Hot path"). */
 import t, { type Test } from 'tap'
-import { accountTextOf } from '../../src/auth/account-text.ts'
 import { OffHeapTokenCache } from '../../src/auth/off-heap-token-cache.ts'
 import { type CachedUser, NEVER, type Principal } from '../../src/auth/principal.ts'
 import { MAX_RECORD, RecordLog } from '../../src/auth/record-log.ts'
@@ -10,6 +9,7 @@ import { NO_FACTORS } from '../../src/users/factors.ts'
 import { newFields } from '../../src/users/fields.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
+import { accountTextOf } from '../../src/users/serializers.ts'
 import type { User } from '../../src/users/user.ts'
 import { createRandom } from '../support/random.ts'
 

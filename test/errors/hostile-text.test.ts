@@ -2,7 +2,7 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { ID } from '../../src/ids.ts'
-import { exampleOf } from '../../src/openapi/examples.ts'
+import { exampleOf } from '../../src/openapi/bodies.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import {

@@ -6,7 +6,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ApiResponse } from '../../../src/pages/api.ts'
+import type { ApiResponse } from '../../../src/pages/feature-pages.ts'
 import type { Html, PageContext } from '../../../src/pages/layout.ts'
 import { changePasswordPage, securityPage } from '../../../src/pages/security.ts'
 import { errorPage } from '../../../src/pages/signed-out.ts'

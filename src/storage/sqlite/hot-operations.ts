@@ -19,10 +19,12 @@ import {
   userColumns,
 } from '../rows.ts'
 import type { Connection } from './database.ts'
-import { parameters } from './parameters.ts'
 
 /** The values of a row, in the order of its columns. */
 type Row = readonly unknown[]
+
+/** A parameter for each column, in their order. */
+export const parameters = (columns: readonly string[]): string => columns.map(() => '?').join(', ')
 
 export const insertInto = (table: string, columns: readonly string[]): string =>
   `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${parameters(columns)})`

@@ -9,8 +9,7 @@ import { factorsColumn, USER_COLUMNS } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Imported, ImportedRow } from '../stores.ts'
 import type { Connection } from './database.ts'
-import { insertInto, prepareRecord, userRow } from './hot-operations.ts'
-import { parameters } from './parameters.ts'
+import { insertInto, parameters, prepareRecord, userRow } from './hot-operations.ts'
 
 const NO_ROWS: readonly OwnedRow[] = []
 

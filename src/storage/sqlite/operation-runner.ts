@@ -3,7 +3,19 @@ import type { Query, Statement, Steps } from '../operations/operation.ts'
 import { isRefused, type Write } from '../operations/write.ts'
 import type { Connection } from './database.ts'
 import { SQLITE } from './dialect.ts'
-import { bindingsOf } from './parameters.ts'
+
+const bindingOf = (value: unknown): unknown => {
+  if (typeof value === 'boolean') return Number(value)
+  if (Array.isArray(value)) return JSON.stringify(value)
+  return value ?? null
+}
+
+/** The values of `$1`, `$2`, …: SQLite takes them for parameters with the names `1`, `2`, …. Arrays become JSON, see `SQLITE`. */
+export const bindingsOf = (values: readonly unknown[]): Readonly<Record<number, unknown>> => {
+  const bindings: Record<number, unknown> = {}
+  for (const [index, value] of values.entries()) bindings[index + 1] = bindingOf(value)
+  return bindings
+}
 
 /** The core has about fifty texts. Those of features may be composed of their arguments: a full cache is emptied. */
 const MAX_STATEMENTS = 500

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { FormText, InputId, ProofFields, pageForm } from '../../../../../../routes/schemas.ts'
-import type { ApiResponse } from '../../../../../pages/api.ts'
+import type { ApiResponse } from '../../../../../pages/feature-pages.ts'
 import { apiKeyCreatedPage, newApiKeyPage } from '../../../../pages.ts'
 
 /** Milliseconds. */

@@ -1,7 +1,7 @@
 /** Pages of authenticator apps. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { FormText, ProofFields, pageForm } from '../../../../../../routes/schemas.ts'
-import type { ApiResponse } from '../../../../../pages/api.ts'
+import type { ApiResponse } from '../../../../../pages/feature-pages.ts'
 import { newTotpPage, recoveryCodesPage, totpIsOnPage } from '../../../../pages.ts'
 
 const totpPages: FastifyPluginAsyncTypebox = async app => {
