@@ -6,7 +6,7 @@ import { apiKeys } from './api-keys/api-keys.ts'
 import { consumers } from './consumers/feature.ts'
 import { emailCodes } from './email-codes/email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
-import type { Feature, MailsOf, ServicesOf } from './feature.ts'
+import type { Feature, MailsOf, ServicesOf, SettingNamesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { identities } from './identities/identities.ts'
 import { storedJobs } from './jobs/stored-jobs.ts'
@@ -44,3 +44,6 @@ export type BuiltInMails = AccountMails & MailsOf<typeof BUILT_IN_FEATURES>
 
 /** What {@link allFeatures} adds to `app.services`. */
 export type FeatureServices = ServicesOf<typeof BUILT_IN_FEATURES> & ServicesOf<typeof FEATURES>
+
+/** The settings that they declare. */
+export type FeatureSettingName = SettingNamesOf<typeof BUILT_IN_FEATURES> | SettingNamesOf<typeof FEATURES>

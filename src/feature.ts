@@ -315,11 +315,16 @@ interface PlainParts extends StoredFeature {
   }>
 }
 
-export interface Feature<Services extends object = object, Mails extends MailKinds = MailKinds>
-  extends PlainParts {
+type SettingsByName = Readonly<Record<string, FeatureSetting>>
+
+export interface Feature<
+  Services extends object = object,
+  Mails extends MailKinds = MailKinds,
+  Settings extends SettingsByName = SettingsByName,
+> extends PlainParts {
   readonly events?: EventSchemas
   readonly mails?: Mails
-  readonly settings?: Readonly<Record<string, FeatureSetting>>
+  readonly settings?: Settings
   readonly metrics?: Readonly<Record<string, FeatureMetric>>
   /** Periodic work that one process of all runs. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -401,7 +406,7 @@ export const defineFeature = <
   Services extends object = None,
 >(
   declaration: FeatureDeclaration<Operations, Reads, Events, Mails, Settings, Metrics, Services>,
-): Feature<Services, Mails> => declaration
+): Feature<Services, Mails, Settings> => declaration
 
 /** One function for each feature, whose parameters a union of them intersects. */
 type TakesServices<Each> = Each extends Feature<infer Services> ? (services: Services) => void : never
@@ -424,6 +429,14 @@ type TakesMails<Each> =
 /** The kinds of mail of a list of features together. */
 export type MailsOf<Features extends readonly Feature[]> =
   TakesMails<Features[number]> extends (mails: infer Mails extends MailKinds) => void ? Mails : never
+
+/** Stored features have no settings. */
+type SettingNames<Each> = Each extends { readonly settings?: infer Settings }
+  ? Extract<keyof NonNullable<Settings>, string>
+  : never
+
+/** The names of the settings of a list of features. */
+export type SettingNamesOf<Features extends readonly Feature[]> = SettingNames<Features[number]>
 
 /**
  * What features of a host application add to `app.services` and `app.gatehouse.services`. The host declares it:

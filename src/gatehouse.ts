@@ -9,14 +9,14 @@ import fp from 'fastify-plugin'
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
 import type { LoggedEvent } from './audit-log/event-feed.ts'
-import { allFeatures, type BuiltInMails } from './built-in-features.ts'
+import { allFeatures, type BuiltInMails, type FeatureSettingName } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
-import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
 import type { Environment } from './config/read-settings.ts'
+import type { SettingName } from './config/settings.ts'
 import type { HostConsumer } from './consumers/consumers.ts'
 import { ServiceError } from './errors.ts'
-import type { Feature, HostServices, ServicesOf } from './feature.ts'
+import type { Feature, HostServices, ServicesOf, SettingNamesOf } from './feature.ts'
 import { isolateFromHost } from './http/encapsulation.ts'
 import { type Guard, type Guards, REQUEST_DECORATORS } from './http/request-authentication.ts'
 import { serverLimits } from './http/server-options.ts'
@@ -25,6 +25,18 @@ import { logSerializers } from './logging/logging.ts'
 import type { MailTemplate, MailTemplates } from './mail/kinds.ts'
 import type { Services } from './services.ts'
 import type { User } from './users/user.ts'
+
+type Given = string | number | boolean | undefined
+
+type WithFile<Name extends string> = Name | `${Name}_FILE`
+
+/**
+ * Settings by the names of the environment variables: `{ DATABASE_URL: 'sqlite:data/gatehouse.db', PASSWORD_MIN_LENGTH: 12 }`.
+ * Those of the host's own features have a type parameter: `const config: GatehouseConfig<[typeof notes]> = { … }`.
+ */
+export type GatehouseConfig<Features extends readonly Feature[] = []> = {
+  readonly [Name in WithFile<SettingName | FeatureSettingName | SettingNamesOf<Features>>]?: Given
+}
 
 /** `app.gatehouse`. */
 export interface Gatehouse extends Guards {
@@ -128,6 +140,24 @@ const hostTracing = async ({ tracesUrl }: Config): Promise<NonNullable<AppOption
   return { recorderOf: operationSpans }
 }
 
+const asText = (name: string, value: unknown): string | undefined => {
+  if (value === undefined || value === null) return undefined
+  if (!['string', 'number', 'boolean'].includes(typeof value))
+    throw new ConfigError([`${name} must be text, a number or a boolean`])
+  return String(value)
+}
+
+/**
+ * @returns the settings as text. `NODE_ENV` is the process's unless it is given, so that a host in production gets the checks of
+ * production. Without an object, the environment of the process.
+ * @throws {ConfigError}
+ */
+const toEnvironment = (config: GatehouseConfig | undefined): Environment => {
+  if (config === undefined) return process.env
+  const given = Object.entries(config).map(([name, value]) => [name, asText(name, value)])
+  return { NODE_ENV: process.env.NODE_ENV, ...Object.fromEntries(given) }
+}
+
 const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise<void> => {
   const path = checkPrefix(host, options.prefix)
   checkOptions(options)
@@ -169,13 +199,4 @@ export const serverOptions = (config?: GatehouseConfig): ReturnType<typeof serve
 
 export default fp(plugin, { name: 'gatehouse', fastify: '5.x' })
 
-export {
-  ConfigError,
-  type GatehouseConfig,
-  type Guard,
-  type LoggedEvent,
-  ServiceError,
-  type Services,
-  type ServicesOf,
-  type User,
-}
+export { ConfigError, type Guard, type LoggedEvent, ServiceError, type Services, type ServicesOf, type User }

@@ -88,7 +88,9 @@ declare module 'gatehouse/feature' {
 }
 
 const app = Fastify()
-const config: GatehouseConfig = { DATABASE_URL: 'sqlite:data/host.db', LOG_LEVEL: 'silent' }
+const config: GatehouseConfig<[typeof visits]> = { DATABASE_URL: 'sqlite:data/host.db', LOG_LEVEL: 'silent', VISITS_MAX: 3 }
+// @ts-expect-error No feature declares it.
+export const misspelled: GatehouseConfig<[typeof visits]> = { VISIT_MAX: 3 }
 const types: string[] = []
 await app.register(gatehouse, {
   prefix: '/auth',
@@ -114,7 +116,7 @@ const anonymous = await app.inject('/hello')
 const { visits: counter } = app.gatehouse.services
 const { id } = (await app.inject({ url: '/auth/account', headers })).json()
 const counts = [await counter.add(id), await counter.add(id)]
-const note = await app.inject({ url: '/auth/notes', headers })
+const place = await app.inject({ url: '/auth/place', headers })
 const visit = await app.inject({ method: 'POST', url: '/auth/visits', headers, payload: { place: 'home' } })
 const url = '/auth/security/visits'
 const page = await app.inject({ url, cookies: { ACCESS_TOKEN: accessToken } })
@@ -123,11 +125,11 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const invalid = await app.inject({ method: 'POST', url, headers: form, cookies: { ACCESS_TOKEN: accessToken }, payload: 'place=' })
 const pages = [page.statusCode, heading, invalid.statusCode]
 await app.close()
-console.log(JSON.stringify([hello.body, anonymous.json(), note.json(), types, counts, visit.json(), pages]))
+console.log(JSON.stringify([hello.body, anonymous.json(), place.json(), types, counts, visit.json(), pages]))
 `
 
 const VISITS = `
-import { defineFeature, firstRow, invalidatesNothing, type Steps, table, type Write } from 'gatehouse/feature'
+import { defineFeature, firstRow, integer, invalidatesNothing, type Steps, table, type Write } from 'gatehouse/feature'
 
 function* addVisit(userId: string): Steps<Write<number>> {
   const row = yield* firstRow<{ count: number }>({
@@ -155,20 +157,21 @@ export const visits = defineFeature({
   },
   tables: { visits: table<{ id: string; user_key: number; count: number }>({ owner: 'user_key', key: 'id' }) },
   operations: { addVisit },
+  settings: { VISITS_MAX: { read: integer(1, 10), default: '5', description: 'how many visits' } },
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   services: { visits: ({ store }) => ({ add: (userId: string) => store.addVisit(userId) }) },
 })
 `
 
-const NOTES = `
+const PLACE = `
 import type { FastifyPluginAsync } from 'fastify'
 
-const notes: FastifyPluginAsync = async app => {
+const place: FastifyPluginAsync = async app => {
   app.get('', async request => ({ by: request.user.email, query: request.validatedData.query }))
 }
 
-export default notes
+export default place
 `
 
 /** What routes of features use, as docs/embedding.md describes it. */
@@ -364,7 +367,7 @@ t.test('the packed tarball works in an empty project', async t => {
     'visits/pages.ts': VISITS_PAGES,
     'visits/routes/private/visits/routes.ts': VISITS_ROUTES,
     'visits/routes/public/security/visits/routes.ts': VISITS_PAGE_ROUTES,
-    'routes/private/notes/routes.ts': NOTES,
+    'routes/private/place/routes.ts': PLACE,
   }
   adaptExample(project)
   for (const [path, text] of Object.entries(files)) {
