@@ -84,13 +84,10 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS
 
-/** The names of the settings with a property. */
+/** The names of the settings with a property; `canBeFile`: they can be named by file, with the suffix `_FILE`. */
 export const namesWith = (
   property: 'canBeFile' | 'isKey',
   settings: Readonly<Record<string, Setting>> = SETTINGS,
 ): readonly string[] => Object.keys(settings).filter(name => settings[name]?.[property] === true)
-
-/** Settings that can be named by file, with the suffix `_FILE`. */
-export const FILE_SETTINGS = namesWith('canBeFile')
 
 export type Values = SettingValues<typeof SETTINGS>

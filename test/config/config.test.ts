@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ConfigError, loadConfig } from '../../src/config/config.ts'
 import { defaultCacheSize, defaultWorkers } from '../../src/config/defaults.ts'
-import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
+import { namesWith, SETTINGS } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../support/build.ts'
 
 const SECRET = 'a-secret-of-enough-characters-0123456789'
@@ -130,7 +130,7 @@ t.test('an invalid setting is named, and quoted unless it may contain a secret',
 
 t.test('an unreadable file is named, unless the path may be the secret itself', async t => {
   for (const file of ['/nowhere/secret', './secret', 'C:\\secrets\\key', 'nowhere/jwt-secret', 'secret.txt'])
-    for (const name of FILE_SETTINGS)
+    for (const name of namesWith('canBeFile'))
       t.match(
         configErrors({ [`${name}_FILE`]: file }),
         `${name}_FILE names a file that cannot be read: ${file} (ENOENT)`,

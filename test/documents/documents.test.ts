@@ -1,7 +1,8 @@
 /** What the documents say is held to what the code is. */
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
 import t from 'tap'
@@ -15,9 +16,11 @@ import { sessionsCommands } from '../../src/cli/sessions.ts'
 import { settingsCommand } from '../../src/cli/settings.ts'
 import { usersCommands } from '../../src/cli/users.ts'
 import { loadConfig } from '../../src/config/config.ts'
-import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
+import type { SettingDeclarations } from '../../src/config/read-settings.ts'
+import { namesWith, SETTINGS } from '../../src/config/settings.ts'
 import { type DeclaredError, ERRORS } from '../../src/errors.ts'
 import { adminScopesOf, eventSchemasOf, type Feature, settingsOf, userScopesOf } from '../../src/feature.ts'
+import { FEATURES } from '../../src/features.ts'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build } from '../support/build.ts'
@@ -25,6 +28,7 @@ import { EMAIL_CODES } from '../support/email-codes.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 const BUILT_IN: readonly Feature[] = BUILT_IN_FEATURES
+const ADDED: readonly Feature[] = FEATURES
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8')
@@ -53,7 +57,8 @@ const tableBelow = (document: string, heading: string): string[][] =>
 
 t.test('settings: code, .env.example and docs/configuration.md have one list', async t => {
   const table = tableBelow(read('docs/configuration.md'), '## Settings')
-  const names = Object.keys({ ...SETTINGS, ...settingsOf(BUILT_IN) })
+  const settings: SettingDeclarations = { ...SETTINGS, ...settingsOf(BUILT_IN) }
+  const names = Object.keys(settings)
   t.same(
     table.map(([name]) => name),
     names,
@@ -63,13 +68,13 @@ t.test('settings: code, .env.example and docs/configuration.md have one list', a
     name,
     value,
   ])
-  const files = FILE_SETTINGS.map(name => `${name}_FILE`)
+  const files = namesWith('canBeFile', settings).map(name => `${name}_FILE`)
   t.same(example.map(([name]) => name).sort(), [...names, ...files].sort(), '.env.example')
 
   const defaults = Object.fromEntries(example)
   t.same(loadConfig(defaults), loadConfig({}), 'the values in .env.example are the defaults')
   const documented = Object.fromEntries(table.map(([name, value]) => [name, value]))
-  for (const [name, setting] of Object.entries(SETTINGS)) {
+  for (const [name, setting] of Object.entries(settings)) {
     t.equal(defaults[name], setting.default ?? '', `default of ${name} in .env.example`)
     t.equal(documented[name], setting.default ?? '', `default of ${name} in docs/configuration.md`)
   }
@@ -215,10 +220,10 @@ t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
 t.test('hosted pages: the table in docs/api.md is the live one', async t => {
   const pages = live
     .filter(({ page, ofFeature, method }) => page && !ofFeature && method !== 'HEAD')
-    .map(({ method, url }) => `${method} ${url}`)
+    .map(({ method, url, gate = 'public' }) => `${method} ${url} ${gate}`)
   t.same(
     tableBelow(api, '## Hosted pages')
-      .map(([page]) => page)
+      .map(([page]) => `${page} public`)
       .sort(),
     pages.sort(),
   )
@@ -230,6 +235,14 @@ t.test('ARCHITECTURE.md: its files exist, and the order of the plugins is the li
   )
   t.ok(files.length > 10)
   for (const file of new Set(files)) t.ok(existsSync(join(PROJECT, file)), file)
+
+  const folders = globSync('src/*/', { cwd: PROJECT }).map(folder => `${folder.replace(/\/$/, '')}/`)
+  const ofFeatures = new Set(ADDED.map(({ module }) => dirname(relative(PROJECT, fileURLToPath(module)))))
+  for (const folder of folders)
+    t.ok(
+      architecture.includes(folder) || ofFeatures.has(folder.slice(0, -1)),
+      `ARCHITECTURE.md names ${folder}`,
+    )
 
   // The drawing is in the order of a request: what runs when a response is sent comes last.
   const drawn = [
