@@ -1,3 +1,6 @@
+const { readFileSync } = require('node:fs')
+const { join } = require('node:path')
+
 /** Imports point one way (ARCHITECTURE.md): routes and plugins → src; inside src, one rule for each folder that others build on. */
 const rule = (name, from, to, comment) => ({
   name,
@@ -7,8 +10,15 @@ const rule = (name, from, to, comment) => ({
   to: { path: to },
 })
 
-/** The folders of built-in features that only `src/built-in-features.ts` imports. */
-const FEATURES = '(api-keys|admin-keys|email-codes|identities|passkeys|totp|webhooks)'
+/** Folders with a stored part in the list of features, which the core uses too. */
+const OF_CORE = ['accounts', 'consumers', 'email-confirmation', 'jobs']
+
+/** The folders of features, which only the lists of features import. */
+const folders = ['src/built-in-features.ts', 'src/features.ts']
+  .flatMap(list => [...readFileSync(join(__dirname, list), 'utf8').matchAll(/ from '\.\/([\w-]+)\//g)])
+  .map(([, folder]) => folder)
+  .filter(folder => !OF_CORE.includes(folder))
+const FEATURES = `(${[...new Set(folders)].join('|')})`
 
 module.exports = {
   forbidden: [
@@ -192,9 +202,21 @@ module.exports = {
     },
     rule(
       'features-are-folders',
-      `^(src/(?!built-in-features\\.ts$|${FEATURES}/)|plugins|routes)`,
+      `^(src/(?!(built-in-)?features\\.ts$|${FEATURES}/)|plugins|routes)`,
       `^src/${FEATURES}/`,
-      'only src/built-in-features.ts imports the folder of a feature',
+      'only src/built-in-features.ts, or src/features.ts, imports the folder of a feature',
+    ),
+    rule(
+      'email-confirmation-in-set-up',
+      '^(src/(?!(services|built-in-features)\\.ts$|email-confirmation/)|plugins|routes/(?!public/account/verify-email/))',
+      '^src/email-confirmation/',
+      'only the set-up creates what is in src/email-confirmation, and its route uses it',
+    ),
+    rule(
+      'email-confirmation-imports',
+      '^src/email-confirmation',
+      '^src/(?!email-confirmation/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|storage/(stores|stored-feature)\\.ts$|storage/operations/|(ids|errors)\\.ts$)',
+      'src/email-confirmation imports the domain, and what operations of a stored feature need',
     ),
     {
       name: 'features-know-no-other',
