@@ -1,12 +1,14 @@
 /**
- * Records the databases of the version in package.json, which every later version has to migrate:
- * `npm run record-release`, before the version is tagged. A recorded version is never recorded again.
+ * Records the databases of the version in package.json, which every later version has to migrate, and the operationIds that it has to
+ * keep: `npm run record-release`, before the version is tagged. A recorded version is never recorded again.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import packageJson from '../../package.json' with { type: 'json' }
 import { build, type Context, manualClock, temporaryFolder } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
+import { documentOf, operationIds } from '../support/openapi.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { recordRows, recordSchema } from './postgres-dump.ts'
 import { fill, type Recorded } from './scenario.ts'
@@ -33,9 +35,11 @@ try {
   const schema = await recordSchema(url)
   const postgres = await record(url)
   const statements = [...schema, ...(await recordRows(url))]
+  const operations = operationIds(await documentOf(await build(context, { env: EMAIL_CODES })))
   mkdirSync(folder)
   writeFileSync(join(folder, 'sqlite.db.gz'), gzipSync(readFileSync(file)))
   writeFileSync(join(folder, 'postgres.sql'), `${statements.join(';\n')};\n`)
+  writeFileSync(join(folder, 'operations.json'), `${JSON.stringify(operations, null, 2)}\n`)
   writeFileSync(join(folder, 'expected.json'), `${JSON.stringify({ sqlite, postgres }, null, 2)}\n`)
 } finally {
   for (const run of teardowns.reverse()) await run()
