@@ -3,6 +3,7 @@ import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
 import type { MailSite } from '../../src/feature.ts'
 import { bearer, logCapture } from '../support/build.ts'
+import { unlessTaken } from '../support/examples.ts'
 import { buildHost, hostConfig, signUpAt } from '../support/host.ts'
 import { readMails } from '../support/mailbox.ts'
 import { until } from '../support/until.ts'
@@ -54,37 +55,41 @@ t.test('a host replaces the texts, the product name and the sender of mails', as
   ])
 })
 
-t.test('a host replaces the texts of mails of features, its own and the built-in ones', async t => {
-  const config = { ...hostConfig(t), MAIL_URL: undefined, PUBLIC_URL: 'https://app.example/auth' }
-  const host = await buildHost(t, {
-    config,
-    features: [notes],
-    mails: {
-      templates: {
-        noteAdded: ({ host, text }: MailSite & { readonly text: string }) => ({
-          subject: 'A new note',
-          text: `At ${host}: ${text}`,
-        }),
-        apiKeyCreated: ({ scopes }: { readonly scopes: readonly string[] }) => ({
-          subject: 'A new key',
-          text: `It may ${scopes.join(' and ')}`,
-        }),
+t.test(
+  'a host replaces the texts of mails of features, its own and the built-in ones',
+  unlessTaken('notes'),
+  async t => {
+    const config = { ...hostConfig(t), MAIL_URL: undefined, PUBLIC_URL: 'https://app.example/auth' }
+    const host = await buildHost(t, {
+      config,
+      features: [notes],
+      mails: {
+        templates: {
+          noteAdded: ({ host, text }: MailSite & { readonly text: string }) => ({
+            subject: 'A new note',
+            text: `At ${host}: ${text}`,
+          }),
+          apiKeyCreated: ({ scopes }: { readonly scopes: readonly string[] }) => ({
+            subject: 'A new key',
+            text: `It may ${scopes.join(' and ')}`,
+          }),
+        },
       },
-    },
-  })
-  const { accessToken } = (await signUpAt(host, '/auth')).json()
-  const post = (url: string, payload: object) =>
-    host.inject({ method: 'POST', url, headers: bearer(accessToken), payload })
-  t.equal((await post('/auth/notes', { text: 'buy hay' })).statusCode, 201)
-  const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
-  const key = await post('/auth/account/api-keys', { name: 'a key', scopes: ['notes:read'], expiresAt })
-  t.equal(key.statusCode, 201)
-  await host.close()
-  const folder = join(dirname(String(config.DATABASE_URL).slice('sqlite:'.length)), 'outbox')
-  const texts = new Map((await readMails(folder)).map(({ subject, text }) => [subject, text]))
-  t.equal(texts.get('A new note'), 'At app.example: buy hay\n')
-  t.equal(texts.get('A new key'), 'It may notes:read\n')
-})
+    })
+    const { accessToken } = (await signUpAt(host, '/auth')).json()
+    const post = (url: string, payload: object) =>
+      host.inject({ method: 'POST', url, headers: bearer(accessToken), payload })
+    t.equal((await post('/auth/notes', { text: 'buy hay' })).statusCode, 201)
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const key = await post('/auth/account/api-keys', { name: 'a key', scopes: ['notes:read'], expiresAt })
+    t.equal(key.statusCode, 201)
+    await host.close()
+    const folder = join(dirname(String(config.DATABASE_URL).slice('sqlite:'.length)), 'outbox')
+    const texts = new Map((await readMails(folder)).map(({ subject, text }) => [subject, text]))
+    t.equal(texts.get('A new note'), 'At app.example: buy hay\n')
+    t.equal(texts.get('A new key'), 'It may notes:read\n')
+  },
+)
 
 t.test('a template of a mail that no feature has stops the start', async t => {
   const templates = { unknown: () => ({ subject: 'A mail', text: 'text' }) }

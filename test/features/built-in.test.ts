@@ -5,6 +5,7 @@ import type { notes } from '../../examples/notes/notes.ts'
 import type { ServicesOf } from '../../src/feature.ts'
 import { asAdmin, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { unlessTaken } from '../support/examples.ts'
 import { projectTree, withBuiltIn } from '../support/project-copy.ts'
 import { announcements } from './announcements.ts'
 
@@ -14,22 +15,26 @@ const PARTS = ['src', 'plugins', 'routes', 'examples', 'test/support', 'package.
 const notesOf = (app: FastifyInstance) =>
   (app.services as typeof app.services & ServicesOf<[typeof notes]>).notes
 
-await onEveryEngine(t, async (t, { emptyDatabase }) => {
-  t.test('a service that is given features has the built-in ones too', async t => {
-    const list = withBuiltIn('notes', `import { notes } from '../examples/notes/notes.ts'\n`)
-    const tree = projectTree(t, { 'src/built-in-features.ts': list }, PARTS)
-    const env = { DATABASE_URL: await emptyDatabase(t) }
-    const app = await tree.build(t, { env, features: [announcements] })
-    const { id } = await signUp(app)
-    const user = await app.services.users.get(id)
-    const added = await notesOf(app).add(user, 'a note', { type: 'user', id, ip: null })
-    t.match(added, { text: 'a note' })
-    const events = async () => {
-      const url = `/admin/events?type=note.created&userId=${id}`
-      return (await app.inject({ url, headers: asAdmin })).json().results
-    }
-    t.match(await events(), [{ type: 'note.created', userId: id }])
-    await app.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })
-    t.strictSame((await notesOf(app).list({ id }, 10)).results, [], 'the rows are deleted with the user')
-  })
-})
+await onEveryEngine(
+  t,
+  async (t, { emptyDatabase }) => {
+    t.test('a service that is given features has the built-in ones too', async t => {
+      const list = withBuiltIn('notes', `import { notes } from '../examples/notes/notes.ts'\n`)
+      const tree = projectTree(t, { 'src/built-in-features.ts': list }, PARTS)
+      const env = { DATABASE_URL: await emptyDatabase(t) }
+      const app = await tree.build(t, { env, features: [announcements] })
+      const { id } = await signUp(app)
+      const user = await app.services.users.get(id)
+      const added = await notesOf(app).add(user, 'a note', { type: 'user', id, ip: null })
+      t.match(added, { text: 'a note' })
+      const events = async () => {
+        const url = `/admin/events?type=note.created&userId=${id}`
+        return (await app.inject({ url, headers: asAdmin })).json().results
+      }
+      t.match(await events(), [{ type: 'note.created', userId: id }])
+      await app.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })
+      t.strictSame((await notesOf(app).list({ id }, 10)).results, [], 'the rows are deleted with the user')
+    })
+  },
+  unlessTaken('notes'),
+)

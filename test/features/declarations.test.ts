@@ -751,21 +751,21 @@ await onEveryEngine(t, async (t, { name: engine, emptyDatabase, build }) => {
     const options = { env: { DATABASE_URL: url } }
     await build(t, options)
     const before = await storedRows(url)
-    const services = { ...notes.services, users: () => ({}) }
-    await t.rejects(build(t, { ...options, features: [{ ...notes, services }] }), {
+    const services = { users: () => ({}) }
+    await t.rejects(build(t, { ...options, features: [{ ...labels, services }] }), {
       code: 'FEATURE',
-      message: 'The service users is declared twice: by the core and by the feature notes',
+      message: 'The service users is declared twice: by the core and by the feature labels',
     })
     t.equal(await storedRows(url), before)
-    await build(t, { ...options, features: [notes] })
+    await build(t, { ...options, features: [labels] })
   })
 
   t.test('a service that cannot be created closes the store', async t => {
     const services = {
-      notes: () => {
+      labels: () => {
         throw new Error('not today')
       },
     }
-    await t.rejects(build(t, { features: [{ ...notes, services }] }), { message: 'not today' })
+    await t.rejects(build(t, { features: [{ ...labels, services }] }), { message: 'not today' })
   })
 })

@@ -36,6 +36,7 @@ const ENGINES: readonly Engine[] = [
 export const onEveryEngine = async (
   t: Test,
   run: (t: Test, engine: Engine) => Promise<void>,
+  options: { readonly skip?: string | false } = {},
 ): Promise<void> => {
-  for (const engine of ENGINES) await t.test(engine.name, t => run(t, engine))
+  for (const engine of ENGINES) await t.test(engine.name, options, t => run(t, engine))
 }
