@@ -1,16 +1,9 @@
 /** Entry point of the command line. */
 import { extname } from 'node:path'
 import { Command, CommanderError } from 'commander'
-import { copyCommand } from './cli/copy.ts'
-import { eventsCommand } from './cli/events.ts'
+import { coreCommands, featureCommands } from './cli/commands.ts'
 import { EXIT_CODES, exitCode, explain, withoutArguments } from './cli/failure.ts'
-import { featureCommands } from './cli/feature-commands.ts'
-import { keysCommands } from './cli/keys.ts'
 import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
-import { seedCommand } from './cli/seed.ts'
-import { sessionsCommands } from './cli/sessions.ts'
-import { settingsCommand } from './cli/settings.ts'
-import { usersCommands } from './cli/users.ts'
 import { loadEnvironment } from './config/read-settings.ts'
 
 const program = new Command('gatehouse')
@@ -35,17 +28,8 @@ const OF_HOSTS = 'Commands of features that a host application adds are not part
 
 let missing: readonly string[] = []
 try {
-  for (const add of [
-    startCommand,
-    usersCommands,
-    sessionsCommands,
-    eventsCommand,
-    keysCommands,
-    copyCommand,
-    seedCommand,
-    settingsCommand,
-  ])
-    add(program)
+  startCommand(program)
+  coreCommands(program)
   missing = [...(await featureCommands(program)), ...(isPackaged ? [OF_HOSTS] : [])]
   loadEnvironment()
   await program.parseAsync()

@@ -8,13 +8,7 @@ import { Command } from 'commander'
 import t from 'tap'
 import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
 import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import { copyCommand } from '../../src/cli/copy.ts'
-import { eventsCommand } from '../../src/cli/events.ts'
-import { keysCommands } from '../../src/cli/keys.ts'
-import { seedCommand } from '../../src/cli/seed.ts'
-import { sessionsCommands } from '../../src/cli/sessions.ts'
-import { settingsCommand } from '../../src/cli/settings.ts'
-import { usersCommands } from '../../src/cli/users.ts'
+import { coreCommands } from '../../src/cli/commands.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import type { SettingDeclarations } from '../../src/config/read-settings.ts'
 import { namesWith, SETTINGS } from '../../src/config/settings.ts'
@@ -155,16 +149,7 @@ const leaves = (command: Command, path: readonly string[] = []): [string, string
 
 t.test('commands: the table in docs/operations.md has every command and its options', async t => {
   const program = new Command()
-  for (const add of [
-    usersCommands,
-    sessionsCommands,
-    eventsCommand,
-    keysCommands,
-    copyCommand,
-    seedCommand,
-    settingsCommand,
-  ])
-    add(program)
+  coreCommands(program)
   const declared = {
     userScopes: userScopesOf(BUILT_IN),
     adminScopes: adminScopesOf(BUILT_IN),

@@ -1,4 +1,4 @@
-/** The commands of features. */
+/** The commands of the core and of features. */
 import type { Command } from 'commander'
 import { allFeatures } from '../built-in-features.ts'
 import { checkFeatures } from '../check-features.ts'
@@ -11,8 +11,30 @@ import {
   userScopesOf,
   type WithServices,
 } from '../feature.ts'
+import { copyCommand } from './copy.ts'
+import { eventsCommand } from './events.ts'
 import { explain } from './failure.ts'
+import { keysCommands } from './keys.ts'
+import { seedCommand } from './seed.ts'
+import { sessionsCommands } from './sessions.ts'
+import { settingsCommand } from './settings.ts'
 import { withStore } from './store.ts'
+import { usersCommands } from './users.ts'
+
+/** In the order of the help. */
+const CORE_COMMANDS = [
+  usersCommands,
+  sessionsCommands,
+  eventsCommand,
+  keysCommands,
+  copyCommand,
+  seedCommand,
+  settingsCommand,
+]
+
+export const coreCommands = (program: Command): void => {
+  for (const add of CORE_COMMANDS) add(program)
+}
 
 /** The commands below one, at every depth. */
 const commandsBelow = ({ commands }: Command): readonly Command[] =>
