@@ -7,13 +7,14 @@ import t from 'tap'
 import { newToken } from '../../src/accounts/email-token.ts'
 import { accountOf, call, reset } from '../support/account-routes.ts'
 import { allEvents, getEvents } from '../support/admin-routes.ts'
+import { ENCRYPTION_KEY, signInWith } from '../support/authenticator-apps.ts'
 import { asAdmin, bearer, build, type Context, PASSWORD, signIn, temporaryFolder } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, signInByCode } from '../support/email-codes.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 import { execute } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
-import { IMPORTED_PASSWORD, type Recorded, recordedSessions, recordedUsers } from './scenario.ts'
+import { FAY, IMPORTED_PASSWORD, type Recorded, recordedSessions, recordedUsers } from './scenario.ts'
 
 const MINUTE = 60_000
 
@@ -67,7 +68,8 @@ for (const release of releases)
       )
       const { at, users, events, cursor, sessions, tokens } = expected[engine]
       const DATABASE_URL = await RESTORE[engine](t, folder)
-      const app = await build(t, { env: { DATABASE_URL }, realHashing: true, clock: () => at + MINUTE })
+      const env = { DATABASE_URL, ENCRYPTION_KEY }
+      const app = await build(t, { env, realHashing: true, clock: () => at + MINUTE })
 
       t.match(await recordedUsers(app), users, 'users')
       const stored = (await getEvents(app, { limit: 100 })).json().results
@@ -121,6 +123,11 @@ for (const release of releases)
         ['user.signed-in', 'user.signed-in', 'email.changed', 'user.signed-up'],
         'the cursor goes on',
       )
+      const { apiKey, recoveryCode } = tokens
+      if (apiKey === undefined) return
+      t.match(await accountOf(app, apiKey), { email: FAY }, 'an API key')
+      t.equal((await signInWith(app, FAY)).json().errors.code, 'is required', 'an authenticator app')
+      t.equal((await signInWith(app, FAY, recoveryCode)).statusCode, 200, 'a recovery code')
     })
 
 for (const engine of ['sqlite', 'postgres'] as const)

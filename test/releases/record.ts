@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import packageJson from '../../package.json' with { type: 'json' }
+import { ENCRYPTION_KEY } from '../support/authenticator-apps.ts'
 import { build, type Context, manualClock, temporaryFolder } from '../support/build.ts'
 import { EMAIL_CODES } from '../support/email-codes.ts'
 import { documentOf, operationIds } from '../support/openapi.ts'
@@ -22,7 +23,11 @@ const context: Context = { teardown: (run: () => unknown) => void teardowns.push
 /** @returns what the API says of the data, once it is all written. */
 const record = async (DATABASE_URL: string): Promise<Recorded> => {
   const clock = manualClock(Date.UTC(2026, 10, 22))
-  const app = await build(context, { env: { DATABASE_URL }, clock: clock.now, realHashing: true })
+  const app = await build(context, {
+    env: { DATABASE_URL, ENCRYPTION_KEY },
+    clock: clock.now,
+    realHashing: true,
+  })
   const recorded = await fill(app, clock)
   await app.close()
   return recorded

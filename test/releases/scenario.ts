@@ -2,12 +2,17 @@
 import type { FastifyInstance } from 'fastify'
 import { call, changeEmail, forgot } from '../support/account-routes.ts'
 import { getEvents, impersonate } from '../support/admin-routes.ts'
+import { createKey } from '../support/api-keys.ts'
+import { addTotp } from '../support/authenticator-apps.ts'
 import { asAdmin, bearer, type manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 /** bcrypt of `imported pass phrase 7`. */
 const IMPORTED_HASH = '$2b$10$c3KKPmKviThSCN3FMENrVuGmJkRitdRR9eCgzD/HvRuBUoqerY2Xi'
 export const IMPORTED_PASSWORD = 'imported pass phrase 7'
+
+/** Has an authenticator app from 0.3.0 on. */
+export const FAY = 'fay@example.com'
 
 /** When the recording ended, in milliseconds since the epoch. Tests start their clock a minute later. */
 export interface Recorded {
@@ -27,6 +32,9 @@ export interface Recorded {
     readonly impersonated: string
     readonly passwordReset: string
     readonly emailChange: string
+    /** From 0.3.0 on: of a user with an authenticator app. */
+    readonly apiKey?: string
+    readonly recoveryCode?: string
   }
 }
 
@@ -72,6 +80,9 @@ export const fill = async (
   await changeEmail(app, ann.token, { password: PASSWORD, email: 'ann.new@example.com' })
   const emailChange = await mails.token('ann.new@example.com', 'emailChange')
   const impersonated = (await impersonate(app, ann.id)).json().accessToken
+  const fay = await signUp(app, { email: FAY })
+  const { token: apiKey } = await createKey(app, fay.token)
+  const { recoveryCodes } = await addTotp(app, fay.token)
   const dan = await signUp(app, { email: 'dan@example.com' })
   await call(app, 'DELETE', '/account', { password: PASSWORD }, bearer(dan.token))
   clock.advance(120_000)
@@ -90,6 +101,8 @@ export const fill = async (
       impersonated,
       passwordReset,
       emailChange,
+      apiKey,
+      recoveryCode: recoveryCodes[0] as string,
     },
   }
 }
