@@ -126,7 +126,7 @@ for (const release of releases)
       const { apiKey, recoveryCode } = tokens
       if (apiKey === undefined) return
       t.match(await accountOf(app, apiKey), { email: FAY }, 'an API key')
-      t.equal((await signInWith(app, FAY)).json().errors.code, 'is required', 'an authenticator app')
+      t.same((await signInWith(app, FAY)).json().errors.code, ['is required'], 'an authenticator app')
       t.equal((await signInWith(app, FAY, recoveryCode)).statusCode, 200, 'a recovery code')
     })
 

@@ -1,27 +1,25 @@
 /** A PostgreSQL database as SQL text: the statements of its migrations, then its rows. It needs no `pg_dump` of the same version. */
-import { Kysely, PostgresDialect } from 'kysely'
-import { Migrator } from 'kysely/migration'
 import pg from 'pg'
-import { migrations } from '../../src/storage/migrations/list.ts'
-import { POSTGRES_DIALECT } from '../../src/storage/postgres/migrate.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { migrate } from '../../src/storage/postgres/migrate.ts'
 import { query } from '../support/postgres.ts'
 
-const isSchemaChange = (text: string): boolean => /^\s*(create|alter|drop)\b/i.test(text)
+const isSchemaChange = (text: unknown): text is string =>
+  typeof text === 'string' && /^\s*(create|alter|drop)\b/i.test(text)
 
-/** Migrates an empty database. @returns the statements that did it. */
+/** Migrates an empty database. @returns the statements that did it, those of features too. */
 export const recordSchema = async (url: string): Promise<string[]> => {
   const statements: string[] = []
-  const db = new Kysely<unknown>({
-    dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url, max: 1 }) }),
-    log: ({ query: { sql } }) => void (isSchemaChange(sql) && statements.push(sql)),
-  })
+  const { query } = pg.Client.prototype
+  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+    if (isSchemaChange(args[0])) statements.push(args[0])
+    return query.apply(this, args as never)
+  } as typeof query
   try {
-    const provider = { getMigrations: async () => migrations(POSTGRES_DIALECT) }
-    const { error } = await new Migrator({ db, provider }).migrateToLatest()
-    if (error !== undefined) throw error
+    await migrate(url, BUILT_IN_FEATURES)
     return statements
   } finally {
-    await db.destroy()
+    pg.Client.prototype.query = query
   }
 }
 
