@@ -28,7 +28,7 @@ const QUERY = 0x51
 const SYNC = 0x53
 
 /** Of the invalidation feed, the flush and the look for webhooks, which no request waits for. */
-const BACKGROUND = /heartbeat|note-|webhook-states/
+const BACKGROUND = /heartbeat|last-requests-of-|webhook-states/
 
 /** Milliseconds: the longest time of a timer. A pass of the clean-up, or a look at a lease, would be counted with a request. */
 const NEVER = 2 ** 31 - 1

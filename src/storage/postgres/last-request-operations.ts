@@ -5,12 +5,12 @@ import { ServiceError } from '../../errors.ts'
 import type { Database } from './database.ts'
 
 /** Writes in the order of keys, so that two instances that write the same users cannot deadlock. */
-const NOTE_USERS = `INSERT INTO last_requests (user_key, at)
+const RECORD_OF_USERS = `INSERT INTO last_requests (user_key, at)
   SELECT key, max(given.at) FROM unnest($1::bigint[], $2::bigint[]) AS given (user_key, at)
   JOIN users ON key = given.user_key GROUP BY key ORDER BY key
   ON CONFLICT (user_key) DO UPDATE SET at = excluded.at WHERE last_requests.at < excluded.at`
 
-const NOTE_SESSIONS = `WITH latest AS (
+const RECORD_OF_SESSIONS = `WITH latest AS (
     SELECT id, max(at) AS at FROM unnest($1::text[], $2::bigint[]) AS given (id, at) GROUP BY id
   ), locked AS (
     SELECT sessions.id, latest.at FROM sessions JOIN latest USING (id) ORDER BY sessions.id FOR UPDATE OF sessions
@@ -32,7 +32,7 @@ export const lastRequestOperations = (database: Database) => ({
     if (users.length > 0) {
       const columns = [0, 1].map(column => users.filter((_, index) => index % 2 === column))
       const values = columns.map(numbers)
-      const statement = { name: 'note-users', text: NOTE_USERS, values }
+      const statement = { name: 'last-requests-of-users', text: RECORD_OF_USERS, values }
       await database.writeUncached(statement).catch(error => {
         if (!isOfRemovedUser(error)) throw error
         return database.writeUncached(statement)
@@ -40,7 +40,7 @@ export const lastRequestOperations = (database: Database) => ({
     }
     if (sessions.length > 0) {
       const values = [sessions.map(({ id }) => id), numbers(sessions.map(({ at }) => at))]
-      await database.writeUncached({ name: 'note-sessions', text: NOTE_SESSIONS, values })
+      await database.writeUncached({ name: 'last-requests-of-sessions', text: RECORD_OF_SESSIONS, values })
     }
   },
 })
