@@ -27,18 +27,18 @@ const UNGATED = 'export default async function hooks(): Promise<void> {}\n'
 
 t.test('a route file added to a scope is gated, validated and documented', async t => {
   const tree = routesTree(t, {
-    'routes/private/notes/routes.ts': NOTES,
-    'routes/private/notes/deep/er/routes.ts': NOTES,
+    'routes/private/shelves/routes.ts': NOTES,
+    'routes/private/shelves/deep/er/routes.ts': NOTES,
     'routes/admin/reports/routes.ts': NOTES.replace("' by ' + request.user.id", "''")
       .replace('{}', "{ config: { scope: 'users:read' } }")
       .replace('{ schema', "{ config: { scope: 'users:read' }, schema"),
-    'routes/private/notes/helper.ts':
+    'routes/private/shelves/helper.ts':
       'export default async function helper(): Promise<never> { throw new Error() }\n',
   })
   const app = await tree.build(t, { env: { JWT_SECRET } })
   const { id, token } = await signUp(app)
 
-  for (const url of ['/notes', '/notes/deep/er']) {
+  for (const url of ['/shelves', '/shelves/deep/er']) {
     const payload = { text: 'remember' }
     const rejected = await app.inject({
       method: 'POST',
@@ -76,8 +76,8 @@ t.test('a route file added to a scope is gated, validated and documented', async
   t.equal((await app.inject({ ...admin, headers: asAdmin })).statusCode, 201)
 
   const { paths } = (await app.inject('/openapi.json')).json()
-  t.same(paths['/notes'].post.security, [{ bearer: [] }, { cookie: [] }, { apiKey: [] }])
-  t.same(Object.keys(paths['/notes'].post.responses).sort(), [
+  t.same(paths['/shelves'].post.security, [{ bearer: [] }, { cookie: [] }, { apiKey: [] }])
+  t.same(Object.keys(paths['/shelves'].post.responses).sort(), [
     '201',
     '400',
     '401',
