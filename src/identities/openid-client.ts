@@ -181,8 +181,10 @@ const headerOf = (token: string): Given => {
 }
 
 /** What `openid-client` does not verify of an ID token (docs/design.md, "Other providers"). @throws {ProviderError} */
-const assertToken = ({ tenant }: Provider, token: string, claims: Given): void => {
+const assertToken = ({ tenant, clientId }: Provider, token: string, claims: Given): void => {
   if (!ALGORITHMS.includes(String(headerOf(token).alg))) throw new ProviderError('algorithm')
+  // The library verifies it with several audiences only.
+  if (claims.azp !== undefined && claims.azp !== clientId) throw new ProviderError('azp')
   // The real time, as for `exp`.
   const age = Date.now() / 1_000 - Number(claims.iat)
   if (!(age <= MAX_AGE && age >= -TOLERANCE)) throw new ProviderError('iat')
