@@ -1,8 +1,9 @@
-/** No secret of a sign-in with another provider is in a log, a metric, an event, a URL of the service or the database. */
+/** No secret of a sign-in with another provider is in a log, a metric, a trace, an event, a URL or the database. */
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { asAdmin, build, logCapture, temporaryFolder } from '../support/build.ts'
+import { asAdmin } from '../support/build.ts'
+import { startCollector } from '../support/collector.ts'
 import {
   CLIENT_SECRET,
   freshAccount,
@@ -10,20 +11,51 @@ import {
   providersEnv,
   startProvider,
 } from '../support/identity-provider.ts'
+import { newDatabaseFile, startServer } from '../support/process.ts'
+
+interface Injected {
+  readonly method?: string
+  readonly url: string
+  readonly headers?: Record<string, string>
+  readonly payload?: object
+}
+
+/** A service in another process, as tests use one in theirs. */
+const remote = (url: string) =>
+  ({
+    async inject({ method = 'GET', url: path, headers = {}, payload }: Injected) {
+      const body = payload === undefined ? null : JSON.stringify(payload)
+      const type = body === null ? {} : { 'content-type': 'application/json' }
+      const response = await fetch(url + path, {
+        method,
+        headers: { ...type, ...headers },
+        body,
+        redirect: 'manual',
+      })
+      const text = await response.text()
+      return {
+        statusCode: response.status,
+        headers: Object.fromEntries(response.headers),
+        body: text,
+        json: () => JSON.parse(text),
+      }
+    },
+  }) as unknown as FastifyInstance
 
 t.test('what a run keeps and writes has none of its secrets', async t => {
   const provider = await startProvider(t)
-  const log = logCapture()
-  const file = join(temporaryFolder(t), 'test.db')
-  const app = await build(t, {
+  const collector = await startCollector(t)
+  const databaseFile = await newDatabaseFile(t)
+  const server = await startServer(t, {
+    databaseFile,
     env: {
       ...providersEnv([provider.entry()], [provider.issuer]),
-      DATABASE_URL: `sqlite:${file}`,
       LOG_LEVEL: 'trace',
       LOG_REQUESTS: 'on',
+      ...collector.env,
     },
-    logStream: log.stream,
   })
+  const app = remote(server.url)
   const program = programOf(app, provider)
   const secrets = new Map<string, string>([['client secret', CLIENT_SECRET]])
   provider.change = (path, response) => {
@@ -39,21 +71,23 @@ t.test('what a run keeps and writes has none of its secrets', async t => {
     const nonce = authorizationUrl && new URL(authorizationUrl).searchParams.get('nonce')
     if (nonce) secrets.set(`nonce ${secrets.size}`, nonce)
   }
+  const locations: string[] = []
   /** Programs, browsers and failures. */
   for (const fails of [false, true]) {
     provider.account = freshAccount()
     const started = await program.start()
     const callback = { url: await provider.authorize(started.authorizationUrl), flow: started.flow }
     note(callback, started.authorizationUrl)
-    provider.changeToken = fails ? async token => `${token.slice(0, -8)}AAAAAAAA` : null
+    provider.changeToken = fails ? (_, token) => `${token.slice(0, -8)}AAAAAAAA` : null
     await program.finish(callback)
     await program.finish(callback)
     const browser = await program.callback()
     note(browser)
-    await app.inject({
+    const { headers } = await app.inject({
       url: browser.url.replace('https://gatehouse.test', ''),
       headers: { cookie: `OIDC_FLOW=${browser.flow}`, accept: 'text/html' },
     })
+    locations.push(String(headers.location))
   }
   provider.changeToken = null
   // One that stays in the database.
@@ -64,18 +98,20 @@ t.test('what a run keeps and writes has none of its secrets', async t => {
 
   const metrics = (await app.inject({ url: '/admin/metrics', headers: asAdmin })).body
   const events = (await app.inject({ url: '/admin/events?limit=100', headers: asAdmin })).body
-  await app.close()
+  t.equal(await server.stop('SIGTERM'), 0)
   const places = {
-    log: log.text(),
+    log: server.output(),
     metrics,
     events,
-    database: readFileSync(file).toString('latin1'),
+    traces: collector.text(),
+    locations: locations.join('\n'),
+    database: readFileSync(databaseFile).toString('latin1'),
   }
-  t.ok(
-    log.records().some(({ req }) => /providers/.test(JSON.stringify(req ?? ''))),
-    places.log.slice(0, 800),
-  )
+  for (const place of ['log', 'traces'] as const) t.match(places[place], 'sign-in/providers')
+  t.match(places.locations, /security$/m)
   t.ok(secrets.size > 12)
+  for (const secret of [open.flow, CLIENT_SECRET])
+    t.notOk(decodeURIComponent(open.authorizationUrl).includes(secret))
   for (const [name, secret] of secrets) {
     t.ok(secret.length > 10, name)
     for (const [place, text] of Object.entries(places))

@@ -1,8 +1,4 @@
-/** Sign-in with another provider, by a program (docs/design.md, "Other providers"; CASES O and L). */
-import { createHmac, generateKeyPairSync } from 'node:crypto'
-import type { LightMyRequestResponse } from 'fastify'
-import { SignJWT } from 'jose'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import { addTotp, STEP } from '../support/authenticator-apps.ts'
@@ -18,25 +14,13 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import {
-  CLIENT_ID,
-  freshAccount,
-  type ProxiedResponse,
-  programOf,
-  providersEnv,
-  startProvider,
-} from '../support/identity-provider.ts'
+import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
 import { readMetrics } from '../support/metrics.ts'
 
 const MINUTE = 60_000
 
-type Claims = Record<string, unknown>
-
-const payloadOf = (token: string): Claims =>
-  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  const provider = await startProvider(t, { ids: ['test', 'other', 'closed', 'trusted', 'strong'] })
+  const provider = await startProvider(t, { ids: ['test', 'closed', 'strong'] })
   const other = await startProvider(t, { ids: ['other'] })
   const env = {
     ...providersEnv(
@@ -54,7 +38,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const app = await build(t, { env, clock: clock.now })
   const program = programOf(app, provider)
   t.afterEach(() => {
-    provider.change = null
+    provider.changeToken = null
   })
 
   const tokenRequests = () => provider.requests.filter(each => each === 'POST /token').length
@@ -62,17 +46,6 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const url = `/admin/users?search=${encodeURIComponent(String(email))}`
     return (await app.inject({ url, headers: asAdmin })).json().results.length
   }
-  /** Changes the ID token before the service gets it. */
-  const changeToken = (change: (claims: Claims) => Claims | Promise<string> | string) => {
-    provider.changeToken = async token => {
-      const changed = await change(payloadOf(token))
-      return typeof changed === 'string' ? changed : provider.sign(changed)
-    }
-  }
-  t.afterEach(() => {
-    provider.changeToken = null
-  })
-
   t.test('an unknown identity opens an account, a known one signs in', async t => {
     provider.account = freshAccount({ given_name: 'Ann', family_name: 'Lee', locale: 'de-AT' })
     const first = await program.signIn()
@@ -116,6 +89,19 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     globalErrorOf(t, await programOf(app, provider, 'nothing').finish({ flow: 'x' }), 404)
   })
 
+  t.test('K9 no user registers a provider: only the settings do', async t => {
+    const { token } = await signUp(app)
+    const body = provider.entry({ id: 'mine' })
+    for (const path of ['/account/sign-in/providers', '/account/sign-in/providers/mine', '/admin/providers'])
+      for (const method of ['POST', 'PUT', 'DELETE'] as const)
+        t.match(
+          (await call(app, method, path, body, bearer(token))).statusCode,
+          /^40[045]$/,
+          `${method} ${path}`,
+        )
+    t.equal((await app.inject('/account/sign-in/providers')).json().results.length, 4)
+  })
+
   t.test('the e-mail at the provider may change: the identity stays', async t => {
     provider.account = freshAccount()
     const { user } = (await program.signIn()).json()
@@ -128,7 +114,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.match(results, [{ subject: provider.account.sub, email: provider.account.email }])
   })
 
-  t.test('a disabled account is 403', async t => {
+  t.test('S4 a disabled account is 403', async t => {
     provider.account = freshAccount()
     const { user } = (await program.signIn()).json()
     const callback = await program.callback()
@@ -143,29 +129,32 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     globalErrorOf(t, await program.finish(callback), 400)
   })
 
-  t.test('O1 a callback without state, or with a wrong one, is 400 without a token request', async t => {
-    provider.account = freshAccount()
-    const { url, flow } = await program.callback()
-    const before = tokenRequests()
-    const changed = (change: (query: URLSearchParams) => void) => {
-      const copy = new URL(url)
-      change(copy.searchParams)
-      return copy.href
-    }
-    for (const wrong of [
-      changed(query => query.delete('state')),
-      changed(query => query.set('state', 'wrong')),
-      changed(query => query.set('state', '')),
-      'nonsense',
-      'https://elsewhere.example/',
-      url.replace('https://', 'http://'),
-    ])
-      globalErrorOf(t, await program.finish({ url: wrong, flow }), 400)
-    globalErrorOf(t, await program.finish({ url, flow: 'wrong' }), 400)
-    globalErrorOf(t, await program.finish({ flow }), 400)
-    t.equal(tokenRequests(), before)
-    t.equal((await program.finish({ url, flow })).statusCode, 200, 'the flow of the owner still works')
-  })
+  t.test(
+    'O1 a callback without state, or with a wrong one, is 400 without a token request (ensure-authorization-response-with-invalid-state-fails)',
+    async t => {
+      provider.account = freshAccount()
+      const { url, flow } = await program.callback()
+      const before = tokenRequests()
+      const changed = (change: (query: URLSearchParams) => void) => {
+        const copy = new URL(url)
+        change(copy.searchParams)
+        return copy.href
+      }
+      for (const wrong of [
+        changed(query => query.delete('state')),
+        changed(query => query.set('state', 'wrong')),
+        changed(query => query.set('state', '')),
+        'nonsense',
+        'https://elsewhere.example/',
+        url.replace('https://', 'http://'),
+      ])
+        globalErrorOf(t, await program.finish({ url: wrong, flow }), 400)
+      globalErrorOf(t, await program.finish({ url, flow: 'wrong' }), 400)
+      globalErrorOf(t, await program.finish({ flow }), 400)
+      t.equal(tokenRequests(), before)
+      t.equal((await program.finish({ url, flow })).statusCode, 200, 'the flow of the owner still works')
+    },
+  )
 
   t.test('O3 one callback, sent 50 times at once on two instances, opens one session', async t => {
     const second = await build(t, { env, clock: clock.now })
@@ -179,181 +168,6 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const statuses = responses.map(response => response?.statusCode).toSorted()
     t.strictSame(statuses, [200, ...Array(49).fill(400)])
     t.equal(tokenRequests() - before, 1)
-  })
-
-  t.test('O4 the response of another provider, or at its callback, is 400', async t => {
-    provider.account = freshAccount()
-    const { url, flow } = await program.callback()
-    const before = tokenRequests()
-    const otherProgram = programOf(app, other, 'other')
-    globalErrorOf(t, await otherProgram.finish({ url, flow }), 400)
-    const atOther = url.replace('/providers/test/', '/providers/other/')
-    globalErrorOf(t, await otherProgram.finish({ url: atOther, flow }), 400)
-    const mixedUp = new URL(url)
-    mixedUp.searchParams.set('iss', other.issuer)
-    globalErrorOf(t, await program.finish({ url: mixedUp.href, flow }), 400)
-    const twice = await program.callback()
-    globalErrorOf(t, await program.finish({ ...twice, url: `${twice.url}&iss=${other.issuer}` }), 400)
-    t.equal(tokenRequests(), before)
-  })
-
-  t.test('O5 a response without iss, of a provider that announces it, is 400', async t => {
-    provider.account = freshAccount()
-    const { url, flow } = await program.callback()
-    const before = tokenRequests()
-    const without = new URL(url)
-    t.equal(without.searchParams.get('iss'), provider.issuer)
-    without.searchParams.delete('iss')
-    globalErrorOf(t, await program.finish({ url: without.href, flow }), 400)
-    t.equal(tokenRequests(), before)
-  })
-
-  const isRejected = async (t: Test, what: string, response: LightMyRequestResponse, status = 401) => {
-    globalErrorOf(t, response, status)
-    t.equal(await usersWith(provider.account.email), 0, `${what}: nothing is stored`)
-  }
-
-  const now = () => Math.floor(Date.now() / 1_000)
-  const stranger = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
-  const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
-  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const TOKENS: Readonly<Record<string, (claims: Claims) => Claims | Promise<string> | string>> = {
-    'another audience': claims => ({ ...claims, aud: 'another-client' }),
-    'no audience': ({ aud: _, ...claims }) => claims,
-    'two audiences without azp': claims => ({ ...claims, aud: [CLIENT_ID, 'another'] }),
-    'two audiences and another azp': claims => ({ ...claims, aud: [CLIENT_ID, 'another'], azp: 'another' }),
-    'no exp': ({ exp: _, ...claims }) => claims,
-    'an exp in the past': claims => ({ ...claims, exp: now() - 120 }),
-    'an exp that is text': claims => ({ ...claims, exp: String(now() + 600) }),
-    'no iat': ({ iat: _, ...claims }) => claims,
-    'an iat in the past': claims => ({ ...claims, iat: now() - 3_600 }),
-    'an iat in the future': claims => ({ ...claims, iat: now() + 3_600 }),
-    'an nbf in the future': claims => ({ ...claims, nbf: now() + 3_600 }),
-    'another nonce': claims => ({ ...claims, nonce: 'another' }),
-    'no nonce': ({ nonce: _, ...claims }) => claims,
-    'alg none': claims => `${encode({ alg: 'none' })}.${encode(claims)}.`,
-    'alg none with a signature': claims => `${encode({ alg: 'none', kid: 'key-1' })}.${encode(claims)}.c2ln`,
-    'HS256 with the client secret': claims => {
-      const text = `${encode({ alg: 'HS256' })}.${encode(claims)}`
-      return `${text}.${createHmac('sha256', provider.secret).update(text).digest('base64url')}`
-    },
-    'HS256 with the public key': claims => {
-      const text = `${encode({ alg: 'HS256', kid: 'key-1' })}.${encode(claims)}`
-      return `${text}.${createHmac('sha256', provider.publicPem).update(text).digest('base64url')}`
-    },
-    'an unknown kid': claims => provider.sign(claims, { kid: 'unknown' }),
-    'the kid with the key of a stranger': claims =>
-      new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'key-1' }).sign(stranger),
-    'another type of key': claims =>
-      new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'key-1' }).sign(curve),
-    'an unknown critical header': claims =>
-      new SignJWT(claims)
-        .setProtectedHeader({ alg: 'RS256', kid: 'key-1', crit: ['x'], x: 1 })
-        .sign(provider.privateKey, { crit: { x: true } }),
-    'another signature': async claims => `${(await provider.sign(claims)).slice(0, -8)}AAAAAAAA`,
-    'no JWT': () => 'nonsense',
-    'no JSON': () => `${encode({ alg: 'RS256' })}.bm9uc2Vuc2U.c2ln`,
-  }
-  for (const [what, change] of Object.entries(TOKENS))
-    t.test(`O6 an ID token with ${what} is 401`, async t => {
-      provider.account = freshAccount()
-      changeToken(change)
-      await isRejected(t, what, await program.signIn())
-    })
-
-  t.test('O6 a response without an ID token is 401', async t => {
-    provider.account = freshAccount()
-    provider.change = (path, response) => {
-      if (path === '/token')
-        response.body = JSON.stringify({ ...JSON.parse(response.body), id_token: undefined })
-    }
-    await isRejected(t, 'no token', await program.signIn())
-  })
-
-  t.test('O6 an unchanged token signs in: the changes above are what is refused', async t => {
-    provider.account = freshAccount()
-    changeToken(claims => claims)
-    t.equal((await program.signIn()).statusCode, 200)
-  })
-
-  t.test('O7 user info of another subject, or of none, is 401', async t => {
-    for (const sub of ['another', undefined, 7, '']) {
-      provider.account = freshAccount()
-      provider.change = (path, response) => {
-        if (path === '/me') response.body = JSON.stringify({ ...JSON.parse(response.body), sub })
-      }
-      await isRejected(t, 'user info', await program.signIn())
-    }
-  })
-
-  t.test('O8 a provider whose metadata name another issuer is 503, everything else works', async t => {
-    const wrong = await startProvider(t)
-    wrong.change = (path, response) => {
-      if (path.startsWith('/.well-known/'))
-        response.body = response.body.replaceAll(wrong.issuer, provider.issuer)
-    }
-    const providers = [wrong.entry(), provider.entry({ id: 'other' })]
-    const app = await build(t, {
-      env: providersEnv(providers, [wrong.issuer, provider.issuer]),
-      clock: clock.now,
-    })
-    const start = (id: string) => call(app, 'POST', `/account/sign-in/providers/${id}`, {})
-    const response = await start('test')
-    globalErrorOf(t, response, 503)
-    t.ok(response.headers['retry-after'])
-    t.equal((await start('other')).statusCode, 201)
-    const asked = wrong.requests.length
-    globalErrorOf(t, await start('test'), 503)
-    t.equal(wrong.requests.length, asked, 'not asked again at once')
-    wrong.change = null
-    clock.advance(MINUTE)
-    t.equal((await start('test')).statusCode, 201, 'later it works')
-  })
-
-  t.test('O9 PKCE: a code of another flow is refused by the provider', async t => {
-    provider.account = freshAccount()
-    const { authorizationUrl } = await program.start()
-    const query = new URL(authorizationUrl).searchParams
-    t.match(query.get('code_challenge'), /^[\w-]{43}$/)
-    t.equal(query.get('code_challenge_method'), 'S256')
-    for (const name of ['state', 'nonce']) t.match(query.get(name), /^[\w-]{43}$/)
-    const [victim, attacker] = [await program.callback(), await program.callback()]
-    const injected = new URL(attacker.url)
-    injected.searchParams.set('code', new URL(victim.url).searchParams.get('code') ?? '')
-    const before = tokenRequests()
-    await isRejected(t, 'injected', await program.finish({ url: injected.href, flow: attacker.flow }))
-    t.equal(tokenRequests() - before, 1, 'the provider has refused it')
-  })
-
-  t.test('O9 PKCE is used with a provider that does not announce it', async t => {
-    const silent = await startProvider(t, { discovery: { code_challenge_methods_supported: undefined } })
-    const app = await build(t, { env: providersEnv([silent.entry()], [silent.issuer]) })
-    const { authorizationUrl } = await programOf(app, silent).start()
-    t.ok(new URL(authorizationUrl).searchParams.has('code_challenge'))
-  })
-
-  t.test('O12 nothing can be added to the start', async t => {
-    for (const name of [
-      'login_hint',
-      'client_id',
-      'redirect_uri',
-      'scope',
-      'nonce',
-      'state',
-      'return_to',
-      'flow',
-    ]) {
-      const body = { [name]: 'https://elsewhere.example' }
-      errorsAt(t, await call(app, 'POST', '/account/sign-in/providers/test', body), 400, [name])
-      const query = await call(app, 'POST', `/account/sign-in/providers/test?${name}=x`, {})
-      t.notMatch(query.body, /elsewhere/)
-    }
-    const { authorizationUrl } = await program.start()
-    const parameters = [...new URL(authorizationUrl).searchParams.keys()].toSorted()
-    t.strictSame(parameters, [
-      ...['client_id', 'code_challenge', 'code_challenge_method', 'nonce'],
-      ...['redirect_uri', 'response_type', 'scope', 'state'],
-    ])
   })
 
   t.test('O13 a user with an authenticator app is asked for a code', async t => {
@@ -401,11 +215,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await addTotp(app, accessToken)
     errorsAt(t, await strong.signIn(), 401, ['code'])
     for (const claims of [{ amr: ['pwd'] }, { amr: 'hwk' }, { acr: 'urn:one' }]) {
-      changeToken(token => ({ ...token, ...claims }))
+      provider.changeToken = token => ({ ...token, ...claims })
       errorsAt(t, await strong.signIn(), 401, ['code'])
     }
     for (const claims of [{ amr: ['pwd', 'hwk'] }, { acr: 'urn:two' }]) {
-      changeToken(token => ({ ...token, ...claims }))
+      provider.changeToken = token => ({ ...token, ...claims })
       const signedIn = await strong.signIn()
       t.equal(signedIn.statusCode, 200, signedIn.body)
       const headers = bearer(signedIn.json().accessToken)
@@ -426,17 +240,6 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     }
   })
 
-  t.test('L7 a token of an issuer that is not the provider’s is 401', async t => {
-    for (const iss of [other.issuer, `${provider.issuer}/`, '', undefined, 7]) {
-      provider.account = freshAccount()
-      changeToken(claims => ({ ...claims, iss }))
-      await isRejected(t, String(iss), await program.signIn())
-    }
-    provider.account = freshAccount()
-    changeToken(claims => other.sign({ ...claims, iss: other.issuer }))
-    await isRejected(t, 'signed by the other', await program.signIn())
-  })
-
   t.test('L8 the same subject of another issuer is another identity', async t => {
     provider.account = freshAccount()
     other.account = freshAccount({ sub: provider.account.sub })
@@ -448,77 +251,10 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(known.json().user.id, one.json().user.id, 'the name of the provider is not part of it')
   })
 
-  t.test('L9 a subject that is missing, empty or no text is 401', async t => {
-    for (const sub of [
-      undefined,
-      '',
-      ' ',
-      null,
-      7,
-      true,
-      ['x'],
-      { x: 1 },
-      'x'.repeat(256),
-      'a\u0000b',
-      'ü',
-    ]) {
-      provider.account = freshAccount()
-      changeToken(claims => ({ ...claims, sub }))
-      provider.change = (path, response: ProxiedResponse) => {
-        if (path === '/me') response.body = JSON.stringify({ ...JSON.parse(response.body), sub })
-      }
-      await isRejected(t, String(sub), await program.signIn())
-    }
-  })
-
-  t.test('L17 claims never become roles, metadata, status, id or confirmation', async t => {
-    provider.account = freshAccount({
-      email_verified: false,
-      roles: ['admin'],
-      appMetadata: { plan: 'gold' },
-      userMetadata: { x: 1 },
-      emailVerified: true,
-      disabled: true,
-      id: '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70',
-      createdAt: '2001-01-01T00:00:00Z',
-    })
-    const { user } = (await program.signIn()).json()
-    t.match(user, { roles: [], appMetadata: {}, userMetadata: {}, emailVerified: false })
-    t.not(user.id, provider.account.id)
-    const { disabled, createdAt } = (
-      await app.inject({ url: `/admin/users/${user.id}`, headers: asAdmin })
-    ).json()
-    t.equal(disabled, false)
-    t.not(createdAt.slice(0, 4), '2001')
-  })
-
-  t.test(
-    'K7 names that no store could keep are left out, addresses that none may have are refused',
-    async t => {
-      for (const name of ['a\u0000b', '\ud800', 'x'.repeat(129), 7, { a: 1 }, ' ', '\u202egnp.exe', 'a\nb']) {
-        provider.account = freshAccount({ given_name: name, family_name: 'Lee' })
-        t.match((await program.signIn()).json().user, { firstName: null, lastName: 'Lee' })
-      }
-      for (const email of [
-        undefined,
-        '',
-        'x',
-        7,
-        'a@b@example.com',
-        'ａ＠example.com',
-        '"a"@example.com',
-        'a@[127.0.0.1]',
-      ]) {
-        provider.account = freshAccount({ email })
-        globalErrorOf(t, await program.signIn(), 403)
-      }
-    },
-  )
-
   t.test('L19 with signUp: false an unknown identity creates no user', async t => {
     const closed = programOf(app, provider, 'closed')
     provider.account = freshAccount()
-    await isRejected(t, 'closed', await closed.signIn(), 403)
+    globalErrorOf(t, await closed.signIn(), 403)
     const callback = await closed.callback()
     globalErrorOf(t, await closed.finish(callback), 403)
     globalErrorOf(t, await closed.finish({ flow: callback.flow }), 400)
@@ -528,7 +264,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 
   t.test(
-    'with REQUIRE_EMAIL_VERIFICATION only confirmed addresses open accounts, and nothing tells which exist',
+    'R1 with REQUIRE_EMAIL_VERIFICATION only confirmed addresses open accounts, and nothing tells which exist',
     async t => {
       const providers = [provider.entry({ authoritativeFor: ['example.com'] })]
       const app = await build(t, {

@@ -76,7 +76,7 @@ const loadedBy = ({ record }: Idle, thread: 'main' | 'thread'): ReadonlySet<stri
 
 /**
  * Loaded when they are used: by the other engine, migrations and lists, schemas, the first mail, the OpenAPI document, new passwords, a
- * terminal, the command line.
+ * terminal, the command line, providers of identities.
  */
 const ON_DEMAND = [
   'kysely',
@@ -89,6 +89,9 @@ const ON_DEMAND = [
   '@zxcvbn-ts/language-common',
   'pino-pretty',
   'commander',
+  'openid-client',
+  'jose',
+  'src/identities/openid-client.ts',
   'src/tracing/tracing.ts',
 ]
 

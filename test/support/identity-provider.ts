@@ -1,8 +1,8 @@
 /** A real OpenID Connect provider in the process of the test, behind a proxy that can change each of its responses. */
 /// <reference path="./oidc-provider.d.ts" />
-import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { SignJWT } from 'jose'
@@ -16,6 +16,15 @@ export const CLIENT_SECRET = 'the secret of the client, which no log may have'
 
 const KEY_ID = 'key-1'
 
+/** Of all providers of a process: making one takes a tenth of a second. */
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** The claims in a token. */
+export const payloadOf = (token: string): Claims =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+
 /** A response of the provider, on its way to the service. */
 export interface ProxiedResponse {
   status: number
@@ -27,9 +36,10 @@ export interface ProxiedResponse {
 type Change = (path: string, response: ProxiedResponse) => void
 
 /** The claims of the user who signs in at the provider. */
-export type Account = Readonly<Record<string, unknown>> & { readonly sub: string }
+export type Account = Claims & { readonly sub: string }
 
-const listen = async (t: Context, listener: RequestListener): Promise<{ server: Server; origin: string }> => {
+/** Serves HTTP until the test ends. @returns the origin. */
+export const serve = async (t: Context, listener: RequestListener): Promise<string> => {
   const server = createServer(listener)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -37,7 +47,7 @@ const listen = async (t: Context, listener: RequestListener): Promise<{ server: 
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
   })
-  return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 const bodyOf = async (message: IncomingMessage): Promise<Buffer> => {
@@ -82,8 +92,8 @@ export interface TestProvider {
   account: Account
   /** Changes responses until it is `null` again. */
   change: Change | null
-  /** Changes ID tokens of the token endpoint, likewise. */
-  changeToken: ((token: string) => Promise<string>) | null
+  /** Changes ID tokens of the token endpoint, likewise. @returns a token, or the claims of one with the key of the provider. */
+  changeToken: ((claims: Claims, token: string) => Claims | string | Promise<Claims | string>) | null
   /** The public key, as a forger may use it. */
   readonly publicPem: string
   readonly secret: string
@@ -93,8 +103,8 @@ export interface TestProvider {
   entry(further?: object): object
   /** A browser signs in at the provider. @returns the URL of the callback. */
   authorize(authorizationUrl: string): Promise<string>
-  /** An ID token with the key of the provider. */
-  sign(claims: Record<string, unknown>, header?: { alg?: string; kid?: string }): Promise<string>
+  /** An ID token, by default with the key of the provider. @param signer `kid`: `null` for a token that names no key. */
+  sign(claims: Claims, signer?: { alg?: string; kid?: string | null; key?: KeyObject }): Promise<string>
 }
 
 let counter = 0
@@ -106,7 +116,7 @@ export const freshAccount = (further: object = {}): Account => {
   return { sub, email: `${sub}@example.com`, email_verified: true, ...further }
 }
 
-/** @param redirectIds the ids in the settings of the service under which the provider is known. */
+/** @param ids in the settings of the service under which the provider is known. @param discovery changes of its metadata. */
 export const startProvider = async (
   t: Context,
   {
@@ -115,26 +125,20 @@ export const startProvider = async (
     discovery = {},
   }: { ids?: readonly string[]; publicUrl?: string; discovery?: object } = {},
 ): Promise<TestProvider> => {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   let handle: RequestListener = (_request, response) => void response.writeHead(503).end()
-  const inner = await listen(t, (incoming, response) => handle(incoming, response))
-  const requests: string[] = []
-  const state = {
-    account: freshAccount(),
-    change: null as Change | null,
-    changeToken: null as TestProvider['changeToken'],
-  }
-  const outer = await listen(t, async (incoming, response) => {
+  const inner = await serve(t, (incoming, response) => handle(incoming, response))
+  const issuer = await serve(t, async (incoming, response) => {
     const path = (incoming.url ?? '').split('?', 1)[0] ?? ''
-    requests.push(`${incoming.method} ${path}`)
+    testProvider.requests.push(`${incoming.method} ${path}`)
     try {
-      const forwarded = await forward(inner.origin, incoming)
-      state.change?.(path, forwarded)
-      const { changeToken } = state
+      const forwarded = await forward(inner, incoming)
+      testProvider.change?.(path, forwarded)
+      const { changeToken } = testProvider
       if (changeToken !== null && path === '/token') {
-        const body = JSON.parse(forwarded.body)
-        if (body.id_token !== undefined)
-          forwarded.body = JSON.stringify({ ...body, id_token: await changeToken(body.id_token) })
+        const { id_token: token, ...body } = JSON.parse(forwarded.body)
+        const changed = token && (await changeToken(payloadOf(token), token))
+        const id_token = typeof changed === 'object' ? await testProvider.sign(changed) : changed
+        forwarded.body = JSON.stringify({ ...body, id_token })
       }
       const { 'set-cookie': cookies = '', ...headers } = forwarded.headers
       response.writeHead(forwarded.status, {
@@ -146,7 +150,6 @@ export const startProvider = async (
       response.destroy()
     }
   })
-  const issuer = outer.origin
   const provider: Provider = new Provider(issuer, {
     clients: [
       {
@@ -187,7 +190,7 @@ export const startProvider = async (
     },
     findAccount: (_context: object, sub: string) => ({
       accountId: sub,
-      claims: () => (state.account.sub === sub ? state.account : { sub }),
+      claims: () => (testProvider.account.sub === sub ? testProvider.account : { sub }),
     }),
     async loadExistingGrant({
       oidc,
@@ -208,33 +211,18 @@ export const startProvider = async (
   handle = (incoming, response) => {
     const isInteraction = incoming.url?.startsWith('/interaction/')
     void (isInteraction
-      ? provider.interactionFinished(incoming, response, { login: { accountId: state.account.sub } })
+      ? provider.interactionFinished(incoming, response, { login: { accountId: testProvider.account.sub } })
       : callback(incoming, response))
   }
-  return {
+  const testProvider: TestProvider = {
     issuer,
     privateKey,
-    publicPem: createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString(),
+    account: freshAccount(),
+    change: null,
+    changeToken: null,
+    publicPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
     secret: CLIENT_SECRET,
-    requests,
-    get changeToken() {
-      return state.changeToken
-    },
-    set changeToken(changeToken) {
-      state.changeToken = changeToken
-    },
-    get account() {
-      return state.account
-    },
-    set account(account) {
-      state.account = account
-    },
-    get change() {
-      return state.change
-    },
-    set change(change) {
-      state.change = change
-    },
+    requests: [],
     entry: (further = {}) => ({
       id: 'test',
       name: 'Test Provider',
@@ -262,9 +250,10 @@ export const startProvider = async (
       }
       throw new Error('the provider redirects without end')
     },
-    sign: (claims, { alg = 'RS256', kid = KEY_ID } = {}) =>
-      new SignJWT(claims).setProtectedHeader({ alg, kid }).sign(privateKey),
+    sign: (claims, { alg = 'RS256', kid = KEY_ID, key = privateKey } = {}) =>
+      new SignJWT(claims).setProtectedHeader({ alg, ...(kid !== null && { kid }) }).sign(key),
   }
+  return testProvider
 }
 
 /** The environment of a service with these providers. */
