@@ -71,9 +71,10 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { id } = request.validatedData.params
       const provider = providerSignIns.find(id)
-      const query = request.url.split('?', 2)[1] ?? ''
+      // A code may contain `?` (RFC 3986 §3.4).
+      const query = /\?.*/.exec(request.url)?.[0] ?? ''
       try {
-        const url = `${providerSignIns.redirectUriOf(provider)}?${query}`
+        const url = providerSignIns.redirectUriOf(provider) + query
         return sendFinished(reply, id, await finish(request, id, { url }))
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
