@@ -8,6 +8,7 @@ import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
 import { BulkIdentities } from './bulk-identities.ts'
 import { ERRORS, type IdentitiesDeps, parts } from './parts.ts'
+import type { Provider } from './provider-settings.ts'
 import { type Owner, ProviderSignIns } from './provider-sign-ins.ts'
 import type { Identity } from './stored-identities.ts'
 
@@ -87,6 +88,12 @@ const listMethods = async ({ store, settings }: Pick<IdentitiesDeps, 'store' | '
   }))
 }
 
+/** The URLs in the settings that the service itself requests. */
+const requestedUrls = ({ issuer, endpoints }: Provider): readonly URL[] =>
+  (endpoints === null ? [issuer] : [endpoints.token, endpoints.userInfo, endpoints.emails ?? []])
+    .flat()
+    .map(url => new URL(url))
+
 export const identities = defineFeature({
   ...parts,
   routes: new URL('routes/', import.meta.url),
@@ -104,12 +111,12 @@ export const identities = defineFeature({
     ...(providers.length > 0 && !encrypts
       ? ['ENCRYPTION_KEY is needed with PostgreSQL and OIDC_PROVIDERS: every instance has to read the flows']
       : []),
-    ...providers.flatMap(({ id, issuer }) => {
-      const { protocol, hostname, port } = new URL(issuer)
-      const host = `${hostname}:${port || 80}`
-      return protocol !== 'http:' || allowedHosts.includes(host)
-        ? []
-        : [`OIDC_ALLOWED_HOSTS must have ${host}, because the issuer of the provider ${id} has plain http`]
+    ...providers.flatMap(provider => {
+      const insecure = requestedUrls(provider).filter(({ protocol }) => protocol === 'http:')
+      const hosts = new Set(insecure.map(({ hostname, port }) => `${hostname}:${port || 80}`))
+      return [...hosts]
+        .filter(host => !allowedHosts.includes(host))
+        .map(host => `OIDC_ALLOWED_HOSTS must have ${host}: the provider ${provider.id} has plain http there`)
     }),
   ],
   signInMethods: {

@@ -48,9 +48,10 @@ const TOLERANCE = 60
 /** Seconds. */
 const SIGNED_SECRET_LIFETIME = 300
 
-/** `client_secret_basic` by default (OIDC Core §9), `client_secret_post` where the provider takes nothing else. */
-const secretAuth = (secret: string): ClientAuth => {
+/** `client_secret_basic` by default (OIDC Core §9), `client_secret_post` where the provider takes nothing else, as GitHub. */
+const secretAuth = (secret: string, { type }: Provider): ClientAuth => {
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  if (type === 'oauth2') return post
   return (server, ...rest) => {
     const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
     const usesPost = supported.includes('client_secret_post') && !supported.includes('client_secret_basic')
@@ -90,7 +91,7 @@ const authOf = (provider: Provider): ClientAuth => {
   const { credential } = provider
   switch (credential.kind) {
     case 'secret':
-      return secretAuth(credential.secret)
+      return secretAuth(credential.secret, provider)
     case 'signedSecret':
       return signedSecretAuth(credential, provider)
     case 'privateKey': {
@@ -99,6 +100,9 @@ const authOf = (provider: Provider): ClientAuth => {
     }
   }
 }
+
+/** Plain HTTP is refused by the client of requests, unless OIDC_ALLOWED_HOSTS has the host. */
+const EXTENSIONS = [enableNonRepudiationChecks, allowInsecureRequests]
 
 /** The metadata that discovery would find. */
 const metadataOf = (issuer: string, { authorization, token, userInfo }: Endpoints): ServerMetadata => ({
@@ -114,21 +118,16 @@ export const discover = async (
   fetch: ReturnType<typeof fetchBy>,
 ): Promise<Configuration> => {
   const { issuer, clientId, endpoints } = provider
-  const url = new URL(issuer)
-  const extensions = [
-    enableNonRepudiationChecks,
-    // The client of requests refuses plain HTTP where it is not allowed.
-    ...(url.protocol === 'http:' ? [allowInsecureRequests] : []),
-  ]
   if (endpoints !== null) {
     const configuration = new Configuration(metadataOf(issuer, endpoints), clientId, {}, authOf(provider))
     configuration[customFetch] = fetch as CustomFetch
-    for (const extend of extensions) extend(configuration)
+    for (const extend of EXTENSIONS) extend(configuration)
     return configuration
   }
+  const url = new URL(issuer)
   const configuration = await discovery(url, clientId, {}, authOf(provider), {
     [customFetch]: fetch as CustomFetch,
-    execute: extensions,
+    execute: EXTENSIONS,
   })
   const metadata = configuration.serverMetadata()
   // To the letter: identities are kept by it. The library makes exceptions for Microsoft.

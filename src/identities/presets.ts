@@ -50,8 +50,10 @@ export interface ProviderEntry {
  *   (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token).
  * - `microsoft` needs the id of one tenant. Its tokens do not vouch for addresses: an administrator of any tenant can enter any.
  * - `apple` sends its response as a form where names or e-mails are requested, and has a client secret that is a signed token
- *   (https://developer.apple.com/documentation/accountorganizationaldatasharing/creating-a-client-secret).
- * - `github` has no ID tokens. Its identity is the number of the account, because a name can be used again by somebody else.
+ *   (https://developer.apple.com/documentation/accountorganizationaldatasharing/creating-a-client-secret). Names come with the first form
+ *   alone, and unsigned: they are not taken. Its documentation allows "true" for `email_verified`, which confirms nothing.
+ * - `github` has no ID tokens, and takes the client secret in the body. Its identity is the number of the account, because a name can be
+ *   used again by somebody else.
  */
 export const PRESETS: Readonly<Record<string, Partial<ProviderEntry>>> = {
   google: {
@@ -71,7 +73,8 @@ export const PRESETS: Readonly<Record<string, Partial<ProviderEntry>>> = {
   github: {
     name: 'GitHub',
     type: 'oauth2',
-    issuer: 'https://github.com',
+    // The `iss` of its responses (RFC 9207), since 2026.
+    issuer: 'https://github.com/login/oauth',
     scopes: ['read:user', 'user:email'],
     endpoints: {
       authorization: 'https://github.com/login/oauth/authorize',

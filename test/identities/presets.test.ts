@@ -1,14 +1,11 @@
 /** Providers with presets, against imitations of their documented responses (docs/configuration.md, "Other providers"). */
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { SignJWT } from 'jose'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { build, type Context, freshEmail } from '../support/build.ts'
 import { errorsOf, globalErrorOf } from '../support/error-response.ts'
-import { PUBLIC_URL, providersEnv } from '../support/identity-provider.ts'
+import { PUBLIC_URL, providersEnv, serve } from '../support/identity-provider.ts'
 
 const TENANT = '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70'
 const ELSEWHERE = '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f71'
@@ -25,7 +22,7 @@ interface Imitation {
 
 /** A provider whose authorization endpoint nobody opens: the test makes the callback. */
 const imitate = async (t: Context): Promise<Imitation> => {
-  const server = createServer(async (request, response) => {
+  const issuer = await serve(t, async (request, response) => {
     const { pathname } = new URL(request.url ?? '', issuer)
     const send = (body: unknown) => {
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -43,7 +40,10 @@ const imitate = async (t: Context): Promise<Imitation> => {
         keys: [{ ...createPublicKey(privateKey).export({ format: 'jwk' }), kid: 'k', use: 'sig' }],
       })
     if (pathname === '/user' || pathname === '/user/emails') {
-      if (request.headers.authorization !== 'Bearer gho_token') return void response.writeHead(401).end()
+      const { authorization, 'user-agent': agent } = request.headers
+      if (authorization !== 'Bearer gho_token') return void response.writeHead(401).end()
+      // GitHub does not respond to programs without a name.
+      if (agent === undefined) return void response.writeHead(403).end()
       return send(pathname === '/user' ? imitation.github.user : imitation.github.emails)
     }
     let text = ''
@@ -58,13 +58,6 @@ const imitate = async (t: Context): Promise<Imitation> => {
     const idToken = await new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'k' }).sign(privateKey)
     return send({ access_token: 'a', token_type: 'Bearer', expires_in: 60, id_token: idToken })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const imitation: Imitation = {
     issuer,
     claims: {},
@@ -102,6 +95,7 @@ const app = await build(t, {
       {
         ...github,
         id: 'plain',
+        issuer: 'https://plain.example',
         endpoints: { ...endpoints, emails: undefined },
         claims: { subject: 'login', email: 'mail', emailVerified: 'mail_ok' },
         authoritativeFor: '*',
@@ -198,6 +192,18 @@ t.test('apple: the form of the provider signs the browser in', async t => {
   t.match(String(response.headers['set-cookie']), /ACCESS_TOKEN=/)
 })
 
+t.test('a code comes to the provider as it is, in a browser too', async t => {
+  const { authorizationUrl, flow } = (await call(app, 'POST', '/account/sign-in/providers/google', {})).json()
+  const query = new URL(authorizationUrl).searchParams
+  imitation.claims = { sub: 'of a code', nonce: query.get('nonce'), email: freshEmail() }
+  const response = await app.inject({
+    url: `/account/sign-in/providers/google/callback?state=${query.get('state')}&code=4/0A?b%26c+d`,
+    headers: { cookie: `OIDC_FLOW=${flow}` },
+  })
+  t.equal(response.statusCode, 303)
+  t.equal(imitation.tokenRequests.at(-1)?.body.get('code'), '4/0A?b&c d')
+})
+
 t.test('private_key_jwt: the client proves itself with a signed assertion', async t => {
   t.equal((await signIn('jwt')).response.statusCode, 200)
   const request = imitation.tokenRequests.at(-1)
@@ -211,26 +217,32 @@ t.test('private_key_jwt: the client proves itself with a signed assertion', asyn
   t.ok(verify('sha256', Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url')))
 })
 
-t.test('the secret goes into the Authorization header by default', async t => {
+t.test('the secret goes into the Authorization header by default (client-secret-basic)', async t => {
   await signIn('google')
   t.match(imitation.tokenRequests.at(-1)?.authorization, /^Basic /)
   t.notOk(imitation.tokenRequests.at(-1)?.body.has('client_secret'))
 })
 
-t.test('github signs in by the number of the account, with the primary e-mail', async t => {
-  const email = freshEmail()
-  imitation.github.user = { id: 583231, login: 'octocat', name: 'Mona Cat', email: 'public@example.com' }
-  imitation.github.emails = [
-    { email: 'other@example.com', primary: false, verified: true },
-    { email, primary: true, verified: true },
-  ]
-  const { query, response } = await signIn('trusted-github')
-  t.match(response.json().user, { email, emailVerified: true, firstName: 'Mona Cat' }, response.body)
-  t.notOk(query.has('nonce'))
-  t.ok(query.has('code_challenge'))
-  imitation.github.user = { id: 583231, login: 'renamed' }
-  t.equal((await signIn('github')).response.json().user.id, response.json().user.id)
-})
+t.test(
+  'github signs in by the number of the account, with the primary e-mail (userinfo-bearer-header)',
+  async t => {
+    const email = freshEmail()
+    imitation.github.user = { id: 583231, login: 'octocat', name: 'Mona Cat', email: 'public@example.com' }
+    imitation.github.emails = [
+      { email: 'other@example.com', primary: false, verified: true },
+      { email, primary: true, verified: true },
+    ]
+    const { query, response } = await signIn('trusted-github')
+    t.match(response.json().user, { email, emailVerified: true, firstName: 'Mona Cat' }, response.body)
+    t.notOk(query.has('nonce'))
+    t.ok(query.has('code_challenge'))
+    const { body, authorization } = imitation.tokenRequests.at(-1) ?? {}
+    t.equal(body?.get('client_secret'), secret.clientSecret, 'the secret is in the body')
+    t.notOk(authorization)
+    imitation.github.user = { id: 583231, login: 'renamed' }
+    t.equal((await signIn('github')).response.json().user.id, response.json().user.id)
+  },
+)
 
 t.test('github is not authoritative for addresses, and an unverified one counts for nothing', async t => {
   imitation.github.user = { id: 1, login: 'one' }
