@@ -44,21 +44,35 @@ export interface Provider {
 
 type Check = (value: unknown) => boolean
 
-const isText: Check = value => typeof value === 'string' && value !== ''
-const isTexts: Check = value => Array.isArray(value) && value.every(isText)
+const matches =
+  (pattern: RegExp): Check =>
+  value =>
+    typeof value === 'string' && pattern.test(value)
+const isText = matches(/./)
+const isOneOf =
+  (...texts: readonly string[]): Check =>
+  value =>
+    texts.includes(value as string)
+const isListOf =
+  (check: Check): Check =>
+  value =>
+    Array.isArray(value) && value.every(check)
+const isTexts = isListOf(isText)
+const isDomains = isListOf(matches(/^[a-z\d-]+(?:\.[a-z\d-]+)+$/i))
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 const isObjectOf =
   (properties: Readonly<Record<string, Check>>): Check =>
   value =>
-    typeof value === 'object' &&
-    value !== null &&
+    isObject(value) &&
     Object.entries(value).every(([name, each]) => Object.hasOwn(properties, name) && properties[name]?.(each))
 
 /** Every property with what it must be. */
 const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, must: string]>> = {
-  id: [value => /^[a-z0-9][a-z0-9-]{0,31}$/.test(String(value)), 'lower-case letters, digits and hyphens'],
-  preset: [value => Object.hasOwn(PRESETS, String(value)), `one of ${Object.keys(PRESETS).join(', ')}`],
-  type: [value => value === 'oidc' || value === 'oauth2', 'oidc or oauth2'],
-  name: [isText, 'a text'],
+  id: [matches(/^[a-z0-9][a-z0-9-]{0,31}$/), 'lower-case letters, digits and hyphens'],
+  preset: [isOneOf(...Object.keys(PRESETS)), `one of ${Object.keys(PRESETS).join(', ')}`],
+  type: [isOneOf('oidc', 'oauth2'), 'oidc or oauth2'],
+  name: [matches(/^(?=.*\S)\P{C}{1,64}$/u), 'a text of at most 64 characters in one line'],
   issuer: [isText, 'a URL'],
   clientId: [isText, 'a text'],
   clientSecret: [isText, 'a text'],
@@ -67,17 +81,17 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   privateKeyFile: [isText, 'a path'],
   keyId: [isText, 'a text'],
   teamId: [isText, 'a text'],
-  tenant: [
-    value => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(String(value)),
-    'the id of a tenant',
-  ],
+  tenant: [matches(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/), 'the id of a tenant'],
   scopes: [isTexts, 'a list of texts'],
   signUp: [value => typeof value === 'boolean', 'true or false'],
-  authoritativeFor: [value => value === '*' || isTexts(value), '"*" or a list of domains'],
+  authoritativeFor: [
+    value => value === '*' || isDomains(value),
+    '"*" or a list of domains such as example.com',
+  ],
   domainClaim: [isText, 'the name of a claim'],
-  link: [value => value === 'ask' || value === 'verified-email', 'ask or verified-email'],
+  link: [isOneOf('ask', 'verified-email'), 'ask or verified-email'],
   prompt: [isText, 'a text'],
-  responseMode: [value => value === 'query' || value === 'form_post', 'query or form_post'],
+  responseMode: [isOneOf('query', 'form_post'), 'query or form_post'],
   isMultiFactor: [isObjectOf({ amr: isTexts, acr: isTexts }), '{amr?, acr?} with lists of texts'],
   endpoints: [
     isObjectOf({ authorization: isText, token: isText, userInfo: isText, emails: isText }),
@@ -89,18 +103,61 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   ],
 }
 
+/** Properties that mean nothing with the other type. */
+const OF_TYPE: Partial<Readonly<Record<keyof ProviderEntry, Provider['type']>>> = {
+  tenant: 'oidc',
+  domainClaim: 'oidc',
+  isMultiFactor: 'oidc',
+  endpoints: 'oauth2',
+  claims: 'oauth2',
+}
+
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 
 const isProtected = (text: string): boolean => {
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    return false
+  const url = URL.parse(text)
+  if (url === null || url.username !== '' || url.password !== '' || /[?#\s]/.test(text)) return false
   return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.test(url.hostname))
 }
 
 /** @throws {SettingError} with the sentence about a provider, without its values: one may be a secret in the wrong place. */
 const refuse = (provider: string, problem: string): never => {
   throw new SettingError(`has a mistake in the provider ${provider}: ${problem}`)
+}
+
+const DEFAULTS = {
+  type: 'oidc',
+  scopes: ['openid', 'email', 'profile'],
+  signUp: true,
+  authoritativeFor: [],
+  link: 'ask',
+  responseMode: 'query',
+  isMultiFactor: {},
+  claims: {},
+} satisfies Partial<ProviderEntry>
+
+type Entry = Partial<ProviderEntry> &
+  Pick<ProviderEntry, 'id'> &
+  Required<Pick<ProviderEntry, keyof typeof DEFAULTS>>
+
+/** Checks what each property is. @returns the entry with its preset and the defaults. */
+const entryOf = (given: unknown, index: number): Entry => {
+  const position = `at position ${index + 1}`
+  if (!isObject(given)) return refuse(position, 'it must be an object')
+  const { id = '', preset = '' } = given as Partial<ProviderEntry>
+  if (!PROPERTIES.id[0](id)) return refuse(position, `id must be ${PROPERTIES.id[1]}`)
+  for (const [property, value] of Object.entries(given)) {
+    const rule = Object.hasOwn(PROPERTIES, property) ? PROPERTIES[property as keyof ProviderEntry] : undefined
+    if (rule === undefined) return refuse(id, `there is no property ${JSON.stringify(property)}`)
+    const [check, must] = rule
+    if (!check(value)) return refuse(id, `${property} must be ${must}`)
+  }
+  const own: Partial<ProviderEntry> = { ...PRESETS[preset], ...given }
+  const entry = { ...DEFAULTS, ...own, id }
+  for (const [property, type] of Object.entries(OF_TYPE))
+    if (Object.hasOwn(own, property) && type !== entry.type)
+      return refuse(id, `${property} is for type ${type}`)
+  return entry
 }
 
 const fileOf = (provider: string, property: string, file: string): string => {
@@ -119,33 +176,48 @@ const keyOf = (provider: string, pem: string): KeyObject => {
   }
 }
 
-const credentialOf = (id: string, entry: Partial<ProviderEntry>): ClientCredential => {
-  const { clientSecret, clientSecretFile, privateKey, privateKeyFile, keyId, teamId } = entry
-  const given = [clientSecret, clientSecretFile, privateKey, privateKeyFile].filter(
-    each => each !== undefined,
-  )
-  if (given.length !== 1)
-    return refuse(id, 'it needs one of clientSecret, clientSecretFile, privateKey and privateKeyFile')
-  if (clientSecret !== undefined) return { kind: 'secret', secret: clientSecret }
-  if (clientSecretFile !== undefined) {
-    const secret = fileOf(id, 'clientSecretFile', clientSecretFile)
-    return secret === ''
-      ? refuse(id, 'clientSecretFile names a file that is empty')
-      : { kind: 'secret', secret }
-  }
-  const key = keyOf(id, privateKey ?? fileOf(id, 'privateKeyFile', privateKeyFile as string))
-  if (entry.preset !== 'apple') return { kind: 'privateKey', key, keyId }
-  if (keyId === undefined || teamId === undefined) return refuse(id, 'it needs keyId and teamId')
-  return { kind: 'signedSecret', key, keyId, teamId }
+const isP256 = ({ asymmetricKeyDetails: details }: KeyObject): boolean => details?.namedCurve === 'prime256v1'
+
+/** Whether the key signs RS256, ES256 or EdDSA. */
+const isUsable = (key: KeyObject): boolean => {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
+  return type === 'ed25519' || isP256(key) || (type === 'rsa' && (details?.modulusLength ?? 0) >= 2_048)
 }
 
-const issuerOf = (id: string, { issuer, preset, tenant }: Partial<ProviderEntry>): string => {
-  const named = preset === 'microsoft' && tenant !== undefined ? microsoftIssuer(tenant) : issuer
-  if (named === undefined)
-    return refuse(
-      id,
-      preset === 'microsoft' ? 'tenant is required: the id of one tenant' : 'issuer is required',
-    )
+const keyCredentialOf = (entry: Entry): ClientCredential => {
+  const { id, preset, privateKey, privateKeyFile, keyId, teamId } = entry
+  const key = keyOf(id, privateKey ?? fileOf(id, 'privateKeyFile', privateKeyFile as string))
+  if (preset === 'apple') {
+    if (!isP256(key)) return refuse(id, 'privateKey must be for P-256')
+    if (keyId === undefined || teamId === undefined) return refuse(id, 'it needs keyId and teamId')
+    return { kind: 'signedSecret', key, keyId, teamId }
+  }
+  if (teamId !== undefined) return refuse(id, 'teamId is for the preset apple')
+  if (!isUsable(key))
+    return refuse(id, 'privateKey must be for Ed25519, P-256, or RSA with at least 2048 bits')
+  return { kind: 'privateKey', key, keyId }
+}
+
+const credentialOf = (entry: Entry): ClientCredential => {
+  const { id, clientSecret, clientSecretFile, privateKey, privateKeyFile, keyId, teamId } = entry
+  const credentials = [clientSecret, clientSecretFile, privateKey, privateKeyFile]
+  if (credentials.filter(each => each !== undefined).length !== 1)
+    return refuse(id, 'it needs one of clientSecret, clientSecretFile, privateKey and privateKeyFile')
+  if (clientSecret === undefined && clientSecretFile === undefined) return keyCredentialOf(entry)
+  if (keyId !== undefined || teamId !== undefined) return refuse(id, 'keyId and teamId are for a private key')
+  const secret = clientSecret ?? fileOf(id, 'clientSecretFile', clientSecretFile as string)
+  return secret === ''
+    ? refuse(id, 'clientSecretFile names a file that is empty')
+    : { kind: 'secret', secret }
+}
+
+const issuerOf = ({ id, issuer, preset, tenant }: Entry): string => {
+  if (preset === 'microsoft') {
+    if (issuer !== undefined) return refuse(id, 'issuer follows from tenant: leave it out')
+    if (tenant === undefined) return refuse(id, 'tenant is required: the id of one tenant')
+    return microsoftIssuer(tenant)
+  }
+  const named = issuer ?? refuse(id, 'issuer is required')
   if (!isProtected(named))
     return refuse(id, 'issuer must be a URL with https, without query: http is for localhost only')
   if (/^https:\/\/login\.microsoftonline\.com\/(?:common|organizations|consumers)\//.test(named))
@@ -153,17 +225,8 @@ const issuerOf = (id: string, { issuer, preset, tenant }: Partial<ProviderEntry>
   return named
 }
 
-const checkProperties = (id: string, entry: object): void => {
-  for (const [property, value] of Object.entries(entry)) {
-    const rule = Object.hasOwn(PROPERTIES, property) ? PROPERTIES[property as keyof ProviderEntry] : undefined
-    if (rule === undefined) return refuse(id, `there is no property ${JSON.stringify(property)}`)
-    const [check, must] = rule
-    if (!check(value)) return refuse(id, `${property} must be ${must}`)
-  }
-}
-
-const endpointsOf = (id: string, { type, endpoints }: Partial<ProviderEntry>): Endpoints | null => {
-  if (type !== 'oauth2') return endpoints === undefined ? null : refuse(id, 'endpoints are for type oauth2')
+const endpointsOf = ({ id, type, endpoints }: Entry): Endpoints | null => {
+  if (type !== 'oauth2') return null
   const { authorization, token, userInfo } = (endpoints ?? {}) as Partial<Endpoints>
   if (authorization === undefined || token === undefined || userInfo === undefined)
     return refuse(id, 'type oauth2 needs endpoints {authorization, token, userInfo}')
@@ -173,40 +236,36 @@ const endpointsOf = (id: string, { type, endpoints }: Partial<ProviderEntry>): E
   return endpoints as Endpoints
 }
 
-const required = (id: string, property: 'name' | 'clientId', entry: Partial<ProviderEntry>): string =>
-  entry[property] ?? refuse(id, `${property} is required`)
+const domainsOf = ({ id, authoritativeFor, domainClaim, link }: Entry): Provider['authoritativeFor'] => {
+  if (link === 'verified-email' && authoritativeFor.length === 0 && domainClaim === undefined)
+    return refuse(id, 'link verified-email needs authoritativeFor: it links only e-mails of these domains')
+  return authoritativeFor === '*' ? '*' : authoritativeFor.map(domain => domain.toLowerCase())
+}
 
-const domainsOf = ({ authoritativeFor = [] }: Partial<ProviderEntry>): Provider['authoritativeFor'] =>
-  authoritativeFor === '*' ? '*' : authoritativeFor.map(domain => domain.trim().toLowerCase())
+const scopesOf = ({ id, type, scopes }: Entry): readonly string[] =>
+  type === 'oidc' && !scopes.includes('openid') ? refuse(id, 'scopes must have openid') : scopes
 
 const providerOf = (given: unknown, index: number): Provider => {
-  const position = `at position ${index + 1}`
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    return refuse(position, 'it must be an object')
-  const { id = '', preset } = given as Partial<ProviderEntry>
-  if (!PROPERTIES.id[0](id)) return refuse(position, `id must be ${PROPERTIES.id[1]}`)
-  checkProperties(id, given)
-  const entry = { ...PRESETS[preset ?? ''], ...given } as Partial<ProviderEntry>
-  const { type = 'oidc', scopes = ['openid', 'email', 'profile'], isMultiFactor = {} } = entry
-  if (type === 'oidc' && !scopes.includes('openid')) return refuse(id, 'scopes must have openid')
+  const entry = entryOf(given, index)
+  const { id, type, name, clientId, signUp, link, responseMode, isMultiFactor, claims } = entry
   return {
     id,
-    name: required(id, 'name', entry),
+    name: name ?? refuse(id, 'name is required'),
     type,
-    issuer: issuerOf(id, entry),
-    clientId: required(id, 'clientId', entry),
-    credential: credentialOf(id, entry),
-    scopes,
-    signUp: entry.signUp ?? true,
+    issuer: issuerOf(entry),
+    clientId: clientId ?? refuse(id, 'clientId is required'),
+    credential: credentialOf(entry),
+    scopes: scopesOf(entry),
+    signUp,
     authoritativeFor: domainsOf(entry),
     domainClaim: entry.domainClaim ?? null,
-    link: entry.link ?? 'ask',
+    link,
     prompt: entry.prompt ?? null,
-    responseMode: entry.responseMode ?? 'query',
+    responseMode,
     multiFactor: { amr: isMultiFactor.amr ?? [], acr: isMultiFactor.acr ?? [] },
     tenant: entry.tenant ?? null,
-    endpoints: endpointsOf(id, { ...entry, type }),
-    claims: entry.claims ?? {},
+    endpoints: endpointsOf(entry),
+    claims,
   }
 }
 
