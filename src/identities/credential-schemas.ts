@@ -1,9 +1,12 @@
 /** The schemas of identities in imports and exports. */
-import { Type } from '@sinclair/typebox'
+import { type TString, Type } from '@sinclair/typebox'
 import { KnownEmail, Strict } from '../validation/schemas.ts'
 import { MAX_IDENTITIES } from './stored-identities.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
+
+const orNull = (schema: TString) =>
+  Type.Optional(Type.Unsafe<string | null>({ ...schema, type: ['string', 'null'] }))
 
 /** The `credentials` of a user in imports and exports. */
 export default {
@@ -13,11 +16,9 @@ export default {
         issuer: Type.String({ minLength: 1, maxLength: 512, examples: ['https://accounts.google.com'] }),
         subject: Type.String({ minLength: 1, maxLength: 255, examples: ['248289761001'] }),
         provider: Type.String({ minLength: 1, maxLength: 32, examples: ['google'] }),
-        email: Type.Optional(Type.Union([KnownEmail, Type.Null()])),
+        email: orNull(KnownEmail),
         linkedAt: Type.Optional(Timestamp),
-        lastUsedAt: Type.Optional(
-          Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
-        ),
+        lastUsedAt: orNull(Timestamp),
       }),
       {
         maxItems: MAX_IDENTITIES,

@@ -75,9 +75,14 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(await importAll(app, [line()]), [{ status: 'failed', errors: taken }, { failed: 1 }])
     const wrong = {
       email: freshEmail(),
-      credentials: { identities: [{ ...identity, subject: '', roles: [] }] },
+      credentials: { identities: [{ ...identity, subject: '', email: 'x', roles: [] }] },
     }
-    t.match(await importAll(app, [wrong]), [{ status: 'failed' }, { failed: 1 }])
+    const [failed] = await importAll(app, [wrong])
+    t.strictSame(failed?.errors, {
+      'credentials.identities.0.subject': ['must have at least 1 character'],
+      'credentials.identities.0.email': ['must be a valid e-mail address'],
+      'credentials.identities.0.roles': ['is not allowed'],
+    })
   })
 })
 
