@@ -287,24 +287,38 @@ export class ProviderSignIns {
     onOpened: (session: Session) => void,
     client: SessionClient,
   ): Promise<VerifiedSignIn | NewAccountSignIn> {
-    const { store, findUser, findUserByEmail, config } = this.#deps
-    const { email, isEmailConfirmed, isMultiFactor } = claims
-    const known = await store.findIdentity(claims.issuer, claims.subject)
-    if (known !== undefined) {
-      const user = await findUser(known.userId)
-      if (user === undefined) throw new ServiceError(ERRORS.providerRejected)
-      const use = { id: known.id, provider: provider.id, email }
-      return { user, proof: ['useIdentity', use, usedFlow], details: { identity: known.id }, isMultiFactor }
-    }
+    const { findUserByEmail, config } = this.#deps
+    const { email, isEmailConfirmed } = claims
+    const known = await this.#decideOnKnown(provider, claims, usedFlow)
+    if (known !== undefined) return known
     // Before the address is looked up: with REQUIRE_EMAIL_VERIFICATION nobody learns whether a stranger's address has an account.
     if (email === null || (config.requireEmailVerification && !isEmailConfirmed))
       throw new ServiceError(ERRORS.providerEmailUnusable)
     const user = await findUserByEmail(email)
-    if (user !== undefined) return this.#decideOnTaken(provider, claims, user, usedFlow)
+    if (user !== undefined) {
+      // Again: another callback of the identity may have opened the account between the look-ups.
+      const opened = await this.#decideOnKnown(provider, claims, usedFlow)
+      return opened ?? this.#decideOnTaken(provider, claims, user, usedFlow)
+    }
     if (!provider.signUp) throw new ServiceError(ERRORS.providerSignUpOff)
     // The account that a code or a link was missing for is gone.
     if (usedFlow !== null) throw expired()
     return this.#newAccount(provider, { ...claims, email, locale: claims.locale ?? locale }, onOpened, client)
+  }
+
+  /** @returns `undefined` for an identity that no account has. */
+  async #decideOnKnown(
+    { id: provider }: Provider,
+    { issuer, subject, email, isMultiFactor }: Claims,
+    usedFlow: string | null,
+  ): Promise<VerifiedSignIn | undefined> {
+    const { store, findUser } = this.#deps
+    const known = await store.findIdentity(issuer, subject)
+    if (known === undefined) return undefined
+    const user = await findUser(known.userId)
+    if (user === undefined) throw new ServiceError(ERRORS.providerRejected)
+    const use = { id: known.id, provider, email }
+    return { user, proof: ['useIdentity', use, usedFlow], details: { identity: known.id }, isMultiFactor }
   }
 
   /** For an address that has an account: never silently. @throws {ServiceError} `providerEmailTaken` */
