@@ -106,11 +106,6 @@ export class ProviderSignIns {
     return this.#find(id).provider
   }
 
-  /** The name of a provider that may be configured no more. */
-  nameOf(id: string): string {
-    return this.#clients.get(id)?.provider.name ?? id
-  }
-
   /** The URL to which a provider sends browsers back. */
   redirectUriOf({ id, responseMode }: Pick<Provider, 'id' | 'responseMode'>): string {
     const path = responseMode === 'form_post' ? '/form' : ''
@@ -231,8 +226,9 @@ export class ProviderSignIns {
     provider: Provider,
     flow: Flow,
     obtain: () => Promise<Claims>,
-    { code, locale, client }: Callback,
+    callback: Callback,
   ): Promise<AuthResult> {
+    const { code, client } = callback
     const { signIns, store, mails, emailAddresses, deferred } = this.#deps
     const usedFlow = flow.isVerified ? flow.id : null
     let claims: Claims | undefined
@@ -241,16 +237,9 @@ export class ProviderSignIns {
     const verify = async (): Promise<VerifiedSignIn | NewAccountSignIn> => {
       claims ??= await obtain()
       opened = undefined
-      const decided = await this.#decide(
-        provider,
-        claims,
-        usedFlow,
-        locale,
-        session => {
-          opened = session
-        },
-        client,
-      )
+      const decided = await this.#decide(provider, claims, usedFlow, callback, session => {
+        opened = session
+      })
       isLinked = 'addition' in decided
       return decided
     }
@@ -283,9 +272,8 @@ export class ProviderSignIns {
     provider: Provider,
     claims: Claims,
     usedFlow: string | null,
-    locale: string | null,
+    { locale, client }: Pick<Callback, 'locale' | 'client'>,
     onOpened: (session: Session) => void,
-    client: SessionClient,
   ): Promise<VerifiedSignIn | NewAccountSignIn> {
     const { findUserByEmail, config } = this.#deps
     const { email, isEmailConfirmed } = claims

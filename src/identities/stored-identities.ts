@@ -122,11 +122,6 @@ function* takeFlow(id: string, state: string, provider: string, at: number): Ste
   return invalidatesNothing(taken && toFlow(id, taken))
 }
 
-function* removeFlow(id: string): Steps<Write<void>> {
-  yield { text: 'DELETE FROM identity_flows WHERE id = $1', values: [id] }
-  return invalidatesNothing(undefined)
-}
-
 /** Uses up a flow after its callback. @param id `null`: the callback is being processed, and its flow is used up. */
 function* useVerifiedFlow(id: string | null, at: number): Steps<boolean> {
   if (id === null) return true
@@ -356,7 +351,7 @@ export const storedIdentities = {
       cleanUp: { column: 'expires_at', after: 0 },
     }),
   },
-  operations: { addFlow, takeFlow, removeFlow, openAccount, linkIdentity },
+  operations: { addFlow, takeFlow, openAccount, linkIdentity },
   signInProofs: { useIdentity, useFlow, addIdentity },
   reads: { findVerifiedFlow, findIdentity, listIdentities, listIdentitiesOf },
 } satisfies StoredFeature

@@ -16,7 +16,7 @@ const identityPages: FastifyPluginAsyncTypebox = async app => {
       reply
         .relay(response)
         .sendPage(context =>
-          continuePage(context, providerSignIns.nameOf(provider), response.body.authorizationUrl),
+          continuePage(context, providerSignIns.find(provider).name, response.body.authorizationUrl),
         ),
     )
   })

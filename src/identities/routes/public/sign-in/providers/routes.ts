@@ -16,7 +16,7 @@ const startPages: FastifyPluginAsyncTypebox = async app => {
     reply.relay(response)
     if (response.status >= 400) return reply.sendPage(context => errorPage(context, response.errors))
     const { authorizationUrl } = response.body
-    return reply.sendPage(context => continuePage(context, providerSignIns.nameOf(id), authorizationUrl))
+    return reply.sendPage(context => continuePage(context, providerSignIns.find(id).name, authorizationUrl))
   })
 }
 
