@@ -1,7 +1,7 @@
 /**
  * Kills the real server with SIGKILL while it writes, repeatedly on one database. Everything acknowledged must be stored,
- * and nothing may be stored partially (docs/design.md, "Storage"). Then kills a consumer of events, and a process that delivers to a
- * webhook, four times as often each.
+ * and nothing may be stored partially (docs/design.md, "Storage"). Then kills a process with a consumer of events and a webhook, four times
+ * as often, on each engine.
  *
  * `npm run test:crash -- --rounds 25 --seed 1 --workers 2`
  */
@@ -10,17 +10,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { newFile } from '../support/build.ts'
+import { type Context, newFile } from '../support/build.ts'
 import { print, seedOf, startExperiment } from '../support/experiment.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { type Running, startServer } from '../support/process.ts'
 import { createRandom } from '../support/random.ts'
 import type { Account } from './account.ts'
 import { createClient } from './client.ts'
-import { killConsumers } from './consumer-kills.ts'
 import { type FileReport, inspectFile } from './database-file.ts'
+import { killFollowers } from './follower-kills.ts'
 import { startLoad } from './load.ts'
 import { signUpAgain, verifyAccounts } from './verify.ts'
-import { killDeliveries } from './webhook-kills.ts'
 
 const { values } = parseArgs({
   options: {
@@ -43,8 +43,8 @@ const KILL_START_EVERY = 5
 /** Milliseconds that the whole run may take. */
 const LIMIT = { base: 240_000, round: 60_000 }
 
-/** Kills of a consumer, and of deliveries, for each round. */
-const CONSUMER_KILLS = 4
+/** Kills of a process with followers of events for each round, on each engine. */
+const FOLLOWER_KILLS = 4
 
 /** Errors that are printed per round. */
 const SHOWN = 20
@@ -141,14 +141,24 @@ const verifyAll = async (server: Running): Promise<boolean> => {
   return check(inspectFile(databaseFile), lost, code === 0 ? [] : [`the last server ended with ${code}`])
 }
 
-/** @returns whether every event was handled, or delivered, in order. */
-const runKills = async (name: string, kill: typeof killConsumers): Promise<boolean> => {
-  const kills = await kill(context, await newFile(context), random, rounds * CONSUMER_KILLS)
-  for (const failure of kills.failures.slice(0, SHOWN)) print(`  ${failure}`)
-  print(
-    `${name}: ${kills.kills} kills, ${kills.events} events, ${kills.repeated} again, ${kills.failures.length} failures`,
+/** @returns whether every event was handled, and delivered, in order. */
+const runKills = async (
+  engine: string,
+  newDatabase: (context: Context) => Promise<string>,
+): Promise<boolean> => {
+  const kills = rounds * FOLLOWER_KILLS
+  const { events, handledAgain, sentAgain, failures } = await killFollowers(
+    context,
+    await newDatabase(context),
+    random,
+    kills,
   )
-  return kills.failures.length === 0
+  for (const failure of failures.slice(0, SHOWN)) print(`  ${failure}`)
+  print(
+    `followers on ${engine}: ${kills} kills, ${events} events, ${handledAgain} handled and ${sentAgain} sent again, ` +
+      `${failures.length} failures`,
+  )
+  return failures.length === 0
 }
 
 print(`seed ${seed}`)
@@ -158,8 +168,7 @@ try {
   let server = await start()
   for (let round = 1; round <= rounds; round += 1) server = await runRound(round, server)
   if (!(await verifyAll(server))) totals.failedRounds = Math.max(1, totals.failedRounds)
-  areFollowersRight =
-    (await runKills('consumer', killConsumers)) && (await runKills('webhook', killDeliveries))
+  areFollowersRight = (await runKills('SQLite', newFile)) && (await runKills('PostgreSQL', newDatabase))
 } finally {
   await cleanUp()
 }

@@ -1,11 +1,9 @@
-/** Durable consumers whose process is killed, or too slow for its lease (docs/design.md, "Features"). */
+/** Durable consumers whose process is too slow for its lease (docs/design.md, "Features"). */
 import t from 'tap'
 import type { ConsumerStore } from '../../src/consumers/stored-consumers.ts'
 import type { LoggedEvent } from '../../src/feature.ts'
-import { killConsumers } from '../crash/consumer-kills.ts'
 import { build, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { createRandom } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { watching } from './watching.ts'
 
@@ -14,12 +12,6 @@ const WAIT = 30_000
 const NAME = 'watching.watch'
 
 await onEveryEngine(t, async (t, { newDatabase }) => {
-  t.test('kill -9 under load: every event is handled, in order, and the cursor never moves back', async t => {
-    const kills = await killConsumers(t, await newDatabase(t), createRandom(1), 4)
-    t.same(kills.failures, [])
-    t.ok(kills.events > 10, `${kills.events} events, ${kills.repeated} handled again`)
-  })
-
   t.test('an instance takes over from one whose handler is slow', async t => {
     const env = { DATABASE_URL: await newDatabase(t) }
     const slow: LoggedEvent[] = []

@@ -1,6 +1,6 @@
 /**
- * A service that writes events until it is killed. It has a durable consumer that appends the id of each event to `HANDLED_FILE`, if that is
- * given, and the webhooks of its database. See `consumer-kills.ts` and `webhook-kills.ts`.
+ * A process that writes events without end, with a consumer that appends the id of each event to `HANDLED_FILE`, and the webhooks of its
+ * database. See `follower-kills.ts`.
  */
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -29,7 +29,7 @@ const handle = async ({ id }: LoggedEvent): Promise<void> => {
   await sleep(HANDLING)
 }
 
-const features = HANDLED_FILE === '' ? [] : [watching(handle)]
+const features = [watching(handle)]
 const settings = {
   ...{ NODE_ENV: 'test', LOG_LEVEL: 'error', MAIL_URL: 'off', RATE_LIMIT: 'off' },
   ...{ DATABASE_URL, JWT_SECRET, ENCRYPTION_KEY, WEBHOOK_ALLOWED_HOSTS, CACHE_SIZE: '1000' },
