@@ -81,6 +81,23 @@ const attemptOf = (
   now: number,
 ): WebhookAttempt => ({ id: newId(now), eventId, type, attempt, at: now, duration, status, outcome })
 
+/** Decrypts a target, and encrypts it again if its key is a former one. @returns `null` if it cannot be decrypted. */
+const readTarget = async (
+  { keyring, logger, store }: WebhooksDeps,
+  id: string,
+  encrypted: string,
+): Promise<WebhookTarget | null> => {
+  try {
+    const { target, isOutdated } = decryptTarget(keyring(), id, encrypted)
+    if (isOutdated) await store.replaceTarget(id, encrypted, encryptTarget(keyring(), id, target))
+    return target
+  } catch (err) {
+    if (!(err instanceof DecryptionError)) throw err
+    logger.error({ err, webhook: id }, 'the secret of a webhook cannot be decrypted, nothing is sent to it')
+    return null
+  }
+}
+
 /** What the receiver did not accept. */
 interface NotDelivered {
   readonly message: Message
@@ -114,28 +131,13 @@ class Delivery {
     const { deps } = this.#shared
     try {
       await this.#resume()
-      const target = await this.#target()
+      const target = await readTarget(deps, this.#webhook.id, this.#webhook.target)
       if (target === null) return await this.#store({ retryAt: deps.clock() + UNREADABLE_RETRY })
       while (await this.#deliverPage(target));
       if (this.#failed === null) await this.#store({})
       else await this.#fail(this.#failed, target)
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error
-    }
-  }
-
-  /** Encrypts it again if its key is a former one. @returns `null` if it cannot be decrypted. */
-  async #target(): Promise<WebhookTarget | null> {
-    const { keyring, logger, store } = this.#shared.deps
-    const { id, target: encrypted } = this.#webhook
-    try {
-      const { target, isOutdated } = decryptTarget(keyring(), id, encrypted)
-      if (isOutdated) await store.replaceTarget(id, encrypted, encryptTarget(keyring(), id, target))
-      return target
-    } catch (err) {
-      if (!(err instanceof DecryptionError)) throw err
-      logger.error({ err, webhook: id }, 'the secret of a webhook cannot be decrypted, its events wait')
-      return null
     }
   }
 
@@ -344,11 +346,11 @@ export class Deliveries {
 
   async #ping(id: string, pingId: string): Promise<void> {
     const { deps, sender, attempts } = this.#shared
-    const { store, keyring, clock, metrics } = deps
+    const { store, clock, metrics } = deps
     const encrypted = await store.takePing(id, pingId)
-    if (encrypted === null) return
+    const target = encrypted === null ? null : await readTarget(deps, id, encrypted)
+    if (target === null) return
     const message = pingOf(pingId, clock())
-    const { target } = decryptTarget(keyring(), id, encrypted)
     const result = await sender.send(message, target, attempts)
     if (result === null) return
     metrics.gatehouse_webhook_attempts_total.add({ outcome: result.outcome })

@@ -2,7 +2,8 @@
 import t from 'tap'
 import type { WebhookStore } from '../../src/webhooks/stored-webhooks.ts'
 import { createKey } from '../support/admin-keys.ts'
-import { logCapture } from '../support/build.ts'
+import { createKey as createApiKey } from '../support/api-keys.ts'
+import { bearer, logCapture, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import {
@@ -25,7 +26,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const post = (url: string, payload?: object) =>
     asRoot(app, { method: 'POST', url, ...(payload && { payload }) })
 
-  t.test('W11 a URL that is not valid creates nothing', async t => {
+  t.test('W11: a URL that is not valid creates nothing', async t => {
     const before = (await asRoot(app, { method: 'GET', url: '/admin/webhooks' })).json()
     const urls = [
       ...['', 'hook', '//example.com', 'ftp://example.com/', 'javascript:alert(1)', 'https://'],
@@ -69,7 +70,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     }
   })
 
-  t.test('the secret is shown once, and neither it nor the query of the URL anywhere else', async t => {
+  t.test('W11: the secret is shown once, and neither it nor the query of the URL anywhere else', async t => {
     const logged = logCapture()
     const logging = await build(t, { env: { ...env, LOG_REQUESTS: 'on' }, logStream: logged.stream })
     const created = await asRoot(logging, {
@@ -106,8 +107,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       await asRoot(logging, { method: 'GET', url: path(id) }),
       await asRoot(logging, { method: 'GET', url: path(id, '/attempts') }),
       await asRoot(logging, { method: 'GET', url: '/admin/events' }),
-      await asRoot(logging, { method: 'GET', url: '/metrics' }),
+      await asRoot(logging, { method: 'GET', url: '/admin/metrics' }),
     ]
+    t.ok(views.every(({ statusCode }) => statusCode === 200))
     for (const text of [...views.map(({ body }) => body), logged.text()]) {
       t.notMatch(text, /hidden-token/)
       t.notOk(text.includes(secret))
@@ -137,7 +139,36 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.ok(secret)
   })
 
-  t.test('what there is not is 404; a method without the scope is 403', async t => {
+  t.test('K9: users, API keys and admin keys without the scope manage no webhook', async t => {
+    const { id } = await createWebhook(app, { url: hook.url })
+    const { token } = await signUp(app)
+    const apiKey = await createApiKey(app, token)
+    const adminKey = await createKey(app, ['events:read', 'users:write', 'keys:write'])
+    const calls: readonly (readonly ['GET' | 'POST' | 'PUT' | 'DELETE', string, object?])[] = [
+      ['POST', '/admin/webhooks', { url: hook.url }],
+      ['GET', '/admin/webhooks'],
+      ['GET', path(id)],
+      ['PUT', path(id), { types: null }],
+      ['DELETE', path(id)],
+      ['GET', path(id, '/attempts')],
+      ...['/rotate-secret', '/ping', '/pause', '/resume'].map(action => ['POST', path(id, action)] as const),
+      ['POST', path(id, '/replay'), { from: '2026-01-31T09:30:00Z' }],
+    ]
+    const before = (await asRoot(app, { method: 'GET', url: '/admin/webhooks' })).json()
+    for (const [method, url, payload] of calls) {
+      const statusOf = async (headers: Record<string, string>) =>
+        (await app.inject({ method, url, headers, ...(payload && { payload }) })).statusCode
+      const codes = [
+        await statusOf(bearer(token)),
+        await statusOf(bearer(apiKey.token)),
+        await statusOf(adminKey.headers),
+      ]
+      t.same(codes, [401, 401, 403], `${method} ${url}`)
+    }
+    t.same((await asRoot(app, { method: 'GET', url: '/admin/webhooks' })).json(), before)
+  })
+
+  t.test('what there is not is 404', async t => {
     const actions = ['/rotate-secret', '/ping', '/pause', '/resume']
     for (const action of actions) t.equal((await post(path(UNKNOWN, action))).statusCode, 404, action)
     t.equal((await post(path(UNKNOWN, '/replay'), { from: '2026-01-31T09:30:00Z' })).statusCode, 404)
@@ -148,8 +179,6 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       (await asRoot(app, { method: 'PUT', url: path(UNKNOWN), payload: { types: null } })).statusCode,
       404,
     )
-    const { headers } = await createKey(app, ['events:read', 'users:write'])
-    t.equal((await app.inject({ url: '/admin/webhooks', headers })).statusCode, 403)
   })
 
   t.test('a replay begins with a timestamp or the id of an event', async t => {
@@ -216,6 +245,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const DATABASE_URL = await newDatabase(t)
     const first = await build(t, { env: { ...allowing(hook), DATABASE_URL } })
     const { id } = await createWebhook(first, { url: hook.url, types: ['user.deleted'] })
+    // No event is delivered to it.
+    await asRoot(first, { method: 'POST', url: path(id, '/pause') })
+    await first.close()
     const { ENCRYPTION_KEY: former, ...others } = { ...allowing(hook), DATABASE_URL }
     const ENCRYPTION_KEY = 'another-encryption-key-0123456789abcdef'
     const lost = await build(t, { env: { ...others, ENCRYPTION_KEY } })
@@ -223,13 +255,13 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(unreadable.statusCode, 503)
     t.match(await getWebhook(lost, id), { id }, 'it is listed')
     await lost.close()
+    const rotated = await build(t, { env: { ...others, ENCRYPTION_KEY, ENCRYPTION_KEY_PREVIOUS: former } })
     const stored = async () => {
-      const store = first.services.storage.features.webhooks as WebhookStore
+      const store = rotated.services.storage.features.webhooks as WebhookStore
       return (await store.findWebhook(id))?.target
     }
     const encrypted = await stored()
-    const rotated = await build(t, { env: { ...others, ENCRYPTION_KEY, ENCRYPTION_KEY_PREVIOUS: former } })
-    await asRoot(rotated, { method: 'POST', url: path(id, '/resume') })
+    await asRoot(rotated, { method: 'POST', url: path(id, '/ping') })
     await until(stored, target => target !== encrypted, WAIT)
     const later = await build(t, { env: { ...others, ENCRYPTION_KEY } })
     t.equal((await asRoot(later, { method: 'POST', url: path(id, '/rotate-secret') })).statusCode, 200)
