@@ -1,4 +1,4 @@
-/** Signatures of webhooks, verified by the libraries of PyPI. Skipped where Python or its package index is missing. */
+/** Signatures of webhooks, verified by the library of PyPI. Skipped where Python, pip or its package index is missing. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -8,32 +8,33 @@ import { allowing, createWebhook, type Received, receiver } from '../support/web
 const run = promisify(execFile)
 
 /** Milliseconds. */
-const LIMIT = 60_000
+const LIMIT = 30_000
 
-const INSTALL = ['-m', 'pip', 'install', '--quiet', '--no-input', '--disable-pip-version-check']
-const PACKAGES = ['standardwebhooks', 'svix']
+/** Without a network it fails at once. */
+const INSTALL = [
+  ...['-m', 'pip', 'install', '--quiet', '--no-input', '--disable-pip-version-check'],
+  // Verifying needs none of its dependencies, which are for clients of an API.
+  ...['--retries', '0', '--timeout', '10', '--no-deps', 'standardwebhooks'],
+]
 
 const VERIFY = `
 import json, sys
 from standardwebhooks import Webhook
-from svix import Webhook as Svix
 secret, body, headers = json.loads(sys.argv[1])
-for verifier in (Webhook(secret), Svix(secret)):
-    verifier.verify(body, headers)
-    try:
-        verifier.verify(body + " ", headers)
-        sys.exit("accepted another body")
-    except Exception as error:
-        print(type(error).__name__)
+Webhook(secret).verify(body, headers)
+try:
+    Webhook(secret).verify(body + " ", headers)
+except Exception as error:
+    print(type(error).__name__)
 `
 
 const folder = temporaryFolder(t)
-const skip = await run('python3', [...INSTALL, '--target', folder, ...PACKAGES], { timeout: LIMIT }).then(
+const skip = await run('python3', [...INSTALL, '--target', folder], { timeout: LIMIT }).then(
   () => false,
-  () => 'needs python3 with pip, and its package index',
+  () => 'needs python3 with pip, and its package index: pip install standardwebhooks failed',
 )
 
-t.test('W9 the verifiers of PyPI accept what is sent, and not another body', { skip }, async t => {
+t.test('W9: the verifier of PyPI accepts what is sent, and not another body', { skip }, async t => {
   const hook = await receiver(t)
   const app = await build(t, { env: allowing(hook) })
   const { secret } = await createWebhook(app, { url: hook.url })
@@ -41,5 +42,5 @@ t.test('W9 the verifiers of PyPI accept what is sent, and not another body', { s
   const input = JSON.stringify([secret, message.text, message.headers])
   const options = { env: { ...process.env, PYTHONPATH: folder }, timeout: LIMIT }
   const { stdout } = await run('python3', ['-c', VERIFY, input], options)
-  t.equal(stdout, 'WebhookVerificationError\nWebhookVerificationError\n')
+  t.equal(stdout, 'WebhookVerificationError\n')
 })

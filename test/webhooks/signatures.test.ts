@@ -25,7 +25,7 @@ const headersOf = ({ headers }: Received): Record<string, string> =>
 
 const verifiers = [StandardWebhook, Svix]
 
-t.test('W9 the verifiers of npm accept what is sent, and nothing else', async t => {
+t.test('W9: the verifiers of npm accept what is sent, and nothing else', async t => {
   const hook = await receiver(t)
   const app = await build(t, { env: allowing(hook) })
   const { secret } = await createWebhook(app, { url: hook.url })
@@ -43,7 +43,7 @@ t.test('W9 the verifiers of npm accept what is sent, and nothing else', async t 
   t.notMatch(message.headers['webhook-id'], /\./, 'an id without full stops')
 })
 
-t.test('W8 after a rotation both secrets sign for a day', async t => {
+t.test('W8: after a rotation both secrets sign for a day', async t => {
   // The verifiers compare the time with their own clock.
   const clock = manualClock(Date.now() - DAY - 1_000)
   const hook = await receiver(t)

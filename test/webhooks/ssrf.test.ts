@@ -64,7 +64,7 @@ const client = (t: Context, resolve?: ResolveHost, allowedHosts: readonly string
 
 const v4 = (address: string) => ({ address, family: 4 })
 
-t.test('W1 an address that is not public is refused at creation, in every spelling', async t => {
+t.test('W1: an address that is not public is refused at creation, in every spelling', async t => {
   const app = await build(t)
   for (const host of [...PRIVATE_HOSTS, 'localhost', 'localhost.', 'LOCALHOST']) {
     const url = `https://${host}/hook`
@@ -76,7 +76,7 @@ t.test('W1 an address that is not public is refused at creation, in every spelli
   t.same(list.json(), { results: [] }, 'nothing is created')
 })
 
-t.test('W1 an address that is not public is refused at connection', async t => {
+t.test('W1: an address that is not public is refused at connection', async t => {
   const { port, count } = await counter(t)
   const requests = client(t)
   for (const host of PRIVATE_HOSTS)
@@ -94,17 +94,20 @@ t.test('public addresses are allowed, also behind NAT64', async t => {
   for (const address of PUBLIC_ADDRESSES) t.ok(isPublicAddress(address), address)
 })
 
-t.test('W2 a name that was public when it was checked, and is private at connection, is refused', async t => {
-  const { port, count } = await counter(t)
-  const answers = [v4('1.1.1.1'), v4('127.0.0.1')]
-  const requests = client(t, async () => [answers.shift() ?? v4('127.0.0.1')])
-  const url = new URL(`https://rebinding.test:${port}/`)
-  await requests.check(url)
-  t.equal(await failureOf(requests.request(url, request)), 'blocked')
-  t.equal(count(), 0)
-})
+t.test(
+  'W2: a name that was public when it was checked, and is private at connection, is refused',
+  async t => {
+    const { port, count } = await counter(t)
+    const answers = [v4('1.1.1.1'), v4('127.0.0.1')]
+    const requests = client(t, async () => [answers.shift() ?? v4('127.0.0.1')])
+    const url = new URL(`https://rebinding.test:${port}/`)
+    await requests.check(url)
+    t.equal(await failureOf(requests.request(url, request)), 'blocked')
+    t.equal(count(), 0)
+  },
+)
 
-t.test('W2 the connection uses the address that was checked', async t => {
+t.test('W2: the connection uses the address that was checked', async t => {
   const looked: string[] = []
   const requests = client(t, async name => {
     looked.push(name)
@@ -114,7 +117,7 @@ t.test('W2 the connection uses the address that was checked', async t => {
   t.same(looked, ['pinned.test'], 'one look-up')
 })
 
-t.test('W3 a name with a public and a private address is refused', async t => {
+t.test('W3: a name with a public and a private address is refused', async t => {
   const { port, count } = await counter(t)
   const mixed = client(t, async () => [v4('1.1.1.1'), v4('127.0.0.1')])
   const url = new URL(`https://mixed.test:${port}/`)
