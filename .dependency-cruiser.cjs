@@ -75,8 +75,8 @@ module.exports = {
     rule(
       'audit-log-imports',
       '^src/audit-log',
-      '^src/(?!audit-log/|users/|storage/stores\\.ts$|(ids|errors|pagination|maybe-promise)\\.ts$)',
-      'src/audit-log imports only src/users, types of stores, and the files ids, errors, pagination and maybe-promise',
+      '^src/(?!audit-log/|users/|concurrency/|storage/stores\\.ts$|(ids|errors|pagination|maybe-promise)\\.ts$)',
+      'src/audit-log imports only src/users, src/concurrency, types of stores, and the files ids, errors, pagination and maybe-promise',
     ),
     rule(
       'passwords-imports',
@@ -87,8 +87,8 @@ module.exports = {
     rule(
       'http-client-imports',
       '^src/http-client',
-      '^src/(?!http-client/|config/readers\\.ts$)',
-      'src/http-client imports only src/config/readers.ts: every service may send requests with it',
+      '^src/(?!http-client/|concurrency/|config/readers\\.ts$)',
+      'src/http-client imports only src/concurrency and src/config/readers.ts: every service may send requests with it',
     ),
     rule(
       'rate-limits-imports',

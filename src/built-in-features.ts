@@ -3,7 +3,7 @@
 import type { AccountMails } from './accounts/mails.ts'
 import { adminKeys } from './admin-keys/admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
-import { consumers } from './consumers/feature.ts'
+import { consumers } from './consumers/cursors.ts'
 import { emailCodes } from './email-codes/email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
 import type { Feature, MailsOf, ServicesOf, SettingNamesOf } from './feature.ts'

@@ -1,5 +1,6 @@
 /** Passes the events of the audit log to a handler in this process, in the order in which they become visible. */
 import { setImmediate as nextRound } from 'node:timers/promises'
+import { endsWithin } from '../concurrency/ends-within.ts'
 import type { EventStore } from '../storage/stores.ts'
 import type { AuditEvent } from './event.ts'
 import { serializeEvent } from './event.ts'
@@ -28,13 +29,7 @@ const CLOSING_LIMIT = 5_000
 
 /** @throws {Error} after `limit` milliseconds; later failures of the work are ignored. */
 const within = async (limit: number, work: Promise<unknown>): Promise<void> => {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`not finished after ${limit} ms`)), limit)
-  try {
-    await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
-  }
+  if (!(await endsWithin(limit, work))) throw new Error(`not finished after ${limit} ms`)
 }
 
 /**

@@ -40,6 +40,9 @@ export interface FollowPage {
   readonly next: LogPosition
 }
 
+/** The events behind a follower are counted up to this number, because it takes time in proportion. */
+export const COUNTED = 10_000
+
 /** Before every event. */
 export const LOG_START: LogPosition = { position: -1, id: '' }
 

@@ -1,11 +1,12 @@
 /** `consumers list|reset|skip`: the cursors of consumers. */
 import type { Command } from 'commander'
+import { COUNTED } from '../audit-log/listing.ts'
 import { CommandError } from '../cli/failure.ts'
 import { commandGroup, option, type StoreOptions, storeCommand, timestamp } from '../cli/options.ts'
 import { print, table } from '../cli/output.ts'
 import type { Reader } from '../config/readers.ts'
 import type { WithServices } from '../feature.ts'
-import { COUNTED, type ConsumerCursors, type ConsumerState, type CursorTarget } from './cursors.ts'
+import type { ConsumerCursors, ConsumerState, CursorTarget } from './cursors.ts'
 
 const COLUMNS = ['consumer', 'waiting', 'moved', 'failures', 'failed event', 'error']
 

@@ -5,10 +5,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AuditEvent, serializeEvent } from '../audit-log/event.ts'
 import type { LoggedEvent } from '../audit-log/event-feed.ts'
-import { LOG_START, type LogPosition } from '../audit-log/listing.ts'
+import { COUNTED, LOG_START, type LogPosition } from '../audit-log/listing.ts'
 import type { JobRun, ScheduledJob } from '../jobs/jobs.ts'
 import type { EventLog } from '../storage/stores.ts'
-import { COUNTED } from './cursors.ts'
 import type { ConsumerOutcome, ConsumerStore, StoredConsumer } from './stored-consumers.ts'
 
 /** How an event is passed on. */

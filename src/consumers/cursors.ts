@@ -1,12 +1,11 @@
-/** The cursors of consumers for operators: how far each is, and moving one. */
-
-import { LOG_START, type LogPosition } from '../audit-log/listing.ts'
+/**
+ * The cursors of consumers as a feature: how far each is, and moving one, on the command line. `consumers.ts` runs the consumers of all
+ * features.
+ */
+import { COUNTED, LOG_START, type LogPosition } from '../audit-log/listing.ts'
+import { type DepsOf, defineFeature } from '../feature.ts'
 import { firstIdAt } from '../ids.ts'
-import type { EventLog } from '../storage/stores.ts'
-import type { ConsumerStore, StoredConsumer } from './stored-consumers.ts'
-
-/** Waiting events are counted up to this number, because it takes time in proportion. */
-export const COUNTED = 10_000
+import { type StoredConsumer, storedConsumers } from './stored-consumers.ts'
 
 /** A consumer as an operator sees it. */
 export interface ConsumerState {
@@ -22,11 +21,7 @@ export interface ConsumerState {
   readonly updatedAt: number
 }
 
-export interface ConsumerCursorsDeps {
-  readonly store: ConsumerStore
-  readonly eventLog: EventLog
-  readonly clock: () => number
-}
+type ConsumerCursorsDeps = Pick<DepsOf<typeof storedConsumers>, 'store' | 'eventLog' | 'clock'>
 
 /** Where a cursor is set: the oldest event of the log, its end, or about a time in milliseconds since the epoch. */
 export type CursorTarget = 'start' | 'end' | number
@@ -80,3 +75,12 @@ export class ConsumerCursors {
     }
   }
 }
+
+export const consumers = defineFeature({
+  ...storedConsumers,
+  services: { consumerCursors: (deps: DepsOf<typeof storedConsumers>) => new ConsumerCursors(deps) },
+  commands: async (program, withServices) => {
+    const { consumerCommands } = await import('./commands.ts')
+    consumerCommands(program, withServices)
+  },
+})

@@ -2,8 +2,8 @@
  * Requests of the service to other servers: bounded in time and in bytes, without redirects, and, unless a host is allowed by
  * configuration, only over HTTPS to public addresses.
  */
-import { once } from 'node:events'
 import type { Agent, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, request } from 'node:http'
+import { endsWithin } from '../concurrency/ends-within.ts'
 import { type Reader, SettingError } from '../config/readers.ts'
 import {
   addressIn,
@@ -151,10 +151,9 @@ export class HttpClient {
     if (this.#isAllowed(url)) return
     this.#refuseAddress(url)
     if (addressIn(url.hostname) !== null) return
-    const limit = AbortSignal.timeout(RESOLVE_LIMIT)
-    const late = once(limit, 'abort').then(() => Promise.reject(limit.reason))
     try {
-      await Promise.race([resolvePublic(url.hostname, this.#resolve), late])
+      const resolved = resolvePublic(url.hostname, this.#resolve)
+      if (!(await endsWithin(RESOLVE_LIMIT, resolved))) throw new Error('no name server has responded')
     } catch (cause) {
       throw new HttpRequestError(cause instanceof BlockedAddressError ? 'blocked' : 'unresolved', { cause })
     }

@@ -1,5 +1,6 @@
 /** Work of features that runs in every process, for as long as the service does. It shares what there is to do by leases of its own. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { endsWithin } from '../concurrency/ends-within.ts'
 
 /**
  * Runs until the signal is aborted. It is started again when it fails.
@@ -39,10 +40,7 @@ export class BackgroundTasks {
   /** Aborts the tasks, and waits for them as long as there is time. */
   async close(): Promise<void> {
     this.#closing.abort()
-    const limit = new AbortController()
-    const late = sleep(this.#deps.closing, undefined, { signal: limit.signal }).catch(() => undefined)
-    await Promise.race([this.#running, late])
-    limit.abort()
+    await endsWithin(this.#deps.closing, this.#running)
   }
 
   async #repeat({ name, run }: NamedTask): Promise<void> {

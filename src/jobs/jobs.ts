@@ -4,6 +4,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { endsWithin } from '../concurrency/ends-within.ts'
 import { Counters } from '../statistics/counters.ts'
 import { isAhead, type JobStore, type Lease } from './stored-jobs.ts'
 
@@ -98,12 +99,9 @@ export class Jobs {
   /** Aborts the runs, and waits for them as long as there is time. */
   async close(): Promise<void> {
     this.#closing.abort()
-    const limit = new AbortController()
-    const late = sleep(this.#deps.closing, 'late', { signal: limit.signal }).catch(() => null)
-    if ((await Promise.race([this.#running, late])) === 'late')
-      for (const job of this.#current)
-        this.#deps.onFailure(job, new Error('the run did not end when it was aborted'))
-    limit.abort()
+    if (await endsWithin(this.#deps.closing, this.#running)) return
+    for (const job of this.#current)
+      this.#deps.onFailure(job, new Error('the run did not end when it was aborted'))
   }
 
   async #repeat(job: ScheduledJob): Promise<void> {

@@ -5,7 +5,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AuditEvent, OPERATOR, serializeEvent } from '../audit-log/event.ts'
-import { isLater, LOG_START, type LogPosition } from '../audit-log/listing.ts'
+import { COUNTED, isLater, LOG_START, type LogPosition } from '../audit-log/listing.ts'
 import { DecryptionError } from '../encryption/keyring.ts'
 import { newId } from '../ids.ts'
 import type { WebhooksDeps } from './parts.ts'
@@ -45,9 +45,8 @@ const JITTER = 0.1
 /** Milliseconds until a webhook whose secret cannot be decrypted is looked at again. */
 const UNREADABLE_RETRY = MINUTE
 
-/** Milliseconds between two measurements of what waits, and the number up to which events are counted. */
+/** Milliseconds between two measurements of what waits. */
 const MEASURE_INTERVAL = 15 * SECOND
-const COUNTED = 10_000
 
 /** Milliseconds for which a stop waits for attempts, so that what a receiver accepts then is not sent again. */
 const GRACE = 500
