@@ -4,7 +4,7 @@ import type { ConsumerStore } from '../../src/consumers/stored-consumers.ts'
 import type { LoggedEvent } from '../../src/feature.ts'
 import type { JobStore } from '../../src/jobs/stored-jobs.ts'
 import { build as buildApp, logCapture, signUp, updateUser } from '../support/build.ts'
-import { runCli } from '../support/cli.ts'
+import { runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { until } from '../support/until.ts'
@@ -146,7 +146,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
       jobPace: PACE,
       consumerBackOff: 5,
     })
-    const cli = (...args: string[]) => runCli([...args, '--database', DATABASE_URL]).ended
+    const cli = (...args: string[]) => runCommand([...args, '--database', DATABASE_URL])
     const { id } = await signUp(app)
     await updateUser(app, id, { disabled: true })
     await updateUser(app, id, { disabled: false })
