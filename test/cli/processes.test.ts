@@ -27,6 +27,8 @@ t.test('each command ends by itself', async t => {
     succeeds('events'),
     succeeds('keys', 'new'),
     succeeds('keys', 'list'),
+    succeeds('consumers', 'list'),
+    succeeds('webhooks', 'list'),
   ])
   await succeeds('users', 'disable', 'user1@seed.example')
   await succeeds('users', 'enable', 'user1@seed.example')
