@@ -30,6 +30,8 @@ export interface EventStreamLimits {
   readonly perCredential: number
   /** Bytes that wait for a client. One that reads nothing for two seconds then loses its stream. */
   readonly waiting: number
+  /** Milliseconds between two comments, which keep proxies from closing the connection. */
+  readonly comments: number
 }
 
 export interface EventStreamsDeps {
@@ -43,6 +45,7 @@ export const EVENT_STREAM_LIMITS: EventStreamLimits = {
   streams: 1_000,
   perCredential: 10,
   waiting: 262_144,
+  comments: 15_000,
 }
 
 /** Milliseconds between reads of the log. */
@@ -51,9 +54,8 @@ const INTERVAL = 100
 /** Events of one read. */
 const PAGE = 100
 
-/** Milliseconds between two checks of a credential, and between two comments, which keep proxies from closing the connection. */
+/** Milliseconds between two checks of a credential. */
 const CHECK_INTERVAL = 500
-const COMMENT_INTERVAL = 15_000
 
 /** Milliseconds for which a client may read nothing while there is no room for another event. */
 const STALLED = 2_000
@@ -100,6 +102,7 @@ class PositionedEvent {
 class EventStream extends Readable {
   readonly request: EventStreamRequest
   readonly #limit: number
+  #hasEnded = false
   /** Behind the last event that was considered. */
   position: LogPosition
 
@@ -128,14 +131,18 @@ class EventStream extends Readable {
 
   /** @returns false if there is no room. */
   send(text: string): boolean {
-    if (this.destroyed) return true
+    if (this.destroyed || this.#hasEnded) return true
     if (this.readableLength + Buffer.byteLength(text) > this.#limit) return false
     this.push(text)
     return true
   }
 
+  /** The client may still read what waits. One that reads nothing keeps neither its place nor the service from stopping. */
   end(): void {
-    if (!this.destroyed) this.push(null)
+    if (this.destroyed || this.#hasEnded) return
+    this.#hasEnded = true
+    this.push(null)
+    setTimeout(() => this.destroy(), STALLED).unref()
   }
 
   /** Resolves when the client has read half of what waits, or has gone. Ends the stream of a client that reads nothing for a while. */
@@ -311,7 +318,7 @@ export class EventStreams {
   /** Ends a stream whose credential is not valid any more, and sends comments. */
   async #watch(stream: EventStream): Promise<void> {
     const { auditLog } = this.#deps
-    let commentAt = performance.now() + COMMENT_INTERVAL
+    let commentAt = performance.now() + this.#limits.comments
     while (!stream.destroyed) {
       await sleep(CHECK_INTERVAL, undefined, { ref: false })
       // A store that does not respond says nothing about a credential: the next check does.
@@ -320,7 +327,7 @@ export class EventStreams {
         .catch(() => true)
       if (!isValid) return stream.end()
       if (performance.now() < commentAt) continue
-      commentAt = performance.now() + COMMENT_INTERVAL
+      commentAt = performance.now() + this.#limits.comments
       // With the cursor, so that a client whose filter selects nothing for months does not fall behind the log.
       const position = this.#isLive(stream) ? this.#position : null
       stream.send(`${position === null ? '' : `id: ${auditLog.cursorOf(position)}\n`}: \n\n`)

@@ -2,11 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
+import { EVENT_STREAM_LIMITS, EventStreams } from '../../src/audit-log/event-streams.ts'
 import { call } from '../support/account-routes.ts'
 import { createKey, revokeKey } from '../support/admin-keys.ts'
 import { createKey as createApiKey, revokeKey as revokeApiKey } from '../support/api-keys.ts'
-import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
+import { asAdmin, bearer, build as buildApp, manualClock, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { readLog } from '../support/event-log.ts'
 import { listening, openStream, requestStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
 
@@ -18,22 +20,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
   const env = { DATABASE_URL }
   const app = await build(t, { env })
-  const log = async (instance = app) => {
-    const { events } = await instance.services.storage.events.follow({
-      filter: {},
-      after: null,
-      limit: 10_000,
-    })
-    return events.map(({ id }) => id)
-  }
-  /** A new user, whose sign-up a stream from now on does not send: transactions of other databases hold back the end of the log. */
+  const log = async (instance = app) => (await readLog(instance)).map(({ id }) => id)
+  /** A new user, whose sign-up a stream from now on does not send. */
   const signUpBefore = async () => {
     const user = await signUp(app)
-    const isVisible = async () => {
-      const query = { filter: { userId: user.id }, after: null, limit: 1 }
-      return (await app.services.storage.events.follow(query)).events.length === 1
-    }
-    await until(isVisible, seen => seen, WAIT)
+    await log()
     return user
   }
 
@@ -224,14 +215,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const alone = await build(t)
     await signUp(alone)
     const { positionKind: kind } = alone.services.storage.events
-    // On PostgreSQL an event waits for transactions that began before its own.
-    const visible = (count: number) =>
-      until(
-        () => log(alone),
-        ids => ids.length === count,
-        WAIT,
-      )
-    const [first = '', ...later] = await visible(1)
+    const [first = '', ...later] = await log(alone)
     const resumed = (position: string, id: string) => ({
       ...asAdmin,
       'last-event-id': Buffer.from(`at ${kind} ${position} ${id}`).toString('base64url'),
@@ -243,7 +227,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const fromStart = await openStream(t, alone, ADMIN, resumed('-5', ''))
     t.same(await fromStart.ids(later.length + 1), [first, ...later])
     await signUp(alone)
-    const all = await visible(2)
+    const all = await log(alone)
     t.same(await fromStart.ids(all.length), all)
     t.same(await ofEvent.ids(all.length - 1), all.slice(1))
   })
@@ -309,3 +293,46 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.match(stream.text, /^id: [\w-]+\nretry: \d+\n\n/)
   })
 })
+
+t.test(
+  'a process has so many streams; comments have the cursor; a client that does not read does not keep an end waiting',
+  async t => {
+    const app = await buildApp(t)
+    const { auditLog, storage } = app.services
+    const deps = { auditLog, eventLog: storage.events, onFailure: () => undefined }
+    const streams = new EventStreams(deps, { ...EVENT_STREAM_LIMITS, streams: 2, comments: 1 })
+    const open = (credential: string) =>
+      streams.open({
+        ...{ filter: { type: 'user.disabled' }, cursor: undefined, credential, isAuthenticated: () => true },
+        ...{ disconnected: new AbortController().signal, serialize: event => event },
+      })
+    const stream = await open('a')
+    let text = ''
+    stream.setEncoding('utf8').on('data', chunk => {
+      text += chunk
+    })
+    await open('b')
+    const refusal = await open('c').catch(error => error)
+    t.equal(refusal.statusCode, 503)
+    await signUp(app)
+    await readLog(app)
+    const cursor = await auditLog.end()
+    await until(
+      () => text,
+      read => read.includes(`id: ${cursor}\n: \n\n`),
+      WAIT,
+    )
+    t.match(text, `id: ${cursor}\n: \n\n`)
+    t.notMatch(text, 'data:')
+    // The next comment finds the stream that nobody reads at its end.
+    streams.close()
+    t.equal(
+      await until(
+        () => streams.size,
+        size => size === 0,
+        WAIT,
+      ),
+      0,
+    )
+  },
+)
