@@ -6,6 +6,7 @@ import type { JobStore } from '../../src/jobs/stored-jobs.ts'
 import { build as buildApp, logCapture, signUp, updateUser } from '../support/build.ts'
 import { runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { readLog } from '../support/event-log.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { until } from '../support/until.ts'
 import { watching } from './watching.ts'
@@ -28,7 +29,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
   const storeOf = (app: App) => app.services.storage.features.consumers as ConsumerStore
   /** Ids of the log from its oldest event on. */
   const logOf = async (app: App, type?: string) => {
-    const { events } = await app.services.storage.events.follow({ filter: {}, after: null, limit: 1_000 })
+    const events = await readLog(app)
     return events.filter(event => type === undefined || event.type === type).map(({ id }) => id)
   }
 
@@ -157,6 +158,9 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
       WAIT,
     )) as { failedEventId: string }
     const listed = JSON.parse((await cli('consumers', 'list', '--json')).stdout)
+    const metrics = await readMetrics(app)
+    t.equal(metrics.sum('gatehouse_consumer_waiting_events', { consumer: NAME }), 2)
+    t.ok(metrics.sum('gatehouse_consumer_lag_seconds', { consumer: NAME }) > 0)
     t.match(listed.results, [
       { name: NAME, waiting: 2, failures: Number, failedEvent: failedEventId, error: 'Error: never' },
     ])

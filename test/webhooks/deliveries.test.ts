@@ -4,6 +4,7 @@ import { OPERATOR } from '../../src/audit-log/event.ts'
 import { LOG_START } from '../../src/audit-log/listing.ts'
 import { newId } from '../../src/ids.ts'
 import type { WebhookStore } from '../../src/webhooks/stored-webhooks.ts'
+import type { WebhookAttempt } from '../../src/webhooks/webhook.ts'
 import {
   build as buildApp,
   type Context,
@@ -13,6 +14,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { readLog } from '../support/event-log.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { execute } from '../support/stored-rows.ts'
@@ -35,13 +37,8 @@ const MINUTE = 60_000
 
 type App = Awaited<ReturnType<typeof buildApp>>
 
-const log = async (app: App) => {
-  const query = { filter: {}, after: null, limit: 1_000 }
-  return (await app.services.storage.events.follow(query)).events
-}
-
 const idsAfter = async (app: App, type: string, id: string) => {
-  const events = await log(app)
+  const events = await readLog(app)
   const first = events.findIndex(event => event.details?.webhook === id && event.type === type)
   return events.slice(first).map(event => event.id)
 }
@@ -56,7 +53,7 @@ const call = (app: App, id: string, action: string, payload?: object) =>
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   // Of tests that need no settings or clock of their own.
-  const hooks = await Promise.all(Array.from({ length: 9 }, () => receiver(t)))
+  const hooks = await Promise.all(Array.from({ length: 10 }, () => receiver(t)))
   const app = await build(t, { env: { ...allowing(...hooks), OPERATOR_EMAIL: 'ops@example.com' } })
   const takeHook = (respond = accept): Receiver => {
     const hook = hooks.pop()
@@ -129,7 +126,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
         waits.every((wait, index) => wait >= (least[index] ?? 0) && wait <= (least[index] ?? 0) * 1.1),
         `${waits}`,
       )
-      t.match((await log(app)).at(-1), {
+      t.match((await readLog(app)).at(-1), {
         type: 'webhook.disabled',
         details: { webhook: id, reason: 'failing' },
       })
@@ -157,7 +154,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       t.match(mail?.text, gone.host)
       t.notMatch(mail?.text, /hidden-secret|\/hook/)
       t.match(await getWebhook(app, id), { state: 'disabled', disabledReason: 'gone', failures: 1 })
-      t.match((await log(app)).at(-1), {
+      t.match((await readLog(app)).at(-1), {
         type: 'webhook.disabled',
         userId: null,
         details: { reason: 'gone' },
@@ -233,7 +230,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.match((await call(app, id, 'resume', { skip: true })).json(), { failures: 0, state: 'enabled' })
     await hook.arrived(2)
     t.same(hook.types(), ['user.signed-up', 'user.disabled'])
-    const resumed = (await log(app)).findLast(({ type }) => type === 'webhook.resumed')
+    const resumed = (await readLog(app)).findLast(({ type }) => type === 'webhook.resumed')
     t.match(resumed, {
       details: { webhook: id, skipped: failing.failedEventId },
       actor: { type: 'adminKey' },
@@ -265,7 +262,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       )
       const byTime = await call(app, id, 'replay', { from: '2020-01-01T00:00:00Z' })
       t.ok(Date.parse(byTime.json().removedBefore) > Date.parse('2020-01-01'), 'EVENTS_KEPT has removed some')
-      const all = (await log(app)).map(event => event.id)
+      const all = (await readLog(app)).map(event => event.id)
       await hook.arrived(sent + expected.length + all.length)
       t.same(hook.ids().slice(-all.length), all)
     },
@@ -311,6 +308,25 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const at = Date.now()
     const event = { id: newId(at), at, type: 'webhook.resumed', actor: OPERATOR, userId: null, details: null }
     t.equal(await store.resumeWebhook(id, { eventId: failedEventId, cursor }, event), false)
+  })
+
+  t.test('the last hundred attempts of a webhook are kept', async t => {
+    const hook = takeHook()
+    const { id } = await create(t, { url: hook.url, types: ['user.signed-up'] })
+    const { id: other } = await create(t, { url: hook.url, types: ['user.deleted'] })
+    const store = app.services.storage.features.webhooks as WebhookStore
+    const attempt = (eventId: string): WebhookAttempt => ({
+      ...{ id: newId(Date.now()), eventId, type: 'webhook.ping', attempt: 1, at: Date.now(), duration: 1 },
+      ...{ status: 204, outcome: 'delivered' },
+    })
+    const pings = Array.from({ length: 105 }, () => newId(Date.now()))
+    await store.addAttempt(other, attempt(pings[0] ?? ''))
+    for (const ping of pings) await store.addAttempt(id, attempt(ping))
+    t.same(
+      (await attemptsOf(app, id)).map(({ eventId }) => eventId),
+      pings.slice(5),
+    )
+    t.equal((await attemptsOf(app, other)).length, 1)
   })
 
   t.test('failures of an event do not count for the next one', async t => {
