@@ -10,16 +10,14 @@ import { createKey, revokeKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, bearer, type build as buildApp, signUp, updateUser } from '../support/build.ts'
 import { clientsOf, rejection, scripted } from '../support/clients.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { readLog } from '../support/event-log.ts'
 import { until } from '../support/until.ts'
 
 const WAIT = 20_000
 
 type App = Awaited<ReturnType<typeof buildApp>>
 
-const logOf = async (app: App) => {
-  const { events } = await app.services.storage.events.follow({ filter: {}, after: null, limit: 10_000 })
-  return events.map(({ id }) => id)
-}
+const logOf = async (app: App) => (await readLog(app)).map(({ id }) => id)
 
 /** The first events of a stream. Leaving the loop ends the request. */
 const first = async <Event>(
@@ -40,14 +38,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   // `fetch` connects again after an abort, before it has a request. To a server that stops, such a connection is not idle for a minute.
   t.teardown(() => app.server.closeAllConnections())
   const streams = () => app.services.eventStreams.size
-  /** The end of the log, where a test begins. On PostgreSQL an event waits for transactions that began before its own. */
+  /** The end of the log, where a test begins. */
   const cursor = async () => {
-    const [newest] = await app.services.storage.events.list({ filter: {}, beforeId: null, limit: 1 })
-    await until(
-      async () => (await logOf(app)).at(-1),
-      id => id === newest?.id,
-      WAIT,
-    )
+    await readLog(app)
     return app.services.auditLog.end()
   }
 
@@ -75,7 +68,6 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const first = await build(t, { env })
     const url = await first.listen({ host: '127.0.0.1', port: 0 })
     const { port } = first.server.address() as AddressInfo
-    await cursor()
     const before = (await logOf(app)).length
     const controller = new AbortController()
     const ids: string[] = []

@@ -112,7 +112,7 @@ for (const release of releases)
         password: PASSWORD,
       })
       t.equal(added.statusCode, 201)
-      // On PostgreSQL, transactions of other databases on the server delay the end of the log.
+      // On PostgreSQL an event waits for transactions that began before its own.
       const later = await until(
         async () => (await getEvents(app, { sort: 'at', cursor, limit: 100 })).json().results,
         found => found.length === 4,

@@ -25,7 +25,7 @@ const connect = async (t: Test): Promise<pg.Client> => {
 
 const idsOf = (events: readonly { readonly id: string }[]) => events.map(({ id }) => id)
 
-/** The users of all events after a position, once there are so many: other databases of the server may hold them back. */
+/** The users of all events after a position, once there are so many: earlier transactions may hold them back. */
 const usersAfter = (storage: Storage, count: number, after = LOG_START) =>
   until(
     async () =>

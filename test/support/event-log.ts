@@ -5,7 +5,7 @@ import { until } from './until.ts'
 /** Milliseconds. */
 const WAIT = 20_000
 
-/** Every event up to the newest one. On PostgreSQL, transactions of other tests' databases hold back the end of the log for a while. */
+/** Every event up to the newest one. On PostgreSQL an event waits for transactions that began before its own. */
 export const readLog = async ({ services }: FastifyInstance) => {
   const { events: log } = services.storage
   const [newest] = await log.list({ filter: {}, beforeId: null, limit: 1 })

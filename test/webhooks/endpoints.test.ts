@@ -201,7 +201,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const action of ['/rotate-secret', '/pause', '/resume']) await post(path(id, action))
     await post(path(id, '/replay'), { from: '2026-01-31T09:30:00Z' })
     await asRoot(app, { method: 'DELETE', url: path(id) })
-    // Transactions of other databases hold back the end of the log.
+    // On PostgreSQL an event waits for transactions that began before its own.
     const own = await until(
       async () => {
         const query = { filter: {}, after: null, limit: 1_000 }
