@@ -488,8 +488,10 @@ export interface Status {
   /** Whether each request is logged */
   requestLog: boolean
   mail: 'smtp' | 'files' | 'off'
-  /** The exact number of users; `null` for a key without the scope `users:read` */
+  /** The exact number of users; `null` for a key without the scope `users:read`, and with `count` other than `true` */
   users: number | null
+  /** About the number of users; only with `count=approximate` */
+  approximateUsers?: number
   /** The cached tokens of the responding process */
   cache: {
     entries: number
@@ -538,6 +540,8 @@ export interface AdminUserPage {
   nextCursor: string | null
   /** The number of all matches; only with `count=true` */
   total?: number
+  /** About the number of all matches, exact up to a few thousand in most cases; only with `count=approximate` */
+  approximateTotal?: number
 }
 
 export interface CreateUserRequest {
@@ -1366,6 +1370,11 @@ export interface ListEventsQuery {
   userId?: string
 }
 
+export interface GetStatusQuery {
+  /** Count the users (the default, which takes longer the more there are), estimate how many there are, or neither */
+  count?: true | false | 'approximate'
+}
+
 export interface ListUsersQuery {
   /** 20 by default; 100 with `ids`, so that one page holds all of them */
   limit?: number
@@ -1387,8 +1396,8 @@ export interface ListUsersQuery {
   lastRequestAfter?: string
   /** Users who signed up before this time and have made no request since, or never made one. Compares the stored time, which is up to a second old */
   lastRequestBefore?: string
-  /** Count all matches too; takes longer the more there are */
-  count?: boolean
+  /** Count all matches too, which takes longer the more there are; or estimate how many there are */
+  count?: true | false | 'approximate'
 }
 
 export interface ExportUsersQuery {
@@ -1970,7 +1979,7 @@ export interface AdminClient {
    *
    * `GET /admin/status`
    */
-  getStatus(options?: CallOptions): Call<Status>
+  getStatus(query?: GetStatusQuery, options?: CallOptions): Call<Status>
 
   /**
    * List users, page by page
@@ -2241,7 +2250,7 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     streamEvents: (query, options) => transport.events('/admin/events', query, options),
     introspectToken: (body, options) => transport.json('POST', '/admin/introspect', { body, options }),
     getMetrics: (options) => transport.text('GET', '/admin/metrics', { options }),
-    getStatus: (options) => transport.json('GET', '/admin/status', { options }),
+    getStatus: (query, options) => transport.json('GET', '/admin/status', { query, options }),
     listUsers: (query, options) => transport.pages('/admin/users', query, options),
     createUser: (body, options) => transport.json('POST', '/admin/users', { body, options }),
     getUser: (id, options) => transport.json('GET', `/admin/users/${segment(id)}`, { options }),

@@ -298,9 +298,13 @@ export const Status = Type.Object(
     mail: literals('smtp', 'files', 'off'),
     users: Type.Unsafe<number | null>({
       type: ['integer', 'null'],
-      description: 'The exact number of users; `null` for a key without the scope `users:read`',
+      description:
+        'The exact number of users; `null` for a key without the scope `users:read`, and with `count` other than `true`',
       examples: [100_000],
     }),
+    approximateUsers: Type.Optional(
+      Type.Integer({ description: 'About the number of users; only with `count=approximate`' }),
+    ),
     cache: Type.Object(
       {
         entries: Type.Integer(),
@@ -373,11 +377,25 @@ export const ProfilePage = Type.Object(
   { title: 'ProfilePage' },
 )
 
+/** What a client wants to know of the number of items. */
+export const Count = (description: string) =>
+  Type.Unsafe<boolean | 'approximate'>({
+    type: ['boolean', 'string'],
+    enum: [true, false, 'approximate'],
+    description,
+  })
+
 export const AdminUserPage = Type.Object(
   {
     results: Type.Array(AdminUser),
     nextCursor: NextCursor,
     total: Type.Optional(Type.Integer({ description: 'The number of all matches; only with `count=true`' })),
+    approximateTotal: Type.Optional(
+      Type.Integer({
+        description:
+          'About the number of all matches, exact up to a few thousand in most cases; only with `count=approximate`',
+      }),
+    ),
   },
   { title: 'AdminUserPage' },
 )

@@ -12,7 +12,7 @@ export interface StatusReportDeps {
     'environment' | 'storage' | 'workers' | 'isRateLimited' | 'logRequests' | 'mail'
   >
   readonly authenticator: Pick<Authenticator, 'cacheStatistics'>
-  readonly users: Pick<UserStore, 'count'>
+  readonly users: Pick<UserStore, 'count' | 'estimate'>
   readonly storage: Pick<Storage, 'statistics'>
 }
 
@@ -33,13 +33,14 @@ export class StatusReport {
   }
 
   /**
-   * @param countsUsers whether the client may know how many users there are; else `users` is `null`.
+   * @param count whether the number of users is counted, or estimated; else `users` is `null`.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
-  async read(countsUsers: boolean) {
+  async read(count: boolean | 'approximate') {
     const { config, authenticator } = this.#deps
     const { memoryCost, timeCost, parallelism } = HASH_PARAMETERS
-    const users = countsUsers ? await this.#users() : null
+    const users = count === true ? await this.#users() : null
+    const approximateUsers = count === 'approximate' ? await this.#deps.users.estimate({}) : undefined
     const { entries, capacity } = authenticator.cacheStatistics
     return {
       service: 'gatehouse' as const,
@@ -59,6 +60,7 @@ export class StatusReport {
       requestLog: config.logRequests,
       mail: transportOf(config.mail),
       users,
+      ...(approximateUsers !== undefined && { approximateUsers }),
       cache: { entries, capacity },
       replica: this.#replica(),
     }

@@ -14,7 +14,7 @@ import { ServiceError } from '../errors.ts'
 import { credentialSchemasOf, type DatabaseOptions } from '../feature.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { FIELDS } from '../users/fields.ts'
-import { SORTS, type Sort } from '../users/listing.ts'
+import { SORTS, type Sort, type UserFilter } from '../users/listing.ts'
 import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
@@ -63,7 +63,7 @@ interface ListOptions extends StoreOptions {
   readonly limit: number
   readonly cursor?: string
   readonly sort: Sort
-  readonly count?: boolean
+  readonly count?: true | 'approximate'
 }
 
 const COLUMNS = ['id', 'created', 'last request', 'state', 'e-mail', 'name']
@@ -72,6 +72,17 @@ const row = (user: User): string[] => {
   const { createdAt, lastRequestAt } = serializeAdminUser(user)
   const name = [user.firstName, user.lastName].filter(part => part !== null).join(' ')
   return [user.id, createdAt, lastRequestAt ?? '-', user.disabled ? 'disabled' : 'enabled', user.email, name]
+}
+
+/** What `GET /admin/users` says of the number of matches, and how it is printed; `null` if it is not asked for. */
+const totalsOf = async (users: Users, filter: UserFilter, what: ListOptions['count']) => {
+  if (what === undefined) return null
+  if (what === 'approximate') {
+    const approximateTotal = await users.estimate(filter)
+    return { fields: { approximateTotal }, text: `about ${count(approximateTotal, 'user')} in all` }
+  }
+  const total = await users.count(filter)
+  return { fields: { total }, text: `${count(total, 'user')} in all` }
 }
 
 const list = ({
@@ -94,11 +105,11 @@ const list = ({
       ...(role !== undefined && { role }),
     }
     const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
-    const total = withTotal ? await users.count(filter) : undefined
-    const page = { results: found.map(user => serializeAdminUser(user)), nextCursor }
-    print(options.json, total === undefined ? page : { ...page, total }, table([COLUMNS, ...found.map(row)]))
+    const totals = await totalsOf(users, filter, withTotal)
+    const page = { results: found.map(user => serializeAdminUser(user)), nextCursor, ...totals?.fields }
+    print(options.json, page, table([COLUMNS, ...found.map(row)]))
     if (options.json) return
-    if (total !== undefined) printStatus(`${count(total, 'user')} in all`)
+    if (totals !== null) printStatus(totals.text)
     if (nextCursor !== null) printStatus(`The next page: --cursor ${nextCursor}`)
   })
 
@@ -121,7 +132,13 @@ const addList = (users: Command): void => {
     .addOption(
       option('--sort <field>', SORTS.join(', '), oneOf('-createdAt', ...SORTS)).default('-createdAt'),
     )
-    .option('--count', 'also count all matches')
+    .addOption(
+      option(
+        '--count [approximate]',
+        'also count all matches, or estimate their number',
+        oneOf('approximate'),
+      ),
+    )
     .action(list)
 }
 

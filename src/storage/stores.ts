@@ -35,6 +35,8 @@ export interface UserStore extends Derived<'users'> {
   list(query: UserQuery): MaybePromise<readonly User[]>
   /** Takes time in proportion to the number of users: only for `count=true`. */
   count(filter: UserFilter): MaybePromise<number>
+  /** About the number of users, in milliseconds however many there are. Exact for a few. */
+  estimate(filter: UserFilter): MaybePromise<number>
 }
 
 /** Stored with a new account, in the same transaction. */

@@ -128,4 +128,8 @@ export class Users {
   async count(filter: UserFilter): Promise<number> {
     return this.#store.count(filter)
   }
+
+  async estimate(filter: UserFilter): Promise<number> {
+    return this.#store.estimate(filter)
+  }
 }

@@ -44,7 +44,7 @@ const COERCE: Readonly<Record<string, (text: string) => unknown>> = {
  */
 const queryCoercion = (properties: Record<string, { type?: unknown }>) => {
   const coercions = Object.entries(properties).flatMap(([name, { type }]) => {
-    const coerce = COERCE[String(type)]
+    const coerce = COERCE[String([type].flat()[0])]
     return coerce === undefined ? [] : [{ name, coerce }]
   })
   return (data: Record<string, unknown>): void => {

@@ -57,6 +57,12 @@ await onEveryEngine(t, async (t, { name, build }) => {
     const responses = await Promise.all(Array.from({ length: 5 }, () => getStatus(app)))
     for (const response of responses)
       t.match(response.json(), { users: 2_500, rateLimits: true, requestLog: false, mail: 'smtp' })
+    const status = async (query: string, headers = {}) =>
+      (await app.inject({ url: `/admin/status${query}`, headers: { ...asAdmin, ...headers } })).json()
+    t.match(await status('?count=approximate'), { users: null, approximateUsers: 2_500 })
+    t.match(await status('?count=false'), { users: null, approximateUsers: undefined })
+    t.equal((await status('?count=true')).users, 2_500)
+    t.match(await status('?count=yes'), { errors: { count: ['must be one of true, false, approximate'] } })
     const { headers } = await createKey(app, ['status:read', 'users:read'])
     t.equal((await getStatus(app, headers)).json().users, 2_500, 'with a key that has the scopes')
   })
@@ -78,7 +84,7 @@ await onEveryEngine(t, async (t, { name, build }) => {
     const answers = []
     for (const { headers } of keys)
       for (const { url } of lists)
-        for (const query of ['', '?count=true&limit=1', '?limit=1']) {
+        for (const query of ['', '?count=true&limit=1', '?count=approximate', '?limit=1']) {
           const response = await app.inject({ url: url.replace(/:\w+|\*/g, 'x') + query, headers })
           if (/(?:[:[]|\s)10(?:09|10)(?:[,}\]\s]|$)/.test(response.body))
             answers.push(`${url}${query}: ${response.body.slice(0, 99)}`)
@@ -86,5 +92,7 @@ await onEveryEngine(t, async (t, { name, build }) => {
     t.same(answers, [])
     const { headers } = await createKey(app, ['status:read'])
     t.match((await getStatus(app, headers)).json(), { service: 'gatehouse', users: null })
+    const url = '/admin/status?count=approximate'
+    t.notMatch((await app.inject({ url, headers })).json(), { approximateUsers: Number })
   })
 })

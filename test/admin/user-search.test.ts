@@ -200,4 +200,18 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const fields of [{}, { count: 'false' }])
       t.strictSame(Object.keys(await page(fields)).sort(), ['nextCursor', 'results'])
   })
+
+  t.test('count=approximate is exact for few matches', async t => {
+    for (let number = 0; number < 5; number += 1) await signUp(app, { firstName: 'Estimated' })
+    const page = async (fields: Record<string, string | number>) =>
+      (await get('/admin/users', asAdmin, { count: 'approximate', limit: 2, ...fields })).json()
+    const first = await page({ search: 'estimated' })
+    t.strictSame(Object.keys(first).sort(), ['approximateTotal', 'nextCursor', 'results'])
+    t.equal(first.approximateTotal, 5)
+    t.equal((await page({ search: 'estimated', disabled: 'true' })).approximateTotal, 0)
+    const ids = first.results.map(({ id }: { id: string }) => id).join()
+    t.equal((await page({ ids })).approximateTotal, 2)
+    const { total } = (await get('/admin/users', asAdmin, { count: 'true' })).json()
+    t.equal((await page({})).approximateTotal, total)
+  })
 })

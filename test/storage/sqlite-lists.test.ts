@@ -2,10 +2,10 @@
 import { setImmediate as nextRound } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ERRORS } from '../../src/errors.ts'
-import { listUsers } from '../../src/storage/sqlite/lists.ts'
+import { estimateUsers, listUsers } from '../../src/storage/sqlite/lists.ts'
 import { Reader } from '../../src/storage/sqlite/reader.ts'
 import { type SlicedTask, TimeSlicer } from '../../src/storage/sqlite/time-slicer.ts'
-import { parseSort, type UserQuery } from '../../src/users/listing.ts'
+import { parseSort, type UserFilter, type UserQuery } from '../../src/users/listing.ts'
 import { add, addUsers, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
@@ -47,6 +47,23 @@ t.test('sqlite: other requests are served between the slices of long lists and c
   t.ok(rounds > 3, `${rounds} rounds beside a list`)
   pending = false
   await serving
+})
+
+t.test('sqlite: what a count would take long for is estimated from a sample', async t => {
+  const { users } = await openMany(t, 6_000)
+  const reader = new Reader(fileOf(t))
+  t.teardown(() => reader.close())
+  const estimate = (filter: UserFilter) => {
+    const task = estimateUsers(reader, filter, 1)
+    for (let slices = 1; ; slices += 1) {
+      const slice = task.next()
+      if (slice.done) return { total: slice.value, slices }
+    }
+  }
+  t.strictSame(estimate({}), { total: users.length, slices: 22 })
+  const { total } = estimate({ search: 'old' })
+  t.ok(total > 2_700 && total < 3_300, `${total} of 3,000`)
+  t.equal(estimate({ search: 'nobody' }).total, 0)
 })
 
 t.test('sqlite: ten concurrent tasks block the event loop no longer than one', async t => {

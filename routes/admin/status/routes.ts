@@ -1,8 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
 import { missingScopes } from '../../../src/auth/admin-key.ts'
 import { adminKeyOf } from '../../request-context.ts'
-import { ErrorBody, Status } from '../../schemas.ts'
+import { Count, ErrorBody, Status, Strict } from '../../schemas.ts'
 import { serializeStatus } from '../../serializers.ts'
+
+const StatusQuery = Strict({
+  count: Type.Optional(
+    Count(
+      'Count the users (the default, which takes longer the more there are), estimate how many there are, or neither',
+    ),
+  ),
+})
 
 const statusRoutes: FastifyPluginAsyncTypebox = async app => {
   const { status } = app.services
@@ -13,13 +22,15 @@ const statusRoutes: FastifyPluginAsyncTypebox = async app => {
       config: { scope: 'status:read' },
       schema: {
         operationId: 'getStatus',
+        querystring: StatusQuery,
         summary: 'The version, the settings that matter for measurements, and the number of users',
         response: { 200: Status, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      const countsUsers = missingScopes(adminKeyOf(request), ['users:read']).length === 0
-      const report = await status.read(countsUsers)
+      const { count = true } = request.validatedData.query
+      const mayCount = missingScopes(adminKeyOf(request), ['users:read']).length === 0
+      const report = await status.read(mayCount && count)
       reply.header('cache-control', 'no-store')
       return serializeStatus(report)
     },

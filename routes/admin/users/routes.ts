@@ -7,6 +7,7 @@ import { linkToNext, setETag, withHeaders } from '../../response-headers.ts'
 import {
   AdminUser,
   AdminUserPage,
+  Count,
   DEFAULT_LIMIT,
   ErrorBody,
   listProperties,
@@ -27,7 +28,7 @@ const ListQuery = Strict({
   ),
   ...filterProperties,
   count: Type.Optional(
-    Type.Boolean({ description: 'Count all matches too; takes longer the more there are' }),
+    Count('Count all matches too, which takes longer the more there are; or estimate how many there are'),
   ),
 })
 
@@ -52,6 +53,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
       const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       const page = { results: found.map(user => serializeAdminUser(user)), nextCursor }
+      if (count === 'approximate') return { ...page, approximateTotal: await users.estimate(filter) }
       return count ? { ...page, total: await users.count(filter) } : page
     },
   )

@@ -8,6 +8,7 @@ import {
   countQuery,
   creation,
   EXPORTED_METADATA,
+  filtered,
   METADATA_BYTES,
   pageQuery,
   ROLE_ORDER,
@@ -58,6 +59,52 @@ export const listUsers = async (reader: Reader, query: UserQuery): Promise<reado
 
 export const countUsers = async (reader: Reader, filter: UserFilter): Promise<number> =>
   (await reader.read<{ total: number }>(countStatement(filter)))[0]?.total ?? 0
+
+/** Matches that are counted rather than estimated, if that is cheap. */
+const FEW = 10_000
+
+/** The planner's cost of what takes about ten milliseconds. */
+const CHEAP = 2_000
+
+/** The matches of a filter, counted up to one more than {@link FEW}. */
+const fewStatement = (filter: UserFilter): Statement =>
+  statement(
+    queries
+      .selectFrom(
+        filtered(usersOf(filter).select('users.key'), filter)
+          .limit(FEW + 1)
+          .as('few'),
+      )
+      .select(eb => eb.fn.countAll<number>().as('total')),
+  )
+
+/** A node of a plan (`EXPLAIN`). */
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Total Cost': number
+  readonly 'Plan Rows': number
+  readonly Plans?: readonly Plan[]
+}
+
+const limitOf = (plan: Plan): Plan | undefined =>
+  plan['Node Type'] === 'Limit' ? plan : plan.Plans?.map(limitOf).find(limit => limit !== undefined)
+
+/**
+ * The planner's estimate, from statistics that autovacuum keeps; few matches are counted. Planning takes about a millisecond, whatever
+ * the size of the table.
+ */
+export const estimateUsers = async (reader: Reader, filter: UserFilter): Promise<number> => {
+  const few = fewStatement(filter)
+  const [explained] = await reader.read<{ 'QUERY PLAN': readonly { Plan: Plan }[] }>({
+    ...few,
+    text: `EXPLAIN (FORMAT JSON) ${few.text}`,
+  })
+  const limit = explained && limitOf(explained['QUERY PLAN'][0]?.Plan as Plan)
+  const estimate = limit?.Plans?.at(-1)?.['Plan Rows'] ?? 0
+  if (limit === undefined || estimate > 2 * FEW || limit['Total Cost'] > CHEAP) return estimate
+  const total = (await reader.read<{ total: number }>(few))[0]?.total ?? 0
+  return total > FEW ? Math.max(estimate, total) : total
+}
 
 /** The sum is computed while the index is read, and long metadata only read for users within the page. */
 export const EXPORT_USERS = `SELECT * FROM (

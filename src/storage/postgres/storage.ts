@@ -102,6 +102,10 @@ export const openPostgresStorage = async (
           const { countUsers } = await importLists()
           return (namesUsers(filter) ? onPrimary : list)(reader => countUsers(reader, filter))
         },
+        async estimate(filter) {
+          const { estimateUsers } = await importLists()
+          return (namesUsers(filter) ? onPrimary : list)(reader => estimateUsers(reader, filter))
+        },
       },
       accounts: { addUser: hot.addUser },
       sessions: { open: hot.openSession, find: hot.findSession, findNewest: hot.findNewestSessions },

@@ -128,6 +128,7 @@ const storageOfEventLoop = (
       users: {
         list: query => withLists(({ listUsers }) => timeSlicer.run(listUsers(reader, query))),
         count: filter => withLists(({ countUsers }) => timeSlicer.run(countUsers(reader, filter))),
+        estimate: filter => withLists(({ estimateUsers }) => timeSlicer.run(estimateUsers(reader, filter))),
       },
       accounts: {
         async addUser(user, event, { session, emailToken }) {

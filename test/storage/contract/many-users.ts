@@ -49,6 +49,7 @@ export const manyUsers: Part = async (t, open) => {
     t.test(`${JSON.stringify(filter)}, seed ${seed}`, async t => {
       const expected = users.filter(matches(filter))
       t.equal(await storage.users.count(filter), expected.length)
+      t.equal(await storage.users.estimate(filter), expected.length, 'few are not estimated')
       for (const sort of SORTS) {
         const ids = inOrder(expected, sort)
         const found = await readAll(storage, sort, 101, filter)
