@@ -6,8 +6,14 @@ import { SEED_EMAILS, type SeedStore, seedNumber } from '../storage/seed.ts'
 import type { Users } from '../users/users.ts'
 import { countProgress, stopSignal } from './output.ts'
 
-/** Users that are removed at once, at least; at most twice as many. They hold a SQLite file's lock for some ten milliseconds. */
+/** Users of a slice, at least; at most twice as many. */
 const SLICE = 200
+
+/**
+ * Users that are removed at once. They hold a SQLite file's lock for some milliseconds; more would wait too long for one of the few
+ * connections to a slow PostgreSQL.
+ */
+const PARALLEL = 20
 
 /** Milliseconds between two slices, in which other processes get the lock. */
 const PAUSE = 10
@@ -57,8 +63,10 @@ export const removeSeeded = async (
   let removed = 0
   for await (const ids of slicesOf(seedStore, last)) {
     if (signal.aborted) return { removed, complete: false }
-    const outcomes = await Promise.all(ids.map(id => remove(users, id)))
-    removed += outcomes.filter(Boolean).length
+    for (let from = 0; from < ids.length; from += PARALLEL) {
+      const outcomes = await Promise.all(ids.slice(from, from + PARALLEL).map(id => remove(users, id)))
+      removed += outcomes.filter(Boolean).length
+    }
     reportProgress(removed)
     await delay(PAUSE)
   }
