@@ -139,7 +139,7 @@ export class ProviderClient {
     const { redeem, isResponseOf } = await import('./openid-client.ts')
     if (!isResponseOf(configuration, response.parameters)) throw new ServiceError(ERRORS.wrongProviderFlow)
     // The user has refused, for example. Its description is never shown: anybody can write it into a link.
-    if (!response.parameters.has('code')) throw new ServiceError(ERRORS.providerRejected)
+    if (!response.parameters.get('code')) throw new ServiceError(ERRORS.providerRejected)
     try {
       return await redeem(configuration, provider, response)
     } catch (error) {

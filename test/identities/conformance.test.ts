@@ -99,6 +99,15 @@ t.test('a response with more than a code, or with neither a code nor an error, i
   t.equal(tokenRequests(), before)
 })
 
+t.test('an error in the URL is 401, and never counts as a failure of the provider', async t => {
+  provider.account = freshAccount()
+  for (const code of ['', 'code=&']) {
+    const { url, flow } = await program.callback()
+    const refused = url.replace(/code=[^&]*&/, `${code}error=invalid_client&`)
+    await isRejected(t, refused, await program.finish({ url: refused, flow }))
+  }
+})
+
 const now = () => Math.floor(Date.now() / 1_000)
 const stranger = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
