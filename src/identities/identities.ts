@@ -1,7 +1,7 @@
 /** Accounts of users at other providers (docs/design.md, "Other providers"). `provider-sign-ins.ts` signs in with them. */
 import { Type } from '@sinclair/typebox'
 import type { Actor } from '../audit-log/event.ts'
-import { actingSession } from '../auth/principal.ts'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import { defineFeature } from '../feature.ts'
 import { toIso, toIsoOrNull } from '../users/serializers.ts'
@@ -9,7 +9,7 @@ import type { User } from '../users/user.ts'
 import { BulkIdentities } from './bulk-identities.ts'
 import { ERRORS, type IdentitiesDeps, parts } from './parts.ts'
 import type { Provider } from './provider-settings.ts'
-import { type Owner, ProviderSignIns } from './provider-sign-ins.ts'
+import { ProviderSignIns } from './provider-sign-ins.ts'
 import type { Identity } from './stored-identities.ts'
 
 type Deps = Pick<IdentitiesDeps, 'store' | 'signIns' | 'newEvent' | 'mails' | 'findUser' | 'settings'>
@@ -37,7 +37,7 @@ export class Identities {
    * @param owner who has proved their identity.
    * @throws {ServiceError} `identityNotFound`, `lastSignInMethod`, `signInRequired`
    */
-  async remove(owner: Owner, id: string, endsOthers: boolean, actor: Actor): Promise<void> {
+  async remove(owner: SessionOwner, id: string, endsOthers: boolean, actor: Actor): Promise<void> {
     await this.#remove(owner.cachedUser.user, id, { session: actingSession(owner), endsOthers }, actor)
   }
 

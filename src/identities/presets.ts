@@ -1,4 +1,5 @@
 /** Presets of providers: what their documentation says, so that an operator only gives the client. */
+
 /** The endpoints of a provider without discovery. */
 export interface Endpoints {
   readonly authorization: string

@@ -3,8 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { AuthResult } from '../accounts/auth-result.ts'
 import type { NewAccountSignIn, VerifiedSignIn } from '../accounts/sign-ins.ts'
 import { type Actor, actingUser, newEvent } from '../audit-log/event.ts'
-import { actingSession, type Principal } from '../auth/principal.ts'
-import type { Session, SessionClient } from '../auth/session.ts'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
+import type { SessionClient } from '../auth/session.ts'
 import { Sampler } from '../concurrency/sampler.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
@@ -23,9 +23,6 @@ export const FLOW_LIFETIME = 600_000
 /** Connections to one host of a provider. */
 const MAX_CONNECTIONS = 10
 
-/** The user of a session, who links an identity. */
-export type Owner = Pick<Principal, 'cachedUser' | 'credentialId'>
-
 /** Where a browser goes, and the secret that it or a program keeps for the callback. */
 export interface StartedFlow {
   readonly authorizationUrl: string
@@ -40,7 +37,7 @@ export interface Callback {
   /** For users with an authenticator app. */
   readonly code?: string | undefined
   /** The session of the request, which links an identity; `null` without one. */
-  readonly owner: Owner | null
+  readonly owner: SessionOwner | null
   /** Of a new account, if the provider knows none. */
   readonly locale: string | null
   readonly client: SessionClient
@@ -65,7 +62,7 @@ const newSecret = (): string => randomBytes(BYTES).toString('base64url')
 const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
 
 /** Errors after which the same flow goes on: with a code, or with a link to the account. */
-const CONTINUES: ReadonlySet<string> = new Set([
+export const CONTINUES: ReadonlySet<string> = new Set([
   'secondFactorRequired',
   'wrongSecondFactor',
   ERRORS.providerEmailTaken.code,
@@ -117,7 +114,7 @@ export class ProviderSignIns {
    * @param owner who links an identity, and has proved who they are; `null` for a sign-in.
    * @throws {ServiceError} `providerNotFound`, `providerUnavailable`, `storeUnavailable`
    */
-  async start(id: string, owner: Owner | null): Promise<StartedFlow> {
+  async start(id: string, owner: SessionOwner | null): Promise<StartedFlow> {
     const { store, clock } = this.#deps
     const { provider, client } = this.#find(id)
     const [flow, state] = [newSecret(), newSecret()]
@@ -190,7 +187,7 @@ export class ProviderSignIns {
    * @throws {ServiceError} `providerNotFound`, `wrongProviderFlow`, also if the account has another e-mail; `identityTaken`,
    * `tooManyIdentities`, `signInRequired`
    */
-  async link(id: string, flow: string, owner: Owner, actor: Actor): Promise<Identity> {
+  async link(id: string, flow: string, owner: SessionOwner, actor: Actor): Promise<Identity> {
     const { provider } = this.#find(id)
     const found = await this.#findVerified(provider, digestOf(flow), null)
     const claims = this.#decrypt<Claims>('identity-claims', found)
@@ -229,27 +226,19 @@ export class ProviderSignIns {
     callback: Callback,
   ): Promise<AuthResult> {
     const { code, client } = callback
-    const { signIns, store, mails, emailAddresses, deferred } = this.#deps
+    const { signIns, store, mails } = this.#deps
     const usedFlow = flow.isVerified ? flow.id : null
     let claims: Claims | undefined
-    let opened: Session | undefined
     let isLinked = false
     const verify = async (): Promise<VerifiedSignIn | NewAccountSignIn> => {
       claims ??= await obtain()
-      opened = undefined
-      const decided = await this.#decide(provider, claims, usedFlow, callback, session => {
-        opened = session
-      })
+      const decided = await this.#decide(provider, claims, usedFlow, callback)
       isLinked = 'addition' in decided
       return decided
     }
     try {
       const result = await signIns.complete('identity', { client, code, verify })
-      const { user } = result
-      if (isLinked) mails.send('identityLinked', user, { provider: provider.name })
-      const session = opened
-      if (session !== undefined)
-        deferred.run(() => emailAddresses.sendVerification(user, session.id, actingUser(user.id, client.ip)))
+      if (isLinked) mails.send('identityLinked', result.user, { provider: provider.name })
       return result
     } catch (error) {
       const continues = error instanceof ServiceError && CONTINUES.has(error.code)
@@ -273,7 +262,6 @@ export class ProviderSignIns {
     claims: Claims,
     usedFlow: string | null,
     { locale, client }: Pick<Callback, 'locale' | 'client'>,
-    onOpened: (session: Session) => void,
   ): Promise<VerifiedSignIn | NewAccountSignIn> {
     const { findUserByEmail, config } = this.#deps
     const { email, isEmailConfirmed } = claims
@@ -291,7 +279,7 @@ export class ProviderSignIns {
     if (!provider.signUp) throw new ServiceError(ERRORS.providerSignUpOff)
     // The account that a code or a link was missing for is gone.
     if (usedFlow !== null) throw expired()
-    return this.#newAccount(provider, { ...claims, email, locale: claims.locale ?? locale }, onOpened, client)
+    return this.#newAccount(provider, { ...claims, email, locale: claims.locale ?? locale }, client)
   }
 
   /** @returns `undefined` for an identity that no account has. */
@@ -327,10 +315,9 @@ export class ProviderSignIns {
   #newAccount(
     provider: Provider,
     { email, firstName, lastName, locale, isEmailConfirmed, ...claims }: Claims & { readonly email: string },
-    onOpened: (session: Session) => void,
     client: SessionClient,
   ): NewAccountSignIn {
-    const { store, clock } = this.#deps
+    const { store, clock, deferred, emailAddresses } = this.#deps
     const given = { email, emailVerified: isEmailConfirmed, firstName, lastName, locale }
     const user = newUser(given, null, clock())
     const identity = this.#newIdentity(provider, { ...claims, email }, true)
@@ -338,10 +325,11 @@ export class ProviderSignIns {
       newUser: user,
       isMultiFactor: claims.isMultiFactor,
       async open(session) {
-        const event = newEvent('user.signed-up', actingUser(user.id, client.ip), user.id, user.createdAt)
-        const outcome = await store.openAccount(user, identity, session, event)
-        if (outcome === 'opened') onOpened(session)
-        return outcome === 'opened'
+        const actor = actingUser(user.id, client.ip)
+        const event = newEvent('user.signed-up', actor, user.id, user.createdAt)
+        if ((await store.openAccount(user, identity, session, event)) === 'taken') return false
+        deferred.run(() => emailAddresses.sendVerification(user, session.id, actor))
+        return true
       },
     }
   }

@@ -14,17 +14,16 @@ import {
   Strict,
 } from '../../../../../../../routes/schemas.ts'
 import { sendSignedIn } from '../../../../../../../routes/serializers.ts'
-import { isApiKeyPrincipal } from '../../../../../../auth/principal.ts'
+import { isApiKeyPrincipal, type SessionOwner } from '../../../../../../auth/principal.ts'
 import { errorBody, ServiceError } from '../../../../../../errors.ts'
 import { serializeIdentity } from '../../../../../identities.ts'
 import { confirmCodePage, confirmLinkPage, signInToLinkPage } from '../../../../../pages.ts'
-import { ERRORS } from '../../../../../parts.ts'
-import type { Finished, Owner } from '../../../../../provider-sign-ins.ts'
+import { CONTINUES, type Finished } from '../../../../../provider-sign-ins.ts'
 import { clearFlow, flowOf, setFlow } from '../../../../flow-cookie.ts'
 import { FlowSecret, Identity, ProviderList, ProviderParams, StartedFlow } from '../../../../schemas.ts'
 
 /** The session of a request, which may link an identity. An impersonated one may not. */
-const ownerOf = ({ principal }: FastifyRequest): Owner | null =>
+const ownerOf = ({ principal }: FastifyRequest): SessionOwner | null =>
   principal === null || isApiKeyPrincipal(principal) || principal.impersonatedBy !== null ? null : principal
 
 /** The response of a provider with `form_post`. It may have more, such as the names of the user. */
@@ -34,9 +33,6 @@ const FormResponse = Type.Object({
   iss: Type.Optional(FormText),
   error: Type.Optional(FormText),
 })
-
-/** What the page behind a callback can go on with. */
-const CONTINUES: ReadonlySet<string> = new Set(['secondFactorRequired', ERRORS.providerEmailTaken.code])
 
 /** For browsers: the callback, and the page that it leads to if a code or a decision of the user is missing. */
 const callbackPages: FastifyPluginAsyncTypebox = async app => {
