@@ -15,7 +15,7 @@ import type { Claims } from './claims.ts'
 import { ERRORS, type IdentitiesDeps } from './parts.ts'
 import { type FlowSecrets, ProviderClient } from './provider-client.ts'
 import type { Provider } from './provider-settings.ts'
-import type { Flow, Identity } from './stored-identities.ts'
+import { type Flow, type Identity, MAX_IDENTITIES } from './stored-identities.ts'
 
 /** Milliseconds. */
 export const FLOW_LIFETIME = 600_000
@@ -297,9 +297,17 @@ export class ProviderSignIns {
     return { user, proof: ['useIdentity', use, usedFlow], details: { identity: known.id }, isMultiFactor }
   }
 
-  /** For an address that has an account: never silently. @throws {ServiceError} `providerEmailTaken` */
-  #decideOnTaken(provider: Provider, claims: Claims, user: User, usedFlow: string | null): VerifiedSignIn {
+  /** For an address that has an account: never silently. @throws {ServiceError} `providerEmailTaken`, `tooManyIdentities` */
+  async #decideOnTaken(
+    provider: Provider,
+    claims: Claims,
+    user: User,
+    usedFlow: string | null,
+  ): Promise<VerifiedSignIn> {
     if (!this.#linksByEmail(provider, claims)) throw new ServiceError(ERRORS.providerEmailTaken)
+    // Those of an account that was never confirmed are removed.
+    if (user.emailVerified && (await this.#deps.store.listIdentities(user.id)).length === MAX_IDENTITIES)
+      throw new ServiceError(ERRORS.tooManyIdentities)
     const identity = this.#newIdentity(provider, claims, true)
     return {
       user,

@@ -136,14 +136,20 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       subject,
       provider: 'test',
     }))
-    await importAll(app, [{ email: freshEmail(), credentials: { identities } }])
+    const email = freshEmail()
+    await importAll(app, [{ email, emailVerified: true, credentials: { identities } }])
     provider.account = accounts[0] as Account
-    const { accessToken } = (await program.signIn()).json()
+    const { user, accessToken } = (await program.signIn()).json()
     for (const status of [201, 409]) {
       provider.account = freshAccount()
       t.equal((await program.link(accessToken)).statusCode, status)
     }
+    provider.account = freshAccount({ email })
+    const byEmail = await trusted.signIn()
+    t.match(globalErrorOf(t, byEmail, 409), /20 identities/)
     t.equal((await identitiesOf(accessToken)).length, 20)
+    await updateUser(app, user.id, { emailVerified: false })
+    t.equal((await trusted.signIn()).statusCode, 200, 'those of an account that was never confirmed go')
   })
 
   t.test('L1 the account of a stranger with the address is never linked silently', async t => {
