@@ -2,7 +2,7 @@
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { createKey as createAdminKey } from '../support/admin-keys.ts'
-import { allEvents, UNKNOWN_ID } from '../support/admin-routes.ts'
+import { allEvents, impersonate, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
 import { addTotp } from '../support/authenticator-apps.ts'
 import {
@@ -30,6 +30,8 @@ import {
 } from '../support/identity-provider.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { register } from '../support/passkeys.ts'
+import { select } from '../support/stored-rows.ts'
+import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
 
@@ -322,7 +324,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const again = (await signIn(app, attacker.email)).json().accessToken
     const apiKey = (await createKey(app, attacker.token)).token
     const before = provider.requests.filter(each => each === 'POST /token').length
-    for (const headers of [bearer(victim.token), {}, bearer(again), bearer(apiKey)])
+    const impersonated = (await impersonate(app, attacker.id)).json().accessToken
+    for (const headers of [...[victim.token, again, apiKey, impersonated].map(bearer), {}])
       globalErrorOf(t, await program.finish(await begin(), headers), 400)
     t.equal(provider.requests.filter(each => each === 'POST /token').length, before)
     for (const { token } of [attacker, victim]) t.strictSame(await identitiesOf(token), [])
@@ -562,5 +565,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     provider.account = user.account
     const again = await program.signIn()
     t.not(again.json().user.id, user.id)
+    await program.start()
+    const flows = async () => (await select(DATABASE_URL, 'SELECT id FROM identity_flows')).length
+    t.ok((await flows()) > 0)
+    clock.advance(10 * MINUTE + 1)
+    await build(t, { env, clock: clock.now, cleanUpPace: { startWithin: 1, interval: 10, pause: 1 } })
+    t.equal(await until(flows, left => left === 0, 30_000), 0, 'also those that nobody comes back to')
   })
 })
