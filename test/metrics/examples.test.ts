@@ -82,13 +82,16 @@ t.test('every metric of the dashboard and of the rules exists', async t => {
     for (const name of query.match(METRIC) ?? []) t.ok(names.has(name), `variable: ${name}`)
 })
 
-/** Metrics of added features, and those that only services with jobs or consumers have. The documents describe the others. */
+/** Metrics of added features, and those that only services with jobs, consumers or webhooks have. The documents describe the others. */
 const OF_FEATURES = new Set([
   ...Object.keys(metricsOf(FEATURES)),
   'gatehouse_job_runs_total',
   'gatehouse_consumer_events_total',
   'gatehouse_consumer_waiting_events',
   'gatehouse_consumer_lag_seconds',
+  'gatehouse_webhook_attempts_total',
+  'gatehouse_webhook_waiting_events',
+  'gatehouse_webhook_lag_seconds',
 ])
 
 const isOfCore = (name: unknown): boolean => !OF_FEATURES.has(String(name))

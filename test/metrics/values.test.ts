@@ -335,7 +335,7 @@ t.test('PostgreSQL: an interruption of the invalidation feed is counted', async 
     await query(
       url,
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND query ~ '^(NOTIFY|LISTEN) gatehouse'`,
+       WHERE datname = current_database() AND query ~ 'LISTEN|pg_listening_channels' AND pid <> pg_backend_pid()`,
     )
     const interrupted = await until(
       () => readMetrics(app),
