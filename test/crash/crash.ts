@@ -1,7 +1,7 @@
 /**
  * Kills the real server with SIGKILL while it writes, repeatedly on one database. Everything acknowledged must be stored,
  * and nothing may be stored partially (docs/design.md, "Storage"). Then kills a process with a consumer of events and a webhook, four times
- * as often, on each engine.
+ * as often, on each engine; not with `--workers`, which changes nothing of either.
  *
  * `npm run test:crash -- --rounds 25 --seed 1 --workers 2`
  */
@@ -168,7 +168,9 @@ try {
   let server = await start()
   for (let round = 1; round <= rounds; round += 1) server = await runRound(round, server)
   if (!(await verifyAll(server))) totals.failedRounds = Math.max(1, totals.failedRounds)
-  areFollowersRight = (await runKills('SQLite', newFile)) && (await runKills('PostgreSQL', newDatabase))
+  areFollowersRight =
+    values.workers !== '1' ||
+    ((await runKills('SQLite', newFile)) && (await runKills('PostgreSQL', newDatabase)))
 } finally {
   await cleanUp()
 }
