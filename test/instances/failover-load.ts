@@ -1,5 +1,6 @@
 /** Sign-ups, profile changes, sign-outs and disables on both instances, and their acknowledgements. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { query } from '../support/postgres.ts'
 import type { Random } from '../support/random.ts'
 import { bodyOf, calls, type TimedResponse } from './http.ts'
 import type { Instance } from './instance.ts'
@@ -7,8 +8,8 @@ import type { Journal } from './response-checks.ts'
 import type { PairClient } from './retrying-client.ts'
 
 /** Workers of each kind, and milliseconds that each waits after a call. */
-const WORKERS = { signUp: 3, rename: 3, revoke: 1, watch: 3 }
-const REST = { signUp: 40, rename: 40, revoke: 250, watch: 15 }
+const WORKERS = { signUp: 3, rename: 3, revoke: 3, watch: 3 }
+const REST = { signUp: 40, rename: 40, revoke: 750, watch: 15 }
 
 /** The number of latest revoked tokens that are checked most often. */
 const LATEST = 10
@@ -16,7 +17,7 @@ const LATEST = 10
 /** Milliseconds after the acknowledgement from which another instance must reject a token. */
 const BOUND = 1_000
 
-export interface Holder {
+interface Holder {
   readonly id: string
   readonly email: string
   readonly token: string
@@ -90,20 +91,19 @@ export const startFailoverLoad = (
       journal.failure('either', call, `${holder.email}: ${response.status} ${response.text}`)
   }
 
-  const revoke = async (): Promise<void> => {
+  /** The first two workers stay with an instance each, so that each revokes while the other one waits for its database. */
+  const revoke = async (worker: number): Promise<void> => {
     const holder = pick(0, 1)
     if (holder === undefined || holders.length < WORKERS.rename) return
     holder.isLeaving = true
     const disabled = random.integer(1, 2) === 1
     const call = disabled ? calls.disable(holder.id) : calls.signOut(holder.token)
-    const first = random.integer(0, 1)
-    const { response, repeats } = await client.persist(call, first)
+    const { response, repeats, by } = await client.persist(call, pair[worker], worker < pair.length)
     if (response === null) return
     // 401 to a repeated sign-out: the first one succeeded.
     const isDone = response.status === (disabled ? 200 : 204) || (response.status === 401 && repeats > 0)
     if (!isDone)
       return journal.failure('either', call, `${holder.email}: ${response.status} ${response.text}`)
-    const by = pair[((first + repeats) % 2) as 0 | 1]
     holder.revoked = { at: response.respondedAt, by, disabled }
     revoked.push(holder)
   }
@@ -154,4 +154,35 @@ export const startFailoverLoad = (
       await Promise.all(workers)
     },
   }
+}
+
+/** Acknowledged writes that the database lacks, and tokens whose state both instances do not know. */
+export const lossesOf = async (
+  { holders }: FailoverLoad,
+  client: PairClient,
+  pair: readonly [Instance, Instance],
+  databaseUrl: string,
+): Promise<string[]> => {
+  const rows = await query(databaseUrl, 'SELECT email, first_name, disabled FROM users')
+  const stored = new Map(rows.map(row => [String(row.email), row]))
+  const losses = holders.flatMap(holder => missingWrites(holder, stored.get(holder.email)))
+  for (const { email, token, revoked, isLeaving } of holders) {
+    const expected = revoked === null && !isLeaving ? 200 : 401
+    for (const instance of pair) {
+      const status = (await client.attempt(instance, calls.account(token)))?.status
+      if (status !== expected && (revoked !== null || expected === 200))
+        losses.push(`${email}: ${instance.name} responded to its token with ${status}, not ${expected}`)
+    }
+  }
+  return losses
+}
+
+const missingWrites = (holder: Holder, row: Record<string, unknown> | undefined): string[] => {
+  const { email, name, unsure, revoked } = holder
+  if (row === undefined) return [`${email} is not in the database`]
+  const losses: string[] = []
+  const stored = row.first_name as string | null
+  if (stored !== name && !unsure.has(stored ?? '')) losses.push(`${email} is named ${stored}, not ${name}`)
+  if (revoked?.disabled && Number(row.disabled) !== 1) losses.push(`${email} is not disabled`)
+  return losses
 }

@@ -59,7 +59,7 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     const isContest = random.integer(1, CONTEST_ONE_IN) === 1
     if (isContest) contested += 1
     const outcomes = await Promise.all(
-      isContest ? [client.persist(call, 0), client.persist(call, 1)] : [client.persist(call)],
+      isContest ? client.pair.map(instance => client.persist(call, instance)) : [client.persist(call)],
     )
     checkSignUp(email, outcomes)
     const won = outcomes.find(({ response }) => response?.status === 201)?.response

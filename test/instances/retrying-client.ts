@@ -15,6 +15,8 @@ export interface Definite {
   readonly response: TimedResponse | null
   /** Earlier attempts, with unknown effect. */
   readonly repeats: number
+  /** The instance that responded. */
+  readonly by: Instance
 }
 
 export class PairClient {
@@ -22,13 +24,13 @@ export class PairClient {
   lost = 0
   /** 503 responses, with the timestamps of the attempt. */
   readonly unavailable: TimedResponse[] = []
-  readonly #pair: readonly [Instance, Instance]
+  readonly pair: readonly [Instance, Instance]
   readonly #journal: Journal
   readonly #random: Random
   readonly #agent = new Agent({ keepAlive: true })
 
   constructor(pair: readonly [Instance, Instance], journal: Journal, random: Random) {
-    this.#pair = pair
+    this.pair = pair
     this.#journal = journal
     this.#random = random
   }
@@ -49,20 +51,22 @@ export class PairClient {
     }
   }
 
-  /** Alternates between the instances until one sends another response than 503. */
-  async persist(call: Call, first = this.#random.integer(0, 1)): Promise<Definite> {
+  /** Alternates between the instances, or stays with the first, until one sends another response than 503. */
+  async persist(call: Call, first = this.either(), stays = false): Promise<Definite> {
     const end = performance.now() + PATIENCE
+    let by = first
     for (let repeats = 0; performance.now() < end; repeats += 1) {
-      const response = await this.attempt(this.#pair[((first + repeats) % 2) as 0 | 1], call)
-      if (response !== null && response.status !== 503) return { response, repeats }
+      const response = await this.attempt(by, call)
+      if (response !== null && response.status !== 503) return { response, repeats, by }
+      if (!stays) by = by === this.pair[0] ? this.pair[1] : this.pair[0]
       await sleep(this.#random.integer(RETRY.min, RETRY.max))
     }
     this.#journal.failure('both', call, `no definite response within ${PATIENCE} ms`)
-    return { response: null, repeats: 0 }
+    return { response: null, repeats: 0, by }
   }
 
   either(): Instance {
-    return this.#pair[this.#random.integer(0, 1) as 0 | 1]
+    return this.pair[this.#random.integer(0, 1) as 0 | 1]
   }
 
   close(): void {
