@@ -227,6 +227,20 @@ t.test('a silent primary is replaced by the promoted standby, with every acknowl
   t.equal(await statusOnce(async () => (await app.inject('/ready')).statusCode, 200), 200)
 })
 
+t.test('a promoted standby is used although the former primary still works', async t => {
+  const [primary, standby] = await startPair(t)
+  const app = await build(t, { env: { DATABASE_URL: urlOf(primary.url, standby.url) } })
+  const { token } = await signUp(app)
+  const isThere = async () =>
+    (await query(standby.url, 'SELECT 1 FROM sessions').catch(() => [])).length === 1
+  t.ok(await until(isThere, Boolean, BOUND), 'replicated')
+  await query(standby.url, 'SELECT pg_promote()')
+  // No request of this instance meets an error: only the other server knows.
+  await query(standby.url, 'DELETE FROM sessions')
+  t.equal(await statusOnce(() => accountStatus(app, token), 401), 401)
+  t.equal(await connectionsTo(primary), 0, 'every connection to the former primary is closed')
+})
+
 t.test('a former primary that returns is not used again, even if it accepts writes', async t => {
   const [primary, standby] = await startPair(t)
   const app = await build(t, { env: { DATABASE_URL: urlOf(primary.url, standby.url) } })

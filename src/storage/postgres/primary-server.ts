@@ -7,6 +7,9 @@
  *
  * A promoted server has a higher timeline than its predecessor. Of two servers that take writes, the later primary is chosen, and
  * a process that has connected to it never returns to the former one.
+ *
+ * Connections to a former primary that nobody has stopped show no error. So {@link PrimaryServer.watch} also asks the other servers
+ * whether one of them takes writes.
  */
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,6 +23,9 @@ const PROBE_TIMEOUT = 1_500
 /** Milliseconds from the end of one search to the start of the next. */
 const SEARCH_INTERVAL = 250
 
+/** Milliseconds between two questions to each other server: a revoked token may be accepted for a second elsewhere. */
+const WATCH_INTERVAL = 500
+
 /** Selects `read_only`: `on` or `off`. Also `on` by default on a standby. */
 export const SELECT_READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
 
@@ -32,9 +38,13 @@ interface UsableServer {
   readonly timeline: number
 }
 
-const assertWritable = async (client: pg.ClientBase): Promise<void> => {
+const isWritable = async (client: pg.ClientBase): Promise<boolean> => {
   const { rows } = await client.query<{ read_only: string }>({ ...READ_ONLY_PROBE })
-  if (rows[0]?.read_only !== 'off') throw new Error('the server is read-only')
+  return rows[0]?.read_only === 'off'
+}
+
+const assertWritable = async (client: pg.ClientBase): Promise<void> => {
+  if (!(await isWritable(client))) throw new Error('the server is read-only')
 }
 
 /** 0 if this role may not read the timeline. */
@@ -48,6 +58,49 @@ const timelineOf = async (client: pg.ClientBase): Promise<number> => {
   }
 }
 
+/** Asks one server whether it takes writes, repeatedly on one connection. */
+class Watch {
+  readonly #server: Server
+  #connection: { readonly client: pg.Client; readonly socket: Socket } | null = null
+  #isAsking = false
+
+  constructor(server: Server) {
+    this.#server = server
+  }
+
+  /** `false` also without a response, and while it is being asked. */
+  async isWritable(): Promise<boolean> {
+    if (this.#isAsking) return false
+    this.#isAsking = true
+    try {
+      return await isWritable(this.#connection?.client ?? (await this.#connect()))
+    } catch {
+      this.close()
+      return false
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
+  close(): void {
+    this.#connection?.socket.destroy()
+    this.#connection = null
+  }
+
+  #connect(): Promise<pg.Client> {
+    const socket = new Socket()
+    const client = new pg.Client({
+      ...connectionOptions(this.#server.url),
+      application_name: 'gatehouse watch',
+      connectionTimeoutMillis: PROBE_TIMEOUT,
+      stream: () => socket,
+    })
+    client.on('error', ignore)
+    this.#connection = { client, socket }
+    return client.connect().then(() => client)
+  }
+}
+
 export class PrimaryServer implements ServerSource {
   /** See {@link ServerSource}; `null` if any server may be used, which saves the query. */
   readonly check: ((client: pg.ClientBase) => Promise<void>) | null
@@ -57,6 +110,8 @@ export class PrimaryServer implements ServerSource {
   #timeline = 0
   #isSearching = false
   #isClosed = false
+  #watchTimer: NodeJS.Timeout | undefined
+  readonly #watches = new Map<Server, Watch>()
   readonly #listeners: (() => void)[] = []
 
   private constructor(url: string) {
@@ -93,8 +148,22 @@ export class PrimaryServer implements ServerSource {
     void this.#searchUntilFound()
   }
 
+  /** From now on notices when another server takes writes while the current one shows no error. */
+  watch(): void {
+    if (this.#servers.length === 1 || this.check === null) return
+    for (const server of this.#servers) this.#watches.set(server, new Watch(server))
+    this.#watchTimer = setInterval(() => {
+      for (const [server, watch] of this.#watches) {
+        if (server === this.#current) watch.close()
+        else void watch.isWritable().then(isWritable => isWritable && this.startSearch())
+      }
+    }, WATCH_INTERVAL)
+  }
+
   close(): void {
     this.#isClosed = true
+    clearInterval(this.#watchTimer)
+    for (const watch of this.#watches.values()) watch.close()
   }
 
   #needsSearch(): boolean {

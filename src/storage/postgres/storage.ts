@@ -69,6 +69,7 @@ export const openPostgresStorage = async (
   })
   const replica = replicaOptions === null ? null : new Replica(replicaOptions, connections)
   const invalidationFeed = new InvalidationFeed(primary, replica)
+  primary.watch()
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
   const hot = hotOperations(database)
   const operations = operationsOf(features)
