@@ -1,5 +1,6 @@
 /** One request on a real socket, without retries or redirects of a client library. */
-import { type Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { type Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { ADMIN_KEY } from '../support/build.ts'
 
@@ -56,6 +57,7 @@ export const send = (url: string, call: Call, agent: Agent | false): Promise<Tim
     const { statusCode: status = 0, headers } = response
     resolve({ status, headers, text: body, sentAt, respondedAt: performance.now() })
   }
+  const request = url.startsWith('https:') ? httpsRequest : httpRequest
   const outgoing = request(url + call.path, {
     method: call.method,
     agent,

@@ -1,4 +1,4 @@
-/** The frame of experiments outside of tap (`npm run test:crash`, `test:faults`, `test:instances`, `test:soak`). */
+/** The frame of experiments outside of tap (`npm run test:crash`, `test:faults`, `test:image`, `test:instances`, `test:soak`). */
 import type { Context } from './build.ts'
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`)
