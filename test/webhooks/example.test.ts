@@ -43,19 +43,22 @@ t.test('the receiver handles each event once, and refuses what is not signed', a
   const user = await signUp(app)
   await until(output, text => text.includes(user.id), WAIT)
   t.match(output(), /type: 'user\.signed-up'/)
+  const attemptsOnce = (count: number) =>
+    until(
+      () => attemptsOf(app, id),
+      each => each.length === count,
+      WAIT,
+    )
+  // A replay drops the record of an attempt that is not stored yet.
+  await attemptsOnce(1)
   const replay = {
     method: 'POST',
     url: `/admin/webhooks/${id}/replay`,
     payload: { from: '2020-01-01T00:00:00Z' },
   } as const
   await asRoot(app, replay)
-  const attempts = await until(
-    () => attemptsOf(app, id),
-    each => each.length === 2,
-    WAIT,
-  )
   t.same(
-    attempts.map(({ outcome }) => outcome),
+    (await attemptsOnce(2)).map(({ outcome }) => outcome),
     ['delivered', 'delivered'],
   )
   t.equal(output().split(user.id).length - 1, output().includes('actor') ? 2 : 1, 'handled once')
