@@ -115,7 +115,7 @@ export class UserCache {
 
   /** A flush of all due timestamps starts. It writes those of records that were evicted before. */
   flushStarted(): void {
-    if (this.#hasFlushed) this.#flushing = this.#evicted
+    if (this.#hasFlushed || this.#flushing.size === 0) this.#flushing = this.#evicted
     else for (const [id, timestamp] of this.#evicted) this.#flushing.set(id, timestamp)
     this.#evicted = new Map()
     this.#hasFlushed = false

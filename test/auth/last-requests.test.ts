@@ -193,23 +193,31 @@ t.test('a flush starts early when too many users are due, unless the last one fa
 })
 
 t.test('few users stay due when a flush starts early for their many requests', async t => {
-  const { store, userCache, lastRequests } = setUp({ flushAt: 4 })
+  const { store, userCache, lastRequests } = setUp({ flushAt: 6 })
   const request = (id: string, at: number) => {
     lastRequests.recordDetached(principal(cachedUser(id)), at)
     userCache.saveTimestamp(id, at)
   }
+  request('zoe', START)
   for (let count = 1; count <= 12; count += 1) {
     request('ada', START + count)
     await nextTurn()
   }
-  t.equal(store.calls.length, 0, 'one user')
+  t.equal(store.calls.length, 0, 'two users')
   t.equal(userCache.latest('ada', START), START + 12, 'whose last request is known')
+  const { adminKeys } = store
+  lastRequests.recordAdminKey(adminKey('root'), START + 60_000)
+  store.failing = true
+  await lastRequests.flush(Number.POSITIVE_INFINITY)
+  store.failing = false
+  t.equal(adminKeys.size, 0, 'a flush of keys that fails keeps them too')
   for (const id of ['bob', 'eve', 'fay']) request(id, START)
   // The first one has begun, early.
   await lastRequests.flush()
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + 12)
-  t.equal(store.users.size, 4)
+  t.equal(store.users.get('zoe'), START)
+  t.equal(store.users.size, 5)
 })
 
 t.test('users are written once an interval, sessions within a hundredth of their idle time', async t => {
