@@ -40,6 +40,11 @@ interface TrackedSocket extends Duplex {
 /** Starts tracking a connection, before it receives data. */
 export const trackConnection = (socket: TrackedSocket): void => {
   socket[CONNECTION] = new Connection()
+  socket.on('close', forget)
+}
+
+function forget(this: TrackedSocket): void {
+  this[CONNECTION] = undefined
 }
 
 /** @returns `undefined` for sockets that are not connections of the server, as in `app.inject`. */
