@@ -188,6 +188,35 @@ export const time = ({ language }: PageContext, at: string): Html => {
   return html`<time datetime="${at}">${format.format(new Date(at))} UTC</time>`
 }
 
+/** Words of a user agent, and what they name. The first that matches counts: browsers also name those that they are compatible with. */
+const BROWSERS = [
+  [/\bEdg(?:A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/(?:Chrome|CriOS)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+] as const
+
+const SYSTEMS = [
+  [/\bAndroid\b/, 'Android'],
+  [/\biPad\b/, 'iPadOS'],
+  [/\biPhone\b/, 'iOS'],
+  [/\bMacintosh\b/, 'macOS'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+] as const
+
+/** The device of a client in the words of people, such as "Firefox, Windows"; the user agent itself where it names none. */
+export const deviceOf = ({ texts }: PageContext, userAgent: string | null): string => {
+  if (!userAgent) return texts.unknownClient
+  const nameIn = (names: typeof BROWSERS | typeof SYSTEMS) =>
+    names.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)]
+  return browser === undefined || system === undefined ? userAgent : `${browser}, ${system}`
+}
+
 interface Button {
   /** The URL of the form, relative to the service. */
   readonly action: string
