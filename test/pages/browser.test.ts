@@ -4,14 +4,14 @@ import t from 'tap'
 import { accountOf } from '../support/account-routes.ts'
 import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
 import { accountStatus, build, manualClock, PASSWORD, signUp } from '../support/build.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 const NEW = 'nine otters crossed a bridge'
 
 t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
   const clock = manualClock(Date.now())
-  const app = await build(t, { clock: clock.now, env: EMAIL_CODES })
+  const app = await build(t, { clock: clock.now, env: MAILED_SIGN_INS })
   const mails = mailbox(app)
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const service = `http://localhost:${port}`
@@ -21,7 +21,10 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     const { pathname, search } = new URL(link)
     return service + pathname + search
   }
-  const linkTo = async (email: string, kind: 'verification' | 'passwordReset'): Promise<string> => {
+  const linkTo = async (
+    email: string,
+    kind: 'verification' | 'passwordReset' | 'magicLink',
+  ): Promise<string> => {
     const [mail] = await mails.to(email, kind)
     return local(/https?:\/\/\S+\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? '')
   }
@@ -69,6 +72,13 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       await page.fill('#email', email)
       await press('email-code')
       await seen('mailed code')
+      await page.goto(`${service}/sign-in/magic-link`)
+      await seen('request of a mailed link')
+      await page.fill('#email', email)
+      await press('magic-link')
+      await seen('mailed link sent')
+      await page.goto(await linkTo(email, 'magicLink'))
+      await seen('mailed link')
       await page.goto(`${service}/sign-in`)
       await page.fill('#email', email)
       await page.fill('#password', 'wrong')
@@ -128,6 +138,28 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await page.click('form[action$="sign-out"] button')
     await page.waitForURL(`${service}/sign-in`)
     t.same(complaints, [])
+  })
+
+  t.test('a mailed link signs in another browser than the one that asked, without script too', async t => {
+    for (const javaScriptEnabled of [true, false]) {
+      const { email } = await signUp(app)
+      const asking = await openBrowser(browser, {})
+      await asking.page.goto(`${service}/sign-in`)
+      await asking.page.click('a[href$="sign-in/magic-link"]')
+      await asking.page.fill('#email', email)
+      await asking.page.press('#email', 'Enter')
+      const { page, context, complaints } = await openBrowser(browser, { javaScriptEnabled })
+      await page.goto(await linkTo(email, 'magicLink'))
+      const text = await page.textContent('main')
+      t.match(text, email)
+      t.match(text, /Chrome, Linux · 127\.0\.0\.0\/24|Chrome, Linux · 0:0:0::\/48/)
+      t.same(await context.cookies(service), [], 'not yet')
+      await page.click('form[action$="magic-link"] button')
+      await page.waitForURL(`${service}/security`)
+      t.match(await page.textContent('main'), email)
+      t.same(await asking.context.cookies(service), [], 'the browser that asked is not signed in')
+      t.same([...complaints, ...asking.complaints], [])
+    }
   })
 
   for (const javaScriptEnabled of [true, false])
