@@ -18,6 +18,8 @@ export interface PageContext {
   readonly product: string
   /** Whether there are all pages, and not only the one that confirms an e-mail. */
   readonly hasPages: boolean
+  /** Whether there is a page to sign up. */
+  readonly hasSignUpPage: boolean
   /** The URLs of the scripts of features, relative to the service. */
   readonly scripts: readonly string[]
   /** Whether the browser has a session. */
@@ -261,10 +263,12 @@ ${hasPages && links([[root + next[0], next[1]]])}`,
 
 export { type Html, html } from './html.ts'
 
-/** How the sign-in page offers a sign-in method. */
+/** How the pages for sign-in and sign-up offer a sign-in method. */
 export interface SignInPart {
   /** Below the form: to a page of the feature. */
   readonly link?: (context: PageContext) => Link
   /** Below the button of the form. */
   readonly button?: (context: PageContext) => Html
+  /** Below the button of the form to sign up, for a method that opens accounts. */
+  readonly signUpButton?: (context: PageContext) => Html
 }
