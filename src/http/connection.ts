@@ -34,7 +34,7 @@ export class Connection {
 const CONNECTION = Symbol('gatehouse.connection')
 
 interface TrackedSocket extends Duplex {
-  [CONNECTION]?: Connection
+  [CONNECTION]?: Connection | undefined
 }
 
 /** Starts tracking a connection, before it receives data. */
