@@ -1,0 +1,2 @@
+import './organizations/invitations.test.ts'
+import './organizations/routes.test.ts'
