@@ -19,6 +19,7 @@ import {
   EVENTS,
   type EventSchemas,
 } from './audit-log/event.ts'
+import type { OpenCache } from './auth/feature-caches.ts'
 import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes.ts'
 import type { Sessions } from './auth/sessions.ts'
 import type { Ed25519Signer } from './auth/signing-keys.ts'
@@ -26,7 +27,7 @@ import type { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Setting, SettingValues } from './config/readers.ts'
 import type { Consumer, NamedConsumer } from './consumers/consumers.ts'
 import type { Keyring } from './encryption/keyring.ts'
-import type { DeclaredError } from './errors.ts'
+import { type DeclaredError, ServiceError } from './errors.ts'
 import type { HttpClient, HttpClientOptions } from './http-client/http-client.ts'
 import { newId } from './ids.ts'
 import type { BackgroundTask, NamedTask } from './jobs/background-tasks.ts'
@@ -41,7 +42,7 @@ import type { FeatureMetric, MetricRecorders } from './statistics/feature-metric
 import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from './storage/stored-feature.ts'
 import type { EventLog } from './storage/stores.ts'
 import type { User } from './users/user.ts'
-import type { Users } from './users/users.ts'
+import type { FinishRemoval, Users } from './users/users.ts'
 
 /** The types of events of the core and of the features. */
 export const eventSchemasOf = (features: readonly Feature[]): EventSchemas =>
@@ -149,6 +150,11 @@ interface BaseDeps {
   readonly loginThrottle: LoginThrottle
   /** Counters with a limit, for all processes together: of mails to one address, for example. `rateLimits` limits routes. */
   readonly openRateLimit: OpenRateLimit
+  /**
+   * Opens a cache of what the feature reads by the id of a user, or of an entity of its own: operations that change it return `invalidates`
+   * with that id, and every instance evicts it.
+   */
+  readonly openCache: OpenCache
   /** Reads the audit log, in the order in which events become visible. */
   readonly eventLog: EventLog
   /** Opens a client for requests to other servers. It closes with the service. */
@@ -294,6 +300,34 @@ export interface ServiceAbilities {
  */
 type CheckSettings<Settings> = (settings: Settings, service: ServiceAbilities) => readonly string[]
 
+/**
+ * Called after a user was removed, with the `outcome` that `userRemoval` of the feature has returned, to mail those whom it concerns for
+ * example.
+ */
+type UserRemoved<Deps> = (deps: Deps, outcome: never) => MaybePromise<void>
+
+/** What a guard knows of a request, whose user is authenticated. */
+export interface GuardedRequest {
+  readonly user: User
+  /** The parameters of the URL: decoded, but not validated. */
+  readonly params: unknown
+}
+
+/**
+ * A condition for the requests of private routes: a route declares it in `config`, by the name of the guard. It runs before the body is
+ * read, and again after it.
+ */
+export interface RouteGuard {
+  /** @returns why a route cannot declare this, as the end of a sentence; `null` if it can. */
+  readonly problemOf: (declared: unknown, url: string) => string | null
+  /**
+   * Finds what the request has access to. It runs twice for each request, so it must not query the store: see `openCache`.
+   * @returns the value of the property of the request that has the name of the guard.
+   * @throws {ServiceError} if the request is refused.
+   */
+  readonly admit: (request: GuardedRequest, declared: unknown) => MaybePromise<unknown>
+}
+
 /** The parts that do not depend on each other. */
 interface PlainParts extends StoredFeature {
   /** What `defineErrors` returns. */
@@ -344,6 +378,8 @@ export interface Feature<
   readonly listMethods?: ListMethods<AnyFeatureDeps>
   readonly bulkFactor?: BulkFactorDeclaration<AnyFeatureDeps>
   readonly secondFactor?: (deps: EarlyDeps<AnyFeatureDeps>) => SecondFactor
+  readonly userRemoved?: UserRemoved<EarlyDeps<AnyFeatureDeps>>
+  readonly guards?: Readonly<Record<string, (deps: AnyFeatureDeps) => RouteGuard>>
 }
 
 interface FeatureDeclaration<
@@ -380,6 +416,14 @@ interface FeatureDeclaration<
   readonly secondFactor?: (
     deps: EarlyDeps<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>,
   ) => SecondFactor
+  /** For a feature with `userRemoval`. */
+  readonly userRemoved?: UserRemoved<
+    EarlyDeps<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>
+  >
+  /** What private routes of every folder can require, by the property of their `config` that declares it. */
+  readonly guards?: Readonly<
+    Record<string, (deps: FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>) => RouteGuard>
+  >
   /** Periodic work that one process of all runs. */
   readonly jobs?: Readonly<
     Record<string, Job<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
@@ -489,6 +533,39 @@ export const secondFactorOf = (features: readonly Feature[], shared: EarlyFeatur
   if (secondFactor === undefined) throw new Error('No feature provides the second factor')
   return secondFactor
 }
+
+/** Tells features of a removal, by `userRemoved`. The removal is stored: what fails is logged. */
+export const finishRemovalOf =
+  (features: readonly Feature[], shared: EarlyFeatureDeps): FinishRemoval =>
+  outcome => {
+    if ('refusal' in outcome) throw new ServiceError(refusalErrorOf(features, outcome.refusal))
+    for (const feature of features) {
+      const of = outcome.outcomes[feature.name]
+      if (of === undefined || feature.userRemoved === undefined) continue
+      const told = async () => feature.userRemoved?.(depsOf(feature, shared), of as never)
+      told().catch((err: unknown) =>
+        shared.logger.error({ err, feature: feature.name }, 'a feature failed after the removal of a user'),
+      )
+    }
+  }
+
+/** @throws {Error} if no feature declares it: a bug. */
+const refusalErrorOf = (features: readonly Feature[], name: string): DeclaredError => {
+  const error = features.map(({ errors }) => errors?.[name]).find(each => each !== undefined)
+  if (error === undefined) throw new Error(`No feature declares the error ${name}, which refuses a removal`)
+  return error
+}
+
+/** The guards of features, by the property of `config` that declares them. */
+export const routeGuardsOf = (
+  features: readonly Feature[],
+  shared: FeatureServicesDeps,
+): Readonly<Record<string, RouteGuard>> =>
+  Object.fromEntries(
+    features.flatMap(feature =>
+      Object.entries(feature.guards ?? {}).map(([name, create]) => [name, create(depsOf(feature, shared))]),
+    ),
+  )
 
 /** The services of one feature. */
 export const createFeatureServices = (feature: Feature, shared: FeatureServicesDeps): object => {

@@ -10,7 +10,7 @@ import type { BreachedPasswords } from './passwords/breached-passwords.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { Storage } from './storage/storage.ts'
 import type { User } from './users/user.ts'
-import { Users } from './users/users.ts'
+import { type FinishRemoval, Users } from './users/users.ts'
 
 export interface StoreServicesDeps {
   readonly storage: Storage
@@ -24,13 +24,14 @@ export interface StoreServicesDeps {
   readonly clock: () => number
   /** Called when an administrator has changed an e-mail. */
   readonly onEmailChange: (from: User, to: User) => void
+  readonly finishRemoval: FinishRemoval
 }
 
 export const createStoreServices = ({ storage, features, limits, clock, ...deps }: StoreServicesDeps) => {
   const { users, accounts: accountStore, sessions, events, bulkUsers: store } = storage
   const factors = bulkFactorsOf(features, storage.features, deps.keyring)
   return {
-    users: new Users({ store: users, onEmailChange: deps.onEmailChange, clock }),
+    users: new Users({ ...deps, store: users, clock }),
     sessions: new Sessions({ store: sessions, limits, clock }),
     newAccounts: new NewAccounts({ ...deps, users, accountStore, clock }),
     auditLog: new AuditLog(events),

@@ -28,6 +28,7 @@ import { quickHashing } from '../support/fake-hashing.ts'
 import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
+import { addMember, organizationOf, team } from '../support/organizations.ts'
 import { creationOptions, register, requestOptions } from '../support/passkeys.ts'
 import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
@@ -198,9 +199,46 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'POST /admin/users': () => ({ email: freshEmail() }),
   'PUT /admin/users/:id': () => ({ firstName: 'Ann' }),
   'POST /admin/users/import': () => toLines([{ email: freshEmail() }]),
+  'POST /organizations': () => ({ name: 'Example Inc.' }),
+  'PUT /organizations/:organizationId': () => ({ name: 'Renamed' }),
+  'PUT /admin/organizations/:organizationId': () => ({ maxMembers: 10 }),
+  'POST /account/invitations/accept': async user => {
+    await updateUser(app, user.id, { emailVerified: true })
+    const { url, owner: inviter } = await team(app)
+    const invitation = { email: user.email, roles: ['member'] }
+    await call(app, 'POST', `${url}/invitations`, invitation, bearer(inviter.token))
+    return { token: await mails.token(user.email, 'organizationInvitation') }
+  },
   'POST /admin/webhooks': () => ({ url: `http://${RECEIVER}/` }),
   'PUT /admin/webhooks/:id': () => ({ description: 'Billing' }),
 }
+
+/** An organization that a user owns, with another member and two invitations. */
+const ownOrganization = async (user: SignedUp) => {
+  await updateUser(app, user.id, { emailVerified: true })
+  const organization = await organizationOf(app, user)
+  const { id: memberId } = await signUp(app)
+  await addMember(app, organization.id, memberId)
+  const invite = async () =>
+    call(
+      app,
+      'POST',
+      `/organizations/${organization.id}/invitations`,
+      { email: freshEmail(), roles: ['member'] },
+      bearer(user.token),
+    )
+  await invite()
+  return { id: organization.id, memberId, invitationId: (await invite()).json().id }
+}
+
+/** The id of an organization, and of what the URL names in it. */
+const idsInOrganization = async (url: string, user: SignedUp) => {
+  const { id, memberId, invitationId } = await ownOrganization(user)
+  return { id, keyId: url.includes('/invitations') ? invitationId : memberId }
+}
+
+/** Lists of a user's organizations, and of what is in one, have a second page. */
+const PAGED = /\/(?:organizations|members|invitations)$/
 
 /** There are at most a hundred webhooks. */
 const webhookId = async (): Promise<string> => {
@@ -267,6 +305,16 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     if (url.startsWith('/account/identities/:id')) return linkedIdentity(user)
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
   }
+  if (name === 'GET /organizations' || url === '/admin/users/:id/organizations') {
+    await organizationOf(app, user)
+    await organizationOf(app, user)
+  }
+  const ids = url.includes('/:organizationId')
+    ? await idsInOrganization(url, user)
+    : {
+        id: await idFor(),
+        keyId: url.includes('/identities/') ? await linkedIdentity(user) : created.id,
+      }
   return {
     headers: {
       ...(gate && credentials[gate]),
@@ -275,8 +323,8 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     token: user.token,
     impersonation: (await impersonate(app, user.id)).json().accessToken,
     limited: await limitedKey(route),
-    id: await idFor(),
-    keyId: url.includes('/identities/') ? await linkedIdentity(user) : created.id,
+    ...ids,
+    ...(method === 'GET' && PAGED.test(url) && url !== '/account/invitations' && { query: { limit: '1' } }),
     ...(payload !== undefined && { payload }),
   }
 }

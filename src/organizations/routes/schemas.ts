@@ -1,0 +1,155 @@
+/** TypeBox schemas of organizations. */
+import { Type } from '@sinclair/typebox'
+import {
+  Email,
+  Id,
+  InputId,
+  NextCursor,
+  NullableText,
+  Strict,
+  Texts,
+  Timestamp,
+  withExample,
+} from '../../../routes/schemas.ts'
+import { slugViolations } from '../slugs.ts'
+
+const MAX_ROLES = 20
+
+export const OrganizationParams = Strict({ organizationId: InputId })
+export const MemberParams = Strict({ organizationId: InputId, userId: InputId })
+export const InvitationParams = Strict({ organizationId: InputId, invitationId: InputId })
+
+const Name = Type.String({
+  normalize: 'trim',
+  minLength: 1,
+  maxLength: 100,
+  personName: true,
+  examples: ['Example Inc.'],
+})
+
+const Slug = Type.String({
+  normalize: 'lower',
+  violations: slugViolations,
+  description: 'Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them',
+  examples: ['example-inc'],
+})
+
+export const NewOrganization = Strict({ name: Name, slug: Type.Optional(Slug) })
+
+const changes = { name: Type.Optional(Name), slug: Type.Optional(Slug) }
+
+export const ChangedOrganization = Strict(changes, { minProperties: 1 })
+
+const MaxMembers = Type.Unsafe<number | null>({
+  type: ['integer', 'null'],
+  minimum: 1,
+  maximum: 1_000_000,
+  description: 'Seats; `null` for any number',
+  examples: [50],
+})
+
+export const AdministeredOrganization = Strict(
+  { ...changes, maxMembers: Type.Optional(MaxMembers) },
+  { minProperties: 1 },
+)
+
+/** @param known every role of the service. */
+const Roles = (known: readonly string[]) =>
+  Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...known] }), {
+    minItems: 1,
+    maxItems: MAX_ROLES,
+    uniqueItems: true,
+    examples: [['member']],
+  })
+
+export const MemberRoles = (known: readonly string[]) => Strict({ roles: Roles(known) })
+
+export const NewInvitation = (known: readonly string[]) => Strict({ email: Email, roles: Roles(known) })
+
+const organizationProperties = {
+  id: Id,
+  name: Type.String({ examples: ['Example Inc.'] }),
+  slug: Type.String({ examples: ['example-inc'] }),
+  maxMembers: Type.Unsafe<number | null>({
+    type: ['integer', 'null'],
+    description: 'Seats; `null` for any number',
+    examples: [null],
+  }),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+}
+
+export const Organization = Type.Object(organizationProperties, { title: 'Organization' })
+
+export const OrganizationPage = Type.Object(
+  { results: Type.Array(Organization), nextCursor: NextCursor },
+  { title: 'OrganizationPage' },
+)
+
+const roles = Texts('member')
+
+const OwnOrganization = Type.Object(
+  { ...organizationProperties, roles, joinedAt: Timestamp },
+  { title: 'OwnOrganization' },
+)
+
+export const OwnOrganizationPage = Type.Object(
+  { results: Type.Array(OwnOrganization), nextCursor: NextCursor },
+  { title: 'OwnOrganizationPage' },
+)
+
+export const Member = Type.Object(
+  {
+    userId: Id,
+    firstName: withExample(NullableText, 'Ann'),
+    lastName: withExample(NullableText, 'Lee'),
+    email: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'For owners, admins and administrators; `null` for other members',
+      examples: ['ann@example.com'],
+    }),
+    roles,
+    joinedAt: Timestamp,
+  },
+  { title: 'Member' },
+)
+
+export const MemberPage = Type.Object(
+  { results: Type.Array(Member), nextCursor: NextCursor },
+  { title: 'MemberPage' },
+)
+
+export const Invitation = Type.Object(
+  {
+    id: Id,
+    email: Type.String({ examples: ['bob@example.com'] }),
+    roles,
+    invitedBy: Type.String({ format: 'uuid', description: 'The id of the user who has sent it' }),
+    createdAt: Timestamp,
+    expiresAt: Timestamp,
+  },
+  { title: 'Invitation' },
+)
+
+export const InvitationPage = Type.Object(
+  { results: Type.Array(Invitation), nextCursor: NextCursor },
+  { title: 'InvitationPage' },
+)
+
+export const OwnInvitationList = Type.Object(
+  {
+    results: Type.Array(
+      Type.Object(
+        {
+          id: Id,
+          organization: Type.Object({ id: Id, name: organizationProperties.name }),
+          roles,
+          createdAt: Timestamp,
+          expiresAt: Timestamp,
+        },
+        { title: 'OwnInvitation' },
+      ),
+    ),
+  },
+  { title: 'OwnInvitationList' },
+)
