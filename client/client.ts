@@ -2163,13 +2163,13 @@ export interface Client {
   createOrganization(body: CreateOrganizationRequest, options?: CallOptions): Call<Organization>
 
   /**
-   * Get one of your organizations
+   * Get one of your organizations, with your roles there
    *
    * API keys need the scope `organizations:read`.
    *
    * `GET /organizations/{organizationId}`
    */
-  getOwnOrganization(organizationId: string, options?: CallOptions): Call<Organization>
+  getOwnOrganization(organizationId: string, options?: CallOptions): Call<OwnOrganization>
 
   /**
    * Change the name or the slug of an organization that you own

@@ -1,4 +1,5 @@
 import './organizations/gate.test.ts'
 import './organizations/invitations.test.ts'
+import './organizations/pages.test.ts'
 import './organizations/races.test.ts'
 import './organizations/routes.test.ts'

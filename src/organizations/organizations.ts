@@ -121,6 +121,13 @@ export class Organizations {
     return found
   }
 
+  /** One of the organizations of a user. @throws {ServiceError} `organizationNotFound` */
+  async getOwn(id: string, userId: string): Promise<OwnOrganization> {
+    const found = await this.#deps.store.findOrganizationOf(userId, id)
+    if (found === undefined) throw new ServiceError(ERRORS.organizationNotFound)
+    return found
+  }
+
   /** By its id or slug. @throws {ServiceError} `organizationNotFound` */
   async find(idOrSlug: string): Promise<Organization> {
     if (ID.test(idOrSlug)) return this.get(idOrSlug)
@@ -225,6 +232,7 @@ export const serializeOwnOrganization = (organization: OwnOrganization) => ({
 export const organizations = defineFeature({
   ...parts,
   routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
   guards: { organization: deps => organizationGate(deps) },
   services: {
     organizations: deps => new Organizations(deps),

@@ -88,7 +88,7 @@ export const OrganizationPage = Type.Object(
 
 const roles = Texts('member')
 
-const OwnOrganization = Type.Object(
+export const OwnOrganization = Type.Object(
   { ...organizationProperties, roles, joinedAt: Timestamp },
   { title: 'OwnOrganization' },
 )
