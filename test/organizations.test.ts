@@ -1,3 +1,4 @@
+import './organizations/commands.test.ts'
 import './organizations/gate.test.ts'
 import './organizations/invitations.test.ts'
 import './organizations/pages.test.ts'

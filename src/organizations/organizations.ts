@@ -13,7 +13,7 @@ import {
 import { ID } from '../ids.ts'
 import { cursorAt } from '../pagination.ts'
 import { toIso } from '../users/serializers.ts'
-import { searchKey, type User } from '../users/user.ts'
+import { canonicalEmail, searchKey, type User } from '../users/user.ts'
 import { organizationGate } from './gate.ts'
 import { Invitations } from './invitations.ts'
 import { Members } from './members.ts'
@@ -136,6 +136,14 @@ export class Organizations {
     return found
   }
 
+  /** For commands. @throws {ServiceError} `userNotFound` */
+  async findUser(idOrEmail: string): Promise<User> {
+    const { users } = this.#deps
+    return idOrEmail.includes('@')
+      ? users.getByEmail(canonicalEmail(idOrEmail))
+      : users.get(idOrEmail.trim().toLowerCase())
+  }
+
   /** A page of the organizations of a user, in the order in which the user joined them. @throws {ServiceError} `badCursor` */
   async list(userId: string, limit: number, cursor?: string): Promise<Page<OwnOrganization>> {
     const found = await this.#deps.store.listOrganizationsOf(userId, idOfCursor(cursor), limit + 1)
@@ -238,6 +246,10 @@ export const organizations = defineFeature({
     organizations: deps => new Organizations(deps),
     organizationMembers: deps => new Members(deps),
     organizationInvitations: deps => new Invitations(deps),
+  },
+  async commands(program, withServices) {
+    const { organizationCommands } = await import('./commands.ts')
+    organizationCommands(program, withServices)
   },
   jobs: { removeDeleted: { every: 60_000, run: (deps, run) => new Organizations(deps).removeDeleted(run) } },
   async userRemoved({ findUser, mails }, passed: readonly PassedOwnership[]) {
