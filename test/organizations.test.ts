@@ -1,4 +1,5 @@
 import './organizations/commands.test.ts'
+import './organizations/example.test.ts'
 import './organizations/gate.test.ts'
 import './organizations/invitations.test.ts'
 import './organizations/pages.test.ts'
