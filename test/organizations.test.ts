@@ -1,3 +1,4 @@
+import './organizations/bulk.test.ts'
 import './organizations/commands.test.ts'
 import './organizations/example.test.ts'
 import './organizations/gate.test.ts'

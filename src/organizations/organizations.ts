@@ -14,6 +14,7 @@ import { ID } from '../ids.ts'
 import { cursorAt } from '../pagination.ts'
 import { toIso } from '../users/serializers.ts'
 import { canonicalEmail, searchKey, type User } from '../users/user.ts'
+import { BulkMemberships } from './bulk-memberships.ts'
 import { organizationGate } from './gate.ts'
 import { Invitations } from './invitations.ts'
 import { Members } from './members.ts'
@@ -246,6 +247,10 @@ export const organizations = defineFeature({
     organizations: deps => new Organizations(deps),
     organizationMembers: deps => new Members(deps),
     organizationInvitations: deps => new Invitations(deps),
+  },
+  bulkProperty: {
+    schema: () => import('./bulk-schema.ts'),
+    create: deps => new BulkMemberships(deps),
   },
   async commands(program, withServices) {
     const { organizationCommands } = await import('./commands.ts')

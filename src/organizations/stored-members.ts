@@ -296,6 +296,23 @@ const findOrganizationOf = (userId: string, organizationId: string): Query<OwnOr
     ([found]: readonly OwnRow[]) => found && toOwn(found),
   )
 
+/** The organizations of several users, in the order of the memberships. */
+const listOrganizationsOfUsers = (
+  userIds: readonly string[],
+): Query<readonly (OwnOrganization & { readonly userId: string })[]> =>
+  query(
+    {
+      text: ({ isOneOf }) => `SELECT ${ORGANIZATION_COLUMNS}, organization_members.id AS "membershipId",
+          organization_members.roles, organization_members.created_at AS "joinedAt", users.id AS "userId"
+        FROM users JOIN organization_members ON user_key = users.key
+          JOIN organizations ON organizations.id = organization_id
+        WHERE ${isOneOf('users.id', '$1', 'text')} AND deleted_at = 0 ORDER BY organization_members.id`,
+      values: [userIds],
+    },
+    (found: readonly (OwnRow & { readonly userId: string })[]) =>
+      found.map(({ userId, ...row }) => ({ ...toOwn(row), userId })),
+  )
+
 /** By the id of the organization, the roles of a user there; also in those that are being deleted. */
 const listMemberships = (
   userId: string,
@@ -318,5 +335,6 @@ export const memberReads = {
   listManagers,
   listOrganizationsOf,
   findOrganizationOf,
+  listOrganizationsOfUsers,
   listMemberships,
 }
