@@ -13,7 +13,7 @@ import {
 import { refusalOf } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
-import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import { type StoredFeature, table } from '../storage/stored-feature.ts'
 import { searchKey } from '../users/user.ts'
 import { type Acting, MAX_MEMBERSHIPS, type Organization, OWNER, OWNER_RANK } from './organization.ts'
 import { invitationOperations, invitationReads } from './stored-invitations.ts'
@@ -396,8 +396,3 @@ export const storedOrganizations = {
   },
   userRemoval,
 } satisfies StoredFeature
-
-export type OrganizationStore = FeatureStore<
-  typeof storedOrganizations.operations,
-  typeof storedOrganizations.reads
->
