@@ -635,6 +635,16 @@ export interface FactorCredentials {
   }>
 }
 
+export interface ImportedMembership {
+  id: string
+  name: string
+  /** Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them */
+  slug: string
+  maxMembers?: number | null
+  roles: string[]
+  joinedAt?: string
+}
+
 export interface ExportedUser {
   id: string
   email: string
@@ -658,6 +668,8 @@ export interface ExportedUser {
   methods: string[]
   passwordHash?: string
   credentials?: FactorCredentials
+  /** Those that do not exist are created */
+  organizations?: ImportedMembership[]
 }
 
 export interface ImportedUser {
@@ -673,6 +685,8 @@ export interface ImportedUser {
   roles?: string[]
   userMetadata?: UserMetadata
   appMetadata?: AppMetadata
+  /** Those that do not exist are created */
+  organizations?: ImportedMembership[]
   id?: string
   createdAt?: string
   updatedAt?: string
@@ -2219,13 +2233,13 @@ export interface Client {
   createOrganization(body: CreateOrganizationRequest, options?: CallOptions): Call<Organization>
 
   /**
-   * Get one of your organizations
+   * Get one of your organizations, with your roles there
    *
    * API keys need the scope `organizations:read`.
    *
    * `GET /organizations/{organizationId}`
    */
-  getOwnOrganization(organizationId: string, options?: CallOptions): Call<Organization>
+  getOwnOrganization(organizationId: string, options?: CallOptions): Call<OwnOrganization>
 
   /**
    * Change the name or the slug of an organization that you own

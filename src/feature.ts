@@ -7,7 +7,7 @@ import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
 import type { AccountMethod } from './accounts/account-methods.ts'
-import type { BulkFactor } from './accounts/bulk-factors.ts'
+import type { BulkFactor, BulkProperty } from './accounts/bulk-factors.ts'
 import type { EmailAddresses } from './accounts/email-addresses.ts'
 import type { SecondFactor } from './accounts/second-factor.ts'
 import { CORE_SIGN_IN_METHODS, type SignInMethods } from './accounts/sign-in-methods.ts'
@@ -113,6 +113,30 @@ export const bulkFactorsOf = (
     bulkFactor === undefined
       ? []
       : [bulkFactor.create({ store: stores[name] as AnyFeatureDeps['store'], keyring })],
+  )
+
+/** The properties that features add to users in imports and exports, each optional. */
+export const bulkPropertySchemasOf = async (features: readonly Feature[]): Promise<TProperties> => {
+  const modules = await Promise.all(features.map(({ bulkProperty }) => bulkProperty?.schema()))
+  return Object.assign({}, ...modules.map(module => module?.default))
+}
+
+/** What features add to users in imports and exports. */
+export const bulkPropertiesOf = (
+  features: readonly Feature[],
+  stores: FeatureServicesDeps['stores'],
+  clock: CoreDeps['clock'],
+): readonly BulkProperty[] =>
+  features.flatMap(({ name, bulkProperty }) =>
+    bulkProperty === undefined
+      ? []
+      : [
+          bulkProperty.create({
+            store: stores[name] as AnyFeatureDeps['store'],
+            clock,
+            newEvent: newEventAt(clock),
+          }),
+        ],
   )
 
 /** The rate limits of features, per client address. */
@@ -286,6 +310,19 @@ interface BulkFactorDeclaration<Deps extends Pick<AnyFeatureDeps, 'store' | 'key
   readonly create: (deps: Pick<Deps, 'store' | 'keyring'>) => BulkFactor
 }
 
+/** A property of users in imports and exports, besides fields and credentials. */
+interface BulkPropertyDeclaration<
+  Deps extends { readonly store: unknown; readonly clock: unknown; readonly newEvent: unknown },
+> {
+  /**
+   * `() => import('./bulk-schema.ts')`, because only imports and exports need it.
+   * @returns the property, optional, by its name.
+   */
+  readonly schema: () => Promise<{ readonly default: TProperties }>
+  // biome-ignore lint/suspicious/noExplicitAny: values of any kind
+  readonly create: (deps: Pick<Deps, 'store' | 'clock' | 'newEvent'>) => BulkProperty<any>
+}
+
 /** What the core's settings make possible. */
 export interface ServiceAbilities {
   readonly sendsMails: boolean
@@ -377,6 +414,7 @@ export interface Feature<
   readonly checkSettings?: CheckSettings<AnySettings>
   readonly listMethods?: ListMethods<AnyFeatureDeps>
   readonly bulkFactor?: BulkFactorDeclaration<AnyFeatureDeps>
+  readonly bulkProperty?: BulkPropertyDeclaration<AnyFeatureDeps>
   readonly secondFactor?: (deps: EarlyDeps<AnyFeatureDeps>) => SecondFactor
   readonly userRemoved?: UserRemoved<EarlyDeps<AnyFeatureDeps>>
   readonly guards?: Readonly<Record<string, (deps: AnyFeatureDeps) => RouteGuard>>
@@ -410,6 +448,10 @@ interface FeatureDeclaration<
   readonly listMethods?: ListMethods<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>
   /** For a feature with a `factor`. */
   readonly bulkFactor?: BulkFactorDeclaration<
+    FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
+  >
+  /** Adds a property to users in imports and exports. */
+  readonly bulkProperty?: BulkPropertyDeclaration<
     FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
   >
   /** Verifies the codes that users send besides another proof of identity. One feature of a service has this part. */
@@ -507,6 +549,19 @@ export type EarlyFeatureDeps = BaseDeps & SharedDeps
 
 export type FeatureServicesDeps = CoreDeps & SharedDeps
 
+/** @returns a function that makes events, now. */
+const newEventAt =
+  (clock: () => number) =>
+  <UserId extends string | null>(
+    type: string,
+    actor: Actor,
+    userId: UserId,
+    details: AuditEvent['details'] = null,
+  ): AuditEvent<UserId> => {
+    const at = clock()
+    return { id: newId(at), at, type, actor, userId, details }
+  }
+
 /** @returns the dependencies of one feature. Parts of other features are in them too: names are unique. */
 const depsOf = <Shared extends EarlyFeatureDeps>({ name }: Feature, { stores, ...shared }: Shared) => ({
   ...shared,
@@ -515,15 +570,7 @@ const depsOf = <Shared extends EarlyFeatureDeps>({ name }: Feature, { stores, ..
   openRateLimit: (options: Parameters<OpenRateLimit>[0]) =>
     shared.openRateLimit({ ...options, name: `${name}.${options.name}` }),
   store: stores[name] as AnyFeatureDeps['store'],
-  newEvent<UserId extends string | null>(
-    type: string,
-    actor: Actor,
-    userId: UserId,
-    details: AuditEvent['details'] = null,
-  ): AuditEvent<UserId> {
-    const at = shared.clock()
-    return { id: newId(at), at, type, actor, userId, details }
-  },
+  newEvent: newEventAt(shared.clock),
 })
 
 /** @throws {Error} if no feature provides it. */
@@ -613,6 +660,7 @@ export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): read
 /** What the declaration of a feature is written with. */
 export { newUser } from './accounts/account-creation.ts'
 export type { AuthResult } from './accounts/auth-result.ts'
+export type { BulkProperty } from './accounts/bulk-factors.ts'
 export { type Actor, type AuditEvent, actingUser, OPERATOR } from './audit-log/event.ts'
 export type { LoggedEvent } from './audit-log/event-feed.ts'
 export { actingSession } from './auth/principal.ts'
@@ -636,10 +684,10 @@ export type { MailSender, MailSite } from './mail/kinds.ts'
 export type { MaybePromise } from './maybe-promise.ts'
 export { counter, gauge } from './metrics/declarations.ts'
 export type { FeaturePages } from './pages/feature-pages.ts'
-export { idOfCursor, type Page, pageOf } from './pagination.ts'
+export { cursorAt, idOfCursor, type Page, pageOf } from './pagination.ts'
 export { emailSubject } from './rate-limits/login-throttle.ts'
 export { addAccount } from './storage/operations/accounts.ts'
-export { recordStatement } from './storage/operations/events.ts'
+export { consequenceOf, recordStatement, recordUnlessRevoked } from './storage/operations/events.ts'
 export {
   firstRow,
   type Query,
@@ -653,5 +701,5 @@ export { refusalOf } from './storage/operations/refusals.ts'
 export { type ActingSession, lockForSession, sessionExists } from './storage/operations/sessions.ts'
 export { lockUser } from './storage/operations/user-locks.ts'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from './storage/operations/write.ts'
-export { type FeatureStore, table } from './storage/stored-feature.ts'
+export { type FeatureStore, type RemovalPart, table, type UserRemoval } from './storage/stored-feature.ts'
 export type { User } from './users/user.ts'

@@ -13,7 +13,8 @@ import {
 import { ID } from '../ids.ts'
 import { cursorAt } from '../pagination.ts'
 import { toIso } from '../users/serializers.ts'
-import { searchKey, type User } from '../users/user.ts'
+import { canonicalEmail, searchKey, type User } from '../users/user.ts'
+import { BulkMemberships } from './bulk-memberships.ts'
 import { organizationGate } from './gate.ts'
 import { Invitations } from './invitations.ts'
 import { Members } from './members.ts'
@@ -121,12 +122,27 @@ export class Organizations {
     return found
   }
 
+  /** One of the organizations of a user. @throws {ServiceError} `organizationNotFound` */
+  async getOwn(id: string, userId: string): Promise<OwnOrganization> {
+    const found = await this.#deps.store.findOrganizationOf(userId, id)
+    if (found === undefined) throw new ServiceError(ERRORS.organizationNotFound)
+    return found
+  }
+
   /** By its id or slug. @throws {ServiceError} `organizationNotFound` */
   async find(idOrSlug: string): Promise<Organization> {
     if (ID.test(idOrSlug)) return this.get(idOrSlug)
     const found = await this.#deps.store.findBySlug(idOrSlug)
     if (found === undefined) throw new ServiceError(ERRORS.organizationNotFound)
     return found
+  }
+
+  /** For commands. @throws {ServiceError} `userNotFound` */
+  async findUser(idOrEmail: string): Promise<User> {
+    const { users } = this.#deps
+    return idOrEmail.includes('@')
+      ? users.getByEmail(canonicalEmail(idOrEmail))
+      : users.get(idOrEmail.trim().toLowerCase())
   }
 
   /** A page of the organizations of a user, in the order in which the user joined them. @throws {ServiceError} `badCursor` */
@@ -225,11 +241,20 @@ export const serializeOwnOrganization = (organization: OwnOrganization) => ({
 export const organizations = defineFeature({
   ...parts,
   routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
   guards: { organization: deps => organizationGate(deps) },
   services: {
     organizations: deps => new Organizations(deps),
     organizationMembers: deps => new Members(deps),
     organizationInvitations: deps => new Invitations(deps),
+  },
+  bulkProperty: {
+    schema: () => import('./bulk-schema.ts'),
+    create: deps => new BulkMemberships(deps),
+  },
+  async commands(program, withServices) {
+    const { organizationCommands } = await import('./commands.ts')
+    organizationCommands(program, withServices)
   },
   jobs: { removeDeleted: { every: 60_000, run: (deps, run) => new Organizations(deps).removeDeleted(run) } },
   async userRemoved({ findUser, mails }, passed: readonly PassedOwnership[]) {

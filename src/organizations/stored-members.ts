@@ -252,6 +252,23 @@ const listManagers = (
     (found: readonly { userId: string; email: string; locale: string | null }[]) => found,
   )
 
+interface OwnRow extends OrganizationRow {
+  readonly membershipId: string
+  readonly roles: string
+  readonly joinedAt: number
+}
+
+const SELECT_OWN = `SELECT ${ORGANIZATION_COLUMNS}, organization_members.id AS "membershipId", roles,
+    organization_members.created_at AS "joinedAt"
+  FROM organization_members JOIN organizations ON organizations.id = organization_id`
+
+const toOwn = ({ membershipId, roles, joinedAt, ...row }: OwnRow): OwnOrganization => ({
+  ...toOrganization(row),
+  membershipId,
+  roles: toRoles(roles),
+  joinedAt,
+})
+
 /** The organizations of a user, in the order in which the user joined them. @param after the id of a membership; `null` for the first. */
 const listOrganizationsOf = (
   userId: string,
@@ -261,20 +278,39 @@ const listOrganizationsOf = (
   query(
     {
       name: 'of-user',
-      text: `SELECT ${ORGANIZATION_COLUMNS}, organization_members.id AS "membershipId", roles,
-          organization_members.created_at AS "joinedAt"
-        FROM organization_members JOIN organizations ON organizations.id = organization_id
+      text: `${SELECT_OWN}
         WHERE user_key = ${USER_KEY} AND organization_members.id > $2 AND deleted_at = 0
         ORDER BY organization_members.id LIMIT $3`,
       values: [userId, after ?? '', limit],
     },
-    (found: readonly (OrganizationRow & { membershipId: string; roles: string; joinedAt: number })[]) =>
-      found.map(({ membershipId, roles, joinedAt, ...row }) => ({
-        ...toOrganization(row),
-        membershipId,
-        roles: toRoles(roles),
-        joinedAt,
-      })),
+    (found: readonly OwnRow[]) => found.map(toOwn),
+  )
+
+const findOrganizationOf = (userId: string, organizationId: string): Query<OwnOrganization | undefined> =>
+  query(
+    {
+      name: 'one-of-user',
+      text: `${SELECT_OWN} WHERE user_key = ${USER_KEY} AND organization_id = $2 AND deleted_at = 0`,
+      values: [userId, organizationId],
+    },
+    ([found]: readonly OwnRow[]) => found && toOwn(found),
+  )
+
+/** The organizations of several users, in the order of the memberships. */
+const listOrganizationsOfUsers = (
+  userIds: readonly string[],
+): Query<readonly (OwnOrganization & { readonly userId: string })[]> =>
+  query(
+    {
+      text: ({ isOneOf }) => `SELECT ${ORGANIZATION_COLUMNS}, organization_members.id AS "membershipId",
+          organization_members.roles, organization_members.created_at AS "joinedAt", users.id AS "userId"
+        FROM users JOIN organization_members ON user_key = users.key
+          JOIN organizations ON organizations.id = organization_id
+        WHERE ${isOneOf('users.id', '$1', 'text')} AND deleted_at = 0 ORDER BY organization_members.id`,
+      values: [userIds],
+    },
+    (found: readonly (OwnRow & { readonly userId: string })[]) =>
+      found.map(({ userId, ...row }) => ({ ...toOwn(row), userId })),
   )
 
 /** By the id of the organization, the roles of a user there; also in those that are being deleted. */
@@ -293,4 +329,12 @@ const listMemberships = (
   )
 
 export const memberOperations = { setRoles, addMember, removeMember }
-export const memberReads = { listMembers, findMember, listManagers, listOrganizationsOf, listMemberships }
+export const memberReads = {
+  listMembers,
+  findMember,
+  listManagers,
+  listOrganizationsOf,
+  findOrganizationOf,
+  listOrganizationsOfUsers,
+  listMemberships,
+}

@@ -6,13 +6,14 @@ import {
   type Query,
   query,
   rows,
+  type Statement,
   type Steps,
   unlessTaken,
 } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
-import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import { type StoredFeature, table } from '../storage/stored-feature.ts'
 import { searchKey } from '../users/user.ts'
 import { type Acting, MAX_MEMBERSHIPS, type Organization, OWNER, OWNER_RANK } from './organization.ts'
 import { invitationOperations, invitationReads } from './stored-invitations.ts'
@@ -25,6 +26,7 @@ import {
   lockByIdStatement,
   lockFor,
   type MembersTable,
+  memberOf,
   ORGANIZATION_COLUMNS,
   type OrganizationRow,
   type OrganizationsTable,
@@ -42,6 +44,17 @@ export interface Creator {
   readonly maxCreated: number | null
 }
 
+/** @param createdBy the id of a user. */
+const insertStatement = (
+  { id, name, slug, maxMembers, createdAt }: Omit<Organization, 'updatedAt'>,
+  createdBy: string | null,
+): Statement => ({
+  text: `INSERT INTO organizations
+      (id, slug, name, search_name, max_members, created_by, created_at, updated_at, deleted_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+  values: [id, slug, name, searchKey(name), maxMembers, createdBy, createdAt, createdAt],
+})
+
 /** @param event of the creator. */
 function* createOrganization(
   { id, name, slug, maxMembers, createdAt }: Organization,
@@ -58,12 +71,7 @@ function* createOrganization(
     if ((created?.count ?? 0) >= maxCreated) return invalidatesNothing('tooManyOrganizations')
   }
   if (yield* hasMostMemberships(userId, MAX_MEMBERSHIPS)) return invalidatesNothing('tooManyMemberships')
-  const added = yield* unlessTaken({
-    text: `INSERT INTO organizations
-        (id, slug, name, search_name, max_members, created_by, created_at, updated_at, deleted_at)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
-    values: [id, slug, name, searchKey(name), maxMembers, userId, createdAt, createdAt],
-  })
+  const added = yield* unlessTaken(insertStatement({ id, name, slug, maxMembers, createdAt }, userId))
   if (added === 'taken') return refusedFor(userId, 'slugTaken')
   yield addMemberStatement(id, userId, membershipId, [OWNER], createdAt)
   if (!(yield* recordAs(credentialId === null ? null : { userId, credentialId }, event)))
@@ -165,6 +173,39 @@ function* removeMembersOf(id: string, limit: number): Steps<Write<boolean>> {
   )
 }
 
+/**
+ * Adds a membership of another service, and its organization unless there is one with the id. Seats are not compared, and the organization
+ * may have no owner yet.
+ * @param event of the user.
+ */
+function* importMembership(
+  { id, name, slug, maxMembers, createdAt }: Organization,
+  membership: { readonly id: string; readonly roles: readonly string[]; readonly at: number },
+  event: AuditEvent,
+): Steps<
+  Write<'added' | 'exists' | 'slugTaken' | 'organizationDeleted' | 'tooManyMemberships' | 'userNotFound'>
+> {
+  const { userId } = event
+  yield lockByIdStatement(id)
+  if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
+  const found = yield* firstRow<{ deleted: number }>({
+    text: 'SELECT CASE WHEN deleted_at > 0 THEN 1 ELSE 0 END AS deleted FROM organizations WHERE id = $1',
+    values: [id],
+  })
+  if (found?.deleted === 1) return invalidatesNothing('organizationDeleted')
+  if (found !== undefined && (yield* memberOf(id, userId)) !== undefined) return invalidatesNothing('exists')
+  if (yield* hasMostMemberships(userId, MAX_MEMBERSHIPS)) return invalidatesNothing('tooManyMemberships')
+  if (found === undefined) {
+    const added = yield* unlessTaken(insertStatement({ id, name, slug, maxMembers, createdAt }, null))
+    if (added === 'taken') return refusedFor(userId, 'slugTaken')
+    const created = consequenceOf(event, 'organization.created', { organization: id })
+    yield recordStatement({ ...created, userId: null })
+  }
+  yield addMemberStatement(id, userId, membership.id, membership.roles, membership.at)
+  yield recordStatement(event)
+  return invalidates(userId, 'added')
+}
+
 const findOrganization = (id: string): Query<Organization | undefined> =>
   query(
     {
@@ -261,10 +302,11 @@ export const storedOrganizations = {
           .on('organizations')
           .column('deleted_at')
           .execute()
+        // Without a reference to the organization: a repeated copy may bring a member of one that the target has deleted since.
         await db.schema
           .createTable('organization_members')
           .addColumn('id', text, column => column.primaryKey())
-          .addColumn('organization_id', text, column => column.notNull().references('organizations.id'))
+          .addColumn('organization_id', text, column => column.notNull())
           .addColumn('user_key', keyType, column =>
             column.notNull().references('users.key').onDelete('cascade'),
           )
@@ -293,7 +335,7 @@ export const storedOrganizations = {
         await db.schema
           .createTable('organization_invitations')
           .addColumn('id', text, column => column.primaryKey())
-          .addColumn('organization_id', text, column => column.notNull().references('organizations.id'))
+          .addColumn('organization_id', text, column => column.notNull())
           .addColumn('email', text, column => column.notNull())
           .addColumn('digest', text, column => column.notNull().unique())
           .addColumn('roles', 'text', column => column.notNull())
@@ -340,6 +382,7 @@ export const storedOrganizations = {
     changeOrganization,
     deleteOrganization,
     removeMembersOf,
+    importMembership,
     ...memberOperations,
     ...invitationOperations,
   },
@@ -353,8 +396,3 @@ export const storedOrganizations = {
   },
   userRemoval,
 } satisfies StoredFeature
-
-export type OrganizationStore = FeatureStore<
-  typeof storedOrganizations.operations,
-  typeof storedOrganizations.reads
->

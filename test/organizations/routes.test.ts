@@ -25,7 +25,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const { results, nextCursor } = (await call(app, ann, 'GET', '/organizations')).json()
     t.equal(nextCursor, null)
     t.strictSame(results, [{ id, ...rest, createdAt, updatedAt, roles: ['owner'], joinedAt: createdAt }])
-    t.strictSame((await call(app, ann, 'GET', `/organizations/${id}`)).json(), created.json())
+    t.strictSame((await call(app, ann, 'GET', `/organizations/${id}`)).json(), results[0])
     const second = (await call(app, ann, 'POST', '/organizations', { name: 'Müller & Söhne' })).json()
     t.match(second.slug, /^muller-sohne-[a-z2-9]{6}$/, 'a slug that is taken gets a random end')
     t.match((await organizationOf(app, ann, { name: '株式会社' })).slug, /^team-[a-z2-9]{8}$/)

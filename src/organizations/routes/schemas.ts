@@ -11,30 +11,13 @@ import {
   Timestamp,
   withExample,
 } from '../../../routes/schemas.ts'
-import { slugViolations } from '../slugs.ts'
+import { Name, Roles, Slug } from '../input-schemas.ts'
 
-const MAX_ROLES = 20
+export { MemberRoles, NewOrganization } from '../input-schemas.ts'
 
 export const OrganizationParams = Strict({ organizationId: InputId })
 export const MemberParams = Strict({ organizationId: InputId, userId: InputId })
 export const InvitationParams = Strict({ organizationId: InputId, invitationId: InputId })
-
-const Name = Type.String({
-  normalize: 'trim',
-  minLength: 1,
-  maxLength: 100,
-  personName: true,
-  examples: ['Example Inc.'],
-})
-
-const Slug = Type.String({
-  normalize: 'lower',
-  violations: slugViolations,
-  description: 'Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them',
-  examples: ['example-inc'],
-})
-
-export const NewOrganization = Strict({ name: Name, slug: Type.Optional(Slug) })
 
 const changes = { name: Type.Optional(Name), slug: Type.Optional(Slug) }
 
@@ -52,17 +35,6 @@ export const AdministeredOrganization = Strict(
   { ...changes, maxMembers: Type.Optional(MaxMembers) },
   { minProperties: 1 },
 )
-
-/** @param known every role of the service. */
-const Roles = (known: readonly string[]) =>
-  Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...known] }), {
-    minItems: 1,
-    maxItems: MAX_ROLES,
-    uniqueItems: true,
-    examples: [['member']],
-  })
-
-export const MemberRoles = (known: readonly string[]) => Strict({ roles: Roles(known) })
 
 export const NewInvitation = (known: readonly string[]) => Strict({ email: Email, roles: Roles(known) })
 
@@ -88,7 +60,7 @@ export const OrganizationPage = Type.Object(
 
 const roles = Texts('member')
 
-const OwnOrganization = Type.Object(
+export const OwnOrganization = Type.Object(
   { ...organizationProperties, roles, joinedAt: Timestamp },
   { title: 'OwnOrganization' },
 )

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { userActor } from '../../../../../../routes/request-context.ts'
 import { ErrorBody } from '../../../../../../routes/schemas.ts'
-import { serializeOrganization } from '../../../../organizations.ts'
-import { ChangedOrganization, Organization, OrganizationParams } from '../../../schemas.ts'
+import { serializeOrganization, serializeOwnOrganization } from '../../../../organizations.ts'
+import { ChangedOrganization, Organization, OrganizationParams, OwnOrganization } from '../../../schemas.ts'
 
 const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
   const { organizations } = app.services
@@ -14,14 +14,14 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
       config: { scope: 'organizations:read', organization: true },
       schema: {
         operationId: 'getOwnOrganization',
-        summary: 'Get one of your organizations',
+        summary: 'Get one of your organizations, with your roles there',
         params: OrganizationParams,
-        response: { 200: Organization, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: OwnOrganization, 404: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
       reply.header('cache-control', 'no-store')
-      return serializeOrganization(await organizations.get(request.organization.id))
+      return serializeOwnOrganization(await organizations.getOwn(request.organization.id, request.user.id))
     },
   )
 
