@@ -215,6 +215,15 @@ export interface AccountEvent {
     | 'webhook.resumed'
     | 'webhook.replayed'
     | 'webhook.disabled'
+    | 'organization.created'
+    | 'organization.changed'
+    | 'organization.deleted'
+    | 'organization.member-added'
+    | 'organization.member-changed'
+    | 'organization.member-removed'
+    | 'organization.invitation-created'
+    | 'organization.invitation-revoked'
+    | 'organization.invitation-accepted'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -230,7 +239,7 @@ export interface AccountEvent {
     passkey?: string
     /** The id of the identity */
     identity?: string
-    /** The changed fields of the user */
+    /** The changed fields */
     fields?: string[]
     /** The id of the session that was kept */
     except?: string
@@ -252,6 +261,12 @@ export interface AccountEvent {
     from?: string
     /** `gone`: the receiver responded with 410; `failing` */
     reason?: string
+    /** The id of the organization */
+    organization?: string
+    /** The roles in the organization */
+    roles?: string[]
+    /** The id of the invitation */
+    invitation?: string
   }
     | null
 }
@@ -387,6 +402,15 @@ export interface AuditEvent {
     | 'webhook.resumed'
     | 'webhook.replayed'
     | 'webhook.disabled'
+    | 'organization.created'
+    | 'organization.changed'
+    | 'organization.deleted'
+    | 'organization.member-added'
+    | 'organization.member-changed'
+    | 'organization.member-removed'
+    | 'organization.invitation-created'
+    | 'organization.invitation-revoked'
+    | 'organization.invitation-accepted'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -404,7 +428,7 @@ export interface AuditEvent {
     passkey?: string
     /** The id of the identity */
     identity?: string
-    /** The changed fields of the user */
+    /** The changed fields */
     fields?: string[]
     /** The id of the session that was kept */
     except?: string
@@ -426,6 +450,12 @@ export interface AuditEvent {
     from?: string
     /** `gone`: the receiver responded with 410; `failing` */
     reason?: string
+    /** The id of the organization */
+    organization?: string
+    /** The roles in the organization */
+    roles?: string[]
+    /** The id of the invitation */
+    invitation?: string
   }
     | null
 }
@@ -605,6 +635,16 @@ export interface FactorCredentials {
   }>
 }
 
+export interface ImportedMembership {
+  id: string
+  name: string
+  /** Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them */
+  slug: string
+  maxMembers?: number | null
+  roles: string[]
+  joinedAt?: string
+}
+
 export interface ExportedUser {
   id: string
   email: string
@@ -628,6 +668,8 @@ export interface ExportedUser {
   methods: string[]
   passwordHash?: string
   credentials?: FactorCredentials
+  /** Those that do not exist are created */
+  organizations?: ImportedMembership[]
 }
 
 export interface ImportedUser {
@@ -643,6 +685,8 @@ export interface ImportedUser {
   roles?: string[]
   userMetadata?: UserMetadata
   appMetadata?: AppMetadata
+  /** Those that do not exist are created */
+  organizations?: ImportedMembership[]
   id?: string
   createdAt?: string
   updatedAt?: string
@@ -703,7 +747,12 @@ export interface ApiKeyList {
 export interface CreateApiKeyRequest {
   name: string
   /** By default all */
-  scopes?: Array<'account:read' | 'account:write' | 'users:read'>
+  scopes?: Array<
+    | 'account:read'
+    | 'account:write'
+    | 'users:read'
+    | 'organizations:read'
+    | 'organizations:write'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
   /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
@@ -735,7 +784,9 @@ export interface CreateAdminKeyRequest {
     | 'metrics:read'
     | 'status:read'
     | 'cache:write'
-    | 'webhooks:write'>
+    | 'webhooks:write'
+    | 'organizations:read'
+    | 'organizations:write'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
 }
@@ -1084,7 +1135,16 @@ export interface CreateWebhookRequest {
     | 'webhook.paused'
     | 'webhook.resumed'
     | 'webhook.replayed'
-    | 'webhook.disabled'>
+    | 'webhook.disabled'
+    | 'organization.created'
+    | 'organization.changed'
+    | 'organization.deleted'
+    | 'organization.member-added'
+    | 'organization.member-changed'
+    | 'organization.member-removed'
+    | 'organization.invitation-created'
+    | 'organization.invitation-revoked'
+    | 'organization.invitation-accepted'>
     | null
   /** By which you recognise it */
   description?: string | null
@@ -1190,7 +1250,16 @@ export interface UpdateWebhookRequest {
     | 'webhook.paused'
     | 'webhook.resumed'
     | 'webhook.replayed'
-    | 'webhook.disabled'>
+    | 'webhook.disabled'
+    | 'organization.created'
+    | 'organization.changed'
+    | 'organization.deleted'
+    | 'organization.member-added'
+    | 'organization.member-changed'
+    | 'organization.member-removed'
+    | 'organization.invitation-created'
+    | 'organization.invitation-revoked'
+    | 'organization.invitation-accepted'>
     | null
   /** By which you recognise it */
   description?: string | null
@@ -1260,6 +1329,141 @@ export interface ReplayedWebhook {
   removedBefore: string | null
 }
 
+export interface Organization {
+  id: string
+  name: string
+  slug: string
+  /** Seats; `null` for any number */
+  maxMembers: number | null
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  updatedAt: string
+}
+
+export interface OrganizationPage {
+  results: Organization[]
+  /** `null` on the last page */
+  nextCursor: string | null
+}
+
+export interface UpdateOrganizationRequest {
+  name?: string
+  /** Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them */
+  slug?: string
+  /** Seats; `null` for any number */
+  maxMembers?: number | null
+}
+
+export interface Member {
+  userId: string
+  firstName: string | null
+  lastName: string | null
+  /** For owners, admins and administrators; `null` for other members */
+  email: string | null
+  roles: string[]
+  /** ISO 8601 in UTC, with milliseconds */
+  joinedAt: string
+}
+
+export interface MemberPage {
+  results: Member[]
+  /** `null` on the last page */
+  nextCursor: string | null
+}
+
+export interface PutMemberOfOrganizationRequest {
+  roles: Array<'owner' | 'admin' | 'member'>
+}
+
+export interface OwnOrganization {
+  id: string
+  name: string
+  slug: string
+  /** Seats; `null` for any number */
+  maxMembers: number | null
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  updatedAt: string
+  roles: string[]
+  /** ISO 8601 in UTC, with milliseconds */
+  joinedAt: string
+}
+
+export interface OwnOrganizationPage {
+  results: OwnOrganization[]
+  /** `null` on the last page */
+  nextCursor: string | null
+}
+
+export interface OwnInvitation {
+  id: string
+  organization: {
+    id: string
+    name: string
+  }
+  roles: string[]
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  expiresAt: string
+}
+
+export interface OwnInvitationList {
+  results: OwnInvitation[]
+}
+
+export interface AcceptInvitationRequest {
+  token: string
+}
+
+export interface CreateOrganizationRequest {
+  name: string
+  /** Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them */
+  slug?: string
+}
+
+export interface UpdateOwnOrganizationRequest {
+  name?: string
+  /** Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them */
+  slug?: string
+}
+
+export interface DeleteOwnOrganizationRequest {
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface CreateInvitationRequest {
+  email: string
+  roles: Array<'owner' | 'admin' | 'member'>
+}
+
+export interface Invitation {
+  id: string
+  email: string
+  roles: string[]
+  /** The id of the user who has sent it */
+  invitedBy: string
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  expiresAt: string
+}
+
+export interface InvitationPage {
+  results: Invitation[]
+  /** `null` on the last page */
+  nextCursor: string | null
+}
+
+export interface UpdateMemberRequest {
+  roles: Array<'owner' | 'admin' | 'member'>
+}
+
 export interface ListOwnEventsQuery {
   limit?: number
   /** The `nextCursor` of the previous page */
@@ -1314,6 +1518,15 @@ export interface ListOwnEventsQuery {
     | 'webhook.resumed'
     | 'webhook.replayed'
     | 'webhook.disabled'
+    | 'organization.created'
+    | 'organization.changed'
+    | 'organization.deleted'
+    | 'organization.member-added'
+    | 'organization.member-changed'
+    | 'organization.member-removed'
+    | 'organization.invitation-created'
+    | 'organization.invitation-revoked'
+    | 'organization.invitation-accepted'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -1392,6 +1605,15 @@ export interface ListEventsQuery {
     | 'webhook.resumed'
     | 'webhook.replayed'
     | 'webhook.disabled'
+    | 'organization.created'
+    | 'organization.changed'
+    | 'organization.deleted'
+    | 'organization.member-added'
+    | 'organization.member-changed'
+    | 'organization.member-removed'
+    | 'organization.invitation-created'
+    | 'organization.invitation-revoked'
+    | 'organization.invitation-accepted'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -1462,6 +1684,46 @@ export interface DeletePasskeyQuery {
 export interface DeleteIdentityQuery {
   /** Whether your other sessions end */
   endOthers?: boolean
+}
+
+export interface ListOrganizationsQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+  /** The start of the name */
+  name?: string
+  /** The start of the slug */
+  slug?: string
+}
+
+export interface ListMembersOfOrganizationQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+}
+
+export interface ListOrganizationsOfUserQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+}
+
+export interface ListOwnOrganizationsQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+}
+
+export interface ListInvitationsQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+}
+
+export interface ListMembersQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
 }
 
 /** What users and everybody may do. */
@@ -1933,6 +2195,123 @@ export interface Client {
    * `POST /account/sign-in/providers/{id}/callback`
    */
   finishProviderSignIn(id: string, body: FinishProviderSignInRequest, options?: CallOptions): Call<SignedIn | Identity>
+
+  /**
+   * List the invitations that wait for your confirmed e-mail; the mail has the link to accept
+   *
+   * API keys need the scope `organizations:read`.
+   *
+   * `GET /account/invitations`
+   */
+  listOwnInvitations(options?: CallOptions): Call<OwnInvitationList>
+
+  /**
+   * Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one
+   *
+   * API keys need the scope `organizations:write`.
+   *
+   * `POST /account/invitations/accept`
+   */
+  acceptInvitation(body: AcceptInvitationRequest, options?: CallOptions): Call<Organization>
+
+  /**
+   * List your organizations, with your roles there, in the order in which you joined them
+   *
+   * API keys need the scope `organizations:read`.
+   *
+   * `GET /organizations`
+   */
+  listOwnOrganizations(query?: ListOwnOrganizationsQuery, options?: CallOptions): Pages<OwnOrganizationPage>
+
+  /**
+   * Create an organization, of which you are the owner; without a slug it gets one from its name
+   *
+   * API keys need the scope `organizations:write`.
+   *
+   * `POST /organizations`
+   */
+  createOrganization(body: CreateOrganizationRequest, options?: CallOptions): Call<Organization>
+
+  /**
+   * Get one of your organizations, with your roles there
+   *
+   * API keys need the scope `organizations:read`.
+   *
+   * `GET /organizations/{organizationId}`
+   */
+  getOwnOrganization(organizationId: string, options?: CallOptions): Call<OwnOrganization>
+
+  /**
+   * Change the name or the slug of an organization that you own
+   *
+   * API keys need the scope `organizations:write`.
+   *
+   * `PUT /organizations/{organizationId}`
+   */
+  updateOwnOrganization(organizationId: string, body: UpdateOwnOrganizationRequest, options?: CallOptions): Call<Organization>
+
+  /**
+   * Delete an organization that you own, with its memberships and invitations
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /organizations/{organizationId}`
+   */
+  deleteOwnOrganization(organizationId: string, body?: DeleteOwnOrganizationRequest, options?: CallOptions): Call<void>
+
+  /**
+   * List the invitations of an organization that wait, newest first
+   *
+   * API keys need the scope `organizations:read`.
+   *
+   * `GET /organizations/{organizationId}/invitations`
+   */
+  listInvitations(organizationId: string, query?: ListInvitationsQuery, options?: CallOptions): Pages<InvitationPage>
+
+  /**
+   * Mail an invitation, which works for seven days; it replaces another one of the same e-mail
+   *
+   * API keys need the scope `organizations:write`.
+   *
+   * `POST /organizations/{organizationId}/invitations`
+   */
+  createInvitation(organizationId: string, body: CreateInvitationRequest, options?: CallOptions): Call<Invitation>
+
+  /**
+   * Revoke an invitation
+   *
+   * API keys need the scope `organizations:write`.
+   *
+   * `DELETE /organizations/{organizationId}/invitations/{invitationId}`
+   */
+  revokeInvitation(organizationId: string, invitationId: string, options?: CallOptions): Call<void>
+
+  /**
+   * List the members of an organization in the order in which they joined; e-mails for owners and admins only
+   *
+   * API keys need the scope `organizations:read`.
+   *
+   * `GET /organizations/{organizationId}/members`
+   */
+  listMembers(organizationId: string, query?: ListMembersQuery, options?: CallOptions): Pages<MemberPage>
+
+  /**
+   * Change the roles of a member; admins cannot give or take the roles owner and admin
+   *
+   * API keys need the scope `organizations:write`.
+   *
+   * `PUT /organizations/{organizationId}/members/{userId}`
+   */
+  updateMember(organizationId: string, userId: string, body: UpdateMemberRequest, options?: CallOptions): Call<Member>
+
+  /**
+   * Remove a member as owner or admin, or leave: with your own id
+   *
+   * API keys need the scope `organizations:write`.
+   *
+   * `DELETE /organizations/{organizationId}/members/{userId}`
+   */
+  removeMember(organizationId: string, userId: string, options?: CallOptions): Call<void>
 }
 
 export const createClient = (options: ClientOptions): Client => {
@@ -1990,6 +2369,19 @@ export const createClient = (options: ClientOptions): Client => {
     listProviders: (options) => transport.json('GET', '/account/sign-in/providers', { options }),
     startProviderSignIn: (id, body, options) => transport.json('POST', `/account/sign-in/providers/${segment(id)}`, { body, options }),
     finishProviderSignIn: (id, body, options) => transport.signIn('POST', `/account/sign-in/providers/${segment(id)}/callback`, { body, options }),
+    listOwnInvitations: (options) => transport.json('GET', '/account/invitations', { options }),
+    acceptInvitation: (body, options) => transport.json('POST', '/account/invitations/accept', { body, options }),
+    listOwnOrganizations: (query, options) => transport.pages('/organizations', query, options),
+    createOrganization: (body, options) => transport.json('POST', '/organizations', { body, options }),
+    getOwnOrganization: (organizationId, options) => transport.json('GET', `/organizations/${segment(organizationId)}`, { options }),
+    updateOwnOrganization: (organizationId, body, options) => transport.json('PUT', `/organizations/${segment(organizationId)}`, { body, options }),
+    deleteOwnOrganization: (organizationId, body, options) => transport.json('DELETE', `/organizations/${segment(organizationId)}`, { body, options }),
+    listInvitations: (organizationId, query, options) => transport.pages(`/organizations/${segment(organizationId)}/invitations`, query, options),
+    createInvitation: (organizationId, body, options) => transport.json('POST', `/organizations/${segment(organizationId)}/invitations`, { body, options }),
+    revokeInvitation: (organizationId, invitationId, options) => transport.json('DELETE', `/organizations/${segment(organizationId)}/invitations/${segment(invitationId)}`, { options }),
+    listMembers: (organizationId, query, options) => transport.pages(`/organizations/${segment(organizationId)}/members`, query, options),
+    updateMember: (organizationId, userId, body, options) => transport.json('PUT', `/organizations/${segment(organizationId)}/members/${segment(userId)}`, { body, options }),
+    removeMember: (organizationId, userId, options) => transport.json('DELETE', `/organizations/${segment(organizationId)}/members/${segment(userId)}`, { options }),
   }
 }
 
@@ -2300,6 +2692,78 @@ export interface AdminClient {
    * `POST /admin/webhooks/{id}/replay`
    */
   replayWebhook(id: string, body: ReplayWebhookRequest, options?: CallOptions): Call<ReplayedWebhook>
+
+  /**
+   * List organizations, oldest first; with `name` or `slug` those that begin with it, sorted by it
+   *
+   * Needs the scope `organizations:read`.
+   *
+   * `GET /admin/organizations`
+   */
+  listOrganizations(query?: ListOrganizationsQuery, options?: CallOptions): Pages<OrganizationPage>
+
+  /**
+   * Get an organization
+   *
+   * Needs the scope `organizations:read`.
+   *
+   * `GET /admin/organizations/{organizationId}`
+   */
+  getOrganization(organizationId: string, options?: CallOptions): Call<Organization>
+
+  /**
+   * Change an organization, also the number of its seats
+   *
+   * Needs the scope `organizations:write`.
+   *
+   * `PUT /admin/organizations/{organizationId}`
+   */
+  updateOrganization(organizationId: string, body: UpdateOrganizationRequest, options?: CallOptions): Call<Organization>
+
+  /**
+   * Delete an organization, with its memberships and invitations
+   *
+   * Needs the scope `organizations:write`.
+   *
+   * `DELETE /admin/organizations/{organizationId}`
+   */
+  deleteOrganization(organizationId: string, options?: CallOptions): Call<void>
+
+  /**
+   * List the members of an organization in the order in which they joined
+   *
+   * Needs the scope `organizations:read`.
+   *
+   * `GET /admin/organizations/{organizationId}/members`
+   */
+  listMembersOfOrganization(organizationId: string, query?: ListMembersOfOrganizationQuery, options?: CallOptions): Pages<MemberPage>
+
+  /**
+   * Add a user to an organization, or change the roles of a member
+   *
+   * Needs the scope `organizations:write`.
+   *
+   * `PUT /admin/organizations/{organizationId}/members/{userId}`
+   */
+  putMemberOfOrganization(organizationId: string, userId: string, body: PutMemberOfOrganizationRequest, options?: CallOptions): Call<Member>
+
+  /**
+   * Remove a member from an organization
+   *
+   * Needs the scope `organizations:write`.
+   *
+   * `DELETE /admin/organizations/{organizationId}/members/{userId}`
+   */
+  removeMemberOfOrganization(organizationId: string, userId: string, options?: CallOptions): Call<void>
+
+  /**
+   * List the organizations of a user, with the roles there, in the order in which the user joined them
+   *
+   * Needs the scope `organizations:read`.
+   *
+   * `GET /admin/users/{id}/organizations`
+   */
+  listOrganizationsOfUser(id: string, query?: ListOrganizationsOfUserQuery, options?: CallOptions): Pages<OwnOrganizationPage>
 }
 
 export const createAdminClient = (options: AdminClientOptions): AdminClient => {
@@ -2339,5 +2803,13 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     pauseWebhook: (id, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/pause`, { options }),
     resumeWebhook: (id, body, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/resume`, { body, options }),
     replayWebhook: (id, body, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/replay`, { body, options }),
+    listOrganizations: (query, options) => transport.pages('/admin/organizations', query, options),
+    getOrganization: (organizationId, options) => transport.json('GET', `/admin/organizations/${segment(organizationId)}`, { options }),
+    updateOrganization: (organizationId, body, options) => transport.json('PUT', `/admin/organizations/${segment(organizationId)}`, { body, options }),
+    deleteOrganization: (organizationId, options) => transport.json('DELETE', `/admin/organizations/${segment(organizationId)}`, { options }),
+    listMembersOfOrganization: (organizationId, query, options) => transport.pages(`/admin/organizations/${segment(organizationId)}/members`, query, options),
+    putMemberOfOrganization: (organizationId, userId, body, options) => transport.json('PUT', `/admin/organizations/${segment(organizationId)}/members/${segment(userId)}`, { body, options }),
+    removeMemberOfOrganization: (organizationId, userId, options) => transport.json('DELETE', `/admin/organizations/${segment(organizationId)}/members/${segment(userId)}`, { options }),
+    listOrganizationsOfUser: (id, query, options) => transport.pages(`/admin/users/${segment(id)}/organizations`, query, options),
   }
 }

@@ -104,4 +104,7 @@ const reauthentication = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(reauthentication, { name: 'reauthentication', dependencies: ['roles', 'client-address'] })
+export default fp(reauthentication, {
+  name: 'reauthentication',
+  dependencies: ['roles', 'feature-guards', 'client-address'],
+})

@@ -3,7 +3,12 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import autoload from '@fastify/autoload'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RouteOptions } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyContextConfig,
+  type FastifyInstance,
+  type RouteOptions,
+} from 'fastify'
 import type { DestinationStream } from 'pino'
 import type { CleanUpPace } from './accounts/clean-up.ts'
 import type { EventHandler } from './audit-log/event-feed.ts'
@@ -15,6 +20,7 @@ import type { Feature, HostServices } from './feature.ts'
 import { decorateRequests, RequestAuthentication } from './http/request-authentication.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import { requireUniqueRoutes } from './http/route-declarations.ts'
+import { decorateWithGuards, requireGuards } from './http/route-guards.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
 import type { ResolveHost } from './http-client/public-addresses.ts'
@@ -233,8 +239,14 @@ export const addOuterPart = (
   })
   const { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope } = authentication
   const guards = { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope }
-  app.decorate('gatehouse', { ...guards, services })
+  app.decorate('gatehouse', {
+    ...guards,
+    requireGuards: (declared: FastifyContextConfig) =>
+      requireGuards(services.routeGuards, requireUser, declared),
+    services,
+  })
   decorateRequests(app)
+  decorateWithGuards(app, services.routeGuards)
   app.addHook('onReady', async () => {
     services.eventFeed?.start()
     await services.consumers.start()

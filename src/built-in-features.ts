@@ -10,6 +10,7 @@ import type { Feature, MailsOf, ServicesOf, SettingNamesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { identities } from './identities/identities.ts'
 import { storedJobs } from './jobs/stored-jobs.ts'
+import { organizations } from './organizations/organizations.ts'
 import { passkeys } from './passkeys/passkeys.ts'
 import { totp } from './totp/totp.ts'
 import { webhooks } from './webhooks/webhooks.ts'
@@ -26,6 +27,7 @@ export const BUILT_IN_FEATURES = [
   storedJobs,
   consumers,
   webhooks,
+  organizations,
 ] as const satisfies readonly Feature[]
 
 /**

@@ -7,6 +7,7 @@ import type { Setting } from './config/readers.ts'
 import { namesWith, SETTINGS } from './config/settings.ts'
 import { ERRORS } from './errors.ts'
 import { eventSchemasOf, type Feature } from './feature.ts'
+import { REQUEST_DECORATORS } from './http/request-authentication.ts'
 import { METRICS } from './metrics/declarations.ts'
 import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from './rate-limits/limits.ts'
 import type { CoreServices } from './services.ts'
@@ -34,6 +35,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   eventSchemas: true,
   userScopes: true,
   adminScopes: true,
+  routeGuards: true,
   reauthentication: true,
   imports: true,
   exports: true,
@@ -258,6 +260,28 @@ function* problemsOfSignInMethod(name: string, method: unknown): Problems {
     yield 'must say with needsSecondFactor whether users with an authenticator app send a code too'
 }
 
+/** Properties of a route's `config` that are not a feature's. */
+const CONFIG = [
+  'gate',
+  'feature',
+  'scope',
+  'fieldScopes',
+  'roles',
+  'factors',
+  'reauthenticate',
+  'rateLimit',
+  'writeLimit',
+  'compress',
+  'isOpenToSites',
+  'isDocumented',
+]
+
+function* problemsOfGuard(name: string, value: unknown): Problems {
+  if (!SERVICE.test(name)) yield 'must be named like organization'
+  if (CONFIG.includes(name) || REQUEST_DECORATORS.includes(name)) yield 'has a name that the core uses'
+  yield* problemsOfFunction(name, value)
+}
+
 interface Part {
   /** The name of one member. */
   readonly kind: string
@@ -283,6 +307,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   backgroundTasks: { kind: 'background task', problems: problemsOfTask },
   consumers: { kind: 'consumer', problems: problemsOfConsumer },
   signInMethods: { kind: 'sign-in method', problems: problemsOfSignInMethod },
+  guards: { kind: 'guard', problems: problemsOfGuard },
 }
 
 function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
@@ -293,12 +318,17 @@ function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: s
 }
 
 /** Parts that are one function. */
-const FUNCTIONS = ['commands', 'checkSettings', 'listMethods', 'secondFactor'] as const
+const FUNCTIONS = ['commands', 'checkSettings', 'listMethods', 'secondFactor', 'userRemoved'] as const
 
 function* problemsOfFunctions(feature: Members, owner: string): Problems {
   for (const part of FUNCTIONS)
     if (feature[part] !== undefined && !isFunction(feature[part]))
       yield `The ${part} ${owner} must be a function`
+  const removal = membersOf(feature.userRemoval)
+  if (feature.userRemoval !== undefined && !isFunction(removal.remove))
+    yield `The userRemoval ${owner} must have a function remove`
+  if (feature.userRemoved !== undefined && feature.userRemoval === undefined)
+    yield `The feature ${String(feature.name)} has userRemoved without userRemoval`
   if (feature.pages !== undefined && !isFunction(feature.pages))
     yield `The pages ${owner} must be a function, such as () => import('./pages.ts')`
 }
@@ -403,5 +433,6 @@ export const checkFeatures = (features: readonly Feature[]): void => {
     ({ signInMethods }) => signInMethods,
   )
   shared('metric', Object.keys(METRICS), ({ metrics }) => metrics)
+  shared('guard', [], ({ guards }) => guards)
   checkConsumedTypes(features)
 }

@@ -7,7 +7,7 @@ import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
 import type { AccountMethod } from './accounts/account-methods.ts'
-import type { BulkFactor } from './accounts/bulk-factors.ts'
+import type { BulkFactor, BulkProperty } from './accounts/bulk-factors.ts'
 import type { EmailAddresses } from './accounts/email-addresses.ts'
 import type { SecondFactor } from './accounts/second-factor.ts'
 import { CORE_SIGN_IN_METHODS, type SignInMethods } from './accounts/sign-in-methods.ts'
@@ -19,6 +19,7 @@ import {
   EVENTS,
   type EventSchemas,
 } from './audit-log/event.ts'
+import type { OpenCache } from './auth/feature-caches.ts'
 import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes.ts'
 import type { Sessions } from './auth/sessions.ts'
 import type { Ed25519Signer } from './auth/signing-keys.ts'
@@ -26,7 +27,7 @@ import type { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Setting, SettingValues } from './config/readers.ts'
 import type { Consumer, NamedConsumer } from './consumers/consumers.ts'
 import type { Keyring } from './encryption/keyring.ts'
-import type { DeclaredError } from './errors.ts'
+import { type DeclaredError, ServiceError } from './errors.ts'
 import type { HttpClient, HttpClientOptions } from './http-client/http-client.ts'
 import { newId } from './ids.ts'
 import type { BackgroundTask, NamedTask } from './jobs/background-tasks.ts'
@@ -41,7 +42,7 @@ import type { FeatureMetric, MetricRecorders } from './statistics/feature-metric
 import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from './storage/stored-feature.ts'
 import type { EventLog } from './storage/stores.ts'
 import type { User } from './users/user.ts'
-import type { Users } from './users/users.ts'
+import type { FinishRemoval, Users } from './users/users.ts'
 
 /** The types of events of the core and of the features. */
 export const eventSchemasOf = (features: readonly Feature[]): EventSchemas =>
@@ -114,6 +115,30 @@ export const bulkFactorsOf = (
       : [bulkFactor.create({ store: stores[name] as AnyFeatureDeps['store'], keyring })],
   )
 
+/** The properties that features add to users in imports and exports, each optional. */
+export const bulkPropertySchemasOf = async (features: readonly Feature[]): Promise<TProperties> => {
+  const modules = await Promise.all(features.map(({ bulkProperty }) => bulkProperty?.schema()))
+  return Object.assign({}, ...modules.map(module => module?.default))
+}
+
+/** What features add to users in imports and exports. */
+export const bulkPropertiesOf = (
+  features: readonly Feature[],
+  stores: FeatureServicesDeps['stores'],
+  clock: CoreDeps['clock'],
+): readonly BulkProperty[] =>
+  features.flatMap(({ name, bulkProperty }) =>
+    bulkProperty === undefined
+      ? []
+      : [
+          bulkProperty.create({
+            store: stores[name] as AnyFeatureDeps['store'],
+            clock,
+            newEvent: newEventAt(clock),
+          }),
+        ],
+  )
+
 /** The rate limits of features, per client address. */
 export const rateLimitsOf = (features: readonly Feature[]): Readonly<Record<string, WindowLimit>> =>
   Object.assign({}, ...features.map(({ rateLimits }) => rateLimits))
@@ -149,6 +174,11 @@ interface BaseDeps {
   readonly loginThrottle: LoginThrottle
   /** Counters with a limit, for all processes together: of mails to one address, for example. `rateLimits` limits routes. */
   readonly openRateLimit: OpenRateLimit
+  /**
+   * Opens a cache of what the feature reads by the id of a user, or of an entity of its own: operations that change it return `invalidates`
+   * with that id, and every instance evicts it.
+   */
+  readonly openCache: OpenCache
   /** Reads the audit log, in the order in which events become visible. */
   readonly eventLog: EventLog
   /** Opens a client for requests to other servers. It closes with the service. */
@@ -280,6 +310,19 @@ interface BulkFactorDeclaration<Deps extends Pick<AnyFeatureDeps, 'store' | 'key
   readonly create: (deps: Pick<Deps, 'store' | 'keyring'>) => BulkFactor
 }
 
+/** A property of users in imports and exports, besides fields and credentials. */
+interface BulkPropertyDeclaration<
+  Deps extends { readonly store: unknown; readonly clock: unknown; readonly newEvent: unknown },
+> {
+  /**
+   * `() => import('./bulk-schema.ts')`, because only imports and exports need it.
+   * @returns the property, optional, by its name.
+   */
+  readonly schema: () => Promise<{ readonly default: TProperties }>
+  // biome-ignore lint/suspicious/noExplicitAny: values of any kind
+  readonly create: (deps: Pick<Deps, 'store' | 'clock' | 'newEvent'>) => BulkProperty<any>
+}
+
 /** What the core's settings make possible. */
 export interface ServiceAbilities {
   readonly sendsMails: boolean
@@ -293,6 +336,34 @@ export interface ServiceAbilities {
  * @returns sentences.
  */
 type CheckSettings<Settings> = (settings: Settings, service: ServiceAbilities) => readonly string[]
+
+/**
+ * Called after a user was removed, with the `outcome` that `userRemoval` of the feature has returned, to mail those whom it concerns for
+ * example.
+ */
+type UserRemoved<Deps> = (deps: Deps, outcome: never) => MaybePromise<void>
+
+/** What a guard knows of a request, whose user is authenticated. */
+export interface GuardedRequest {
+  readonly user: User
+  /** The parameters of the URL: decoded, but not validated. */
+  readonly params: unknown
+}
+
+/**
+ * A condition for the requests of private routes: a route declares it in `config`, by the name of the guard. It runs before the body is
+ * read, and again after it.
+ */
+export interface RouteGuard {
+  /** @returns why a route cannot declare this, as the end of a sentence; `null` if it can. */
+  readonly problemOf: (declared: unknown, url: string) => string | null
+  /**
+   * Finds what the request has access to. It runs twice for each request, so it must not query the store: see `openCache`.
+   * @returns the value of the property of the request that has the name of the guard.
+   * @throws {ServiceError} if the request is refused.
+   */
+  readonly admit: (request: GuardedRequest, declared: unknown) => MaybePromise<unknown>
+}
 
 /** The parts that do not depend on each other. */
 interface PlainParts extends StoredFeature {
@@ -343,7 +414,10 @@ export interface Feature<
   readonly checkSettings?: CheckSettings<AnySettings>
   readonly listMethods?: ListMethods<AnyFeatureDeps>
   readonly bulkFactor?: BulkFactorDeclaration<AnyFeatureDeps>
+  readonly bulkProperty?: BulkPropertyDeclaration<AnyFeatureDeps>
   readonly secondFactor?: (deps: EarlyDeps<AnyFeatureDeps>) => SecondFactor
+  readonly userRemoved?: UserRemoved<EarlyDeps<AnyFeatureDeps>>
+  readonly guards?: Readonly<Record<string, (deps: AnyFeatureDeps) => RouteGuard>>
 }
 
 interface FeatureDeclaration<
@@ -376,10 +450,22 @@ interface FeatureDeclaration<
   readonly bulkFactor?: BulkFactorDeclaration<
     FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
   >
+  /** Adds a property to users in imports and exports. */
+  readonly bulkProperty?: BulkPropertyDeclaration<
+    FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>
+  >
   /** Verifies the codes that users send besides another proof of identity. One feature of a service has this part. */
   readonly secondFactor?: (
     deps: EarlyDeps<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>,
   ) => SecondFactor
+  /** For a feature with `userRemoval`. */
+  readonly userRemoved?: UserRemoved<
+    EarlyDeps<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>
+  >
+  /** What private routes of every folder can require, by the property of their `config` that declares it. */
+  readonly guards?: Readonly<
+    Record<string, (deps: FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>) => RouteGuard>
+  >
   /** Periodic work that one process of all runs. */
   readonly jobs?: Readonly<
     Record<string, Job<FeatureDeps<Operations, Reads, Events, Mails, Settings, Metrics>>>
@@ -463,6 +549,19 @@ export type EarlyFeatureDeps = BaseDeps & SharedDeps
 
 export type FeatureServicesDeps = CoreDeps & SharedDeps
 
+/** @returns a function that makes events, now. */
+const newEventAt =
+  (clock: () => number) =>
+  <UserId extends string | null>(
+    type: string,
+    actor: Actor,
+    userId: UserId,
+    details: AuditEvent['details'] = null,
+  ): AuditEvent<UserId> => {
+    const at = clock()
+    return { id: newId(at), at, type, actor, userId, details }
+  }
+
 /** @returns the dependencies of one feature. Parts of other features are in them too: names are unique. */
 const depsOf = <Shared extends EarlyFeatureDeps>({ name }: Feature, { stores, ...shared }: Shared) => ({
   ...shared,
@@ -471,15 +570,7 @@ const depsOf = <Shared extends EarlyFeatureDeps>({ name }: Feature, { stores, ..
   openRateLimit: (options: Parameters<OpenRateLimit>[0]) =>
     shared.openRateLimit({ ...options, name: `${name}.${options.name}` }),
   store: stores[name] as AnyFeatureDeps['store'],
-  newEvent<UserId extends string | null>(
-    type: string,
-    actor: Actor,
-    userId: UserId,
-    details: AuditEvent['details'] = null,
-  ): AuditEvent<UserId> {
-    const at = shared.clock()
-    return { id: newId(at), at, type, actor, userId, details }
-  },
+  newEvent: newEventAt(shared.clock),
 })
 
 /** @throws {Error} if no feature provides it. */
@@ -489,6 +580,39 @@ export const secondFactorOf = (features: readonly Feature[], shared: EarlyFeatur
   if (secondFactor === undefined) throw new Error('No feature provides the second factor')
   return secondFactor
 }
+
+/** Tells features of a removal, by `userRemoved`. The removal is stored: what fails is logged. */
+export const finishRemovalOf =
+  (features: readonly Feature[], shared: EarlyFeatureDeps): FinishRemoval =>
+  outcome => {
+    if ('refusal' in outcome) throw new ServiceError(refusalErrorOf(features, outcome.refusal))
+    for (const feature of features) {
+      const of = outcome.outcomes[feature.name]
+      if (of === undefined || feature.userRemoved === undefined) continue
+      const told = async () => feature.userRemoved?.(depsOf(feature, shared), of as never)
+      told().catch((err: unknown) =>
+        shared.logger.error({ err, feature: feature.name }, 'a feature failed after the removal of a user'),
+      )
+    }
+  }
+
+/** @throws {Error} if no feature declares it: a bug. */
+const refusalErrorOf = (features: readonly Feature[], name: string): DeclaredError => {
+  const error = features.map(({ errors }) => errors?.[name]).find(each => each !== undefined)
+  if (error === undefined) throw new Error(`No feature declares the error ${name}, which refuses a removal`)
+  return error
+}
+
+/** The guards of features, by the property of `config` that declares them. */
+export const routeGuardsOf = (
+  features: readonly Feature[],
+  shared: FeatureServicesDeps,
+): Readonly<Record<string, RouteGuard>> =>
+  Object.fromEntries(
+    features.flatMap(feature =>
+      Object.entries(feature.guards ?? {}).map(([name, create]) => [name, create(depsOf(feature, shared))]),
+    ),
+  )
 
 /** The services of one feature. */
 export const createFeatureServices = (feature: Feature, shared: FeatureServicesDeps): object => {
@@ -536,6 +660,7 @@ export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): read
 /** What the declaration of a feature is written with. */
 export { newUser } from './accounts/account-creation.ts'
 export type { AuthResult } from './accounts/auth-result.ts'
+export type { BulkProperty } from './accounts/bulk-factors.ts'
 export { type Actor, type AuditEvent, actingUser, OPERATOR } from './audit-log/event.ts'
 export type { LoggedEvent } from './audit-log/event-feed.ts'
 export { actingSession } from './auth/principal.ts'
@@ -559,10 +684,10 @@ export type { MailSender, MailSite } from './mail/kinds.ts'
 export type { MaybePromise } from './maybe-promise.ts'
 export { counter, gauge } from './metrics/declarations.ts'
 export type { FeaturePages } from './pages/feature-pages.ts'
-export { idOfCursor, type Page, pageOf } from './pagination.ts'
+export { cursorAt, idOfCursor, type Page, pageOf } from './pagination.ts'
 export { emailSubject } from './rate-limits/login-throttle.ts'
 export { addAccount } from './storage/operations/accounts.ts'
-export { recordStatement } from './storage/operations/events.ts'
+export { consequenceOf, recordStatement, recordUnlessRevoked } from './storage/operations/events.ts'
 export {
   firstRow,
   type Query,
@@ -576,5 +701,5 @@ export { refusalOf } from './storage/operations/refusals.ts'
 export { type ActingSession, lockForSession, sessionExists } from './storage/operations/sessions.ts'
 export { lockUser } from './storage/operations/user-locks.ts'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from './storage/operations/write.ts'
-export { type FeatureStore, table } from './storage/stored-feature.ts'
+export { type FeatureStore, type RemovalPart, table, type UserRemoval } from './storage/stored-feature.ts'
 export type { User } from './users/user.ts'

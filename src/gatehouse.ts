@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
@@ -40,6 +40,12 @@ export type GatehouseConfig<Features extends readonly Feature[] = []> = {
 
 /** `app.gatehouse`. */
 export interface Gatehouse extends Guards {
+  /**
+   * As `requireUser`, and requires what guards of features check, declared as in the `config` of a private route: `{ organization: ['admin'] }`.
+   * Behind `requireScope` it also accepts API keys.
+   * @throws {Error} if no feature has such a guard.
+   */
+  requireGuards(declared: FastifyContextConfig): Guard
   readonly services: Services & HostServices
 }
 
@@ -91,10 +97,11 @@ const checkPrefix = (host: FastifyInstance, prefix: unknown): string => {
 }
 
 /** @throws {Error} if another plugin has taken a name of the service. */
-const checkDecorators = (host: FastifyInstance): void => {
+const checkDecorators = (host: FastifyInstance, features: readonly Feature[]): void => {
   if (host.hasDecorator('gatehouse'))
     throw new Error('Gatehouse is already registered here: register each service in a scope of its own')
-  const taken = REQUEST_DECORATORS.find(name => host.hasRequestDecorator(name))
+  const guards = features.flatMap(({ guards = {} }) => Object.keys(guards))
+  const taken = [...REQUEST_DECORATORS, ...guards].find(name => host.hasRequestDecorator(name))
   if (taken !== undefined)
     throw new Error(
       `request.${taken} belongs to another plugin: register it and Gatehouse in scopes of their own`,
@@ -161,11 +168,11 @@ const toEnvironment = (config: GatehouseConfig | undefined): Environment => {
 const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise<void> => {
   const path = checkPrefix(host, options.prefix)
   checkOptions(options)
-  checkDecorators(host)
   const { features, onEvent, mails = {} } = options
   const environment = { ...toEnvironment(options.config), ...mailSettings(mails) }
   const all = allFeatures(features)
   checkFeatures(all)
+  checkDecorators(host, all)
   checkTemplates(mails, all)
   const config = loadConfig(environment, path, all)
   const logger = host.log

@@ -19,6 +19,7 @@ import { EventStreams } from './audit-log/event-streams.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminAuthenticator } from './auth/admin-authenticator.ts'
 import { Authenticator } from './auth/authenticator.ts'
+import { FeatureCaches, type OpenCache } from './auth/feature-caches.ts'
 import { allListeners } from './auth/invalidation.ts'
 import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
@@ -46,10 +47,12 @@ import {
   eventSchemasOf,
   type Feature,
   type FeatureServicesDeps,
+  finishRemovalOf,
   jobsOf,
   methodListsOf,
   metricsOf,
   rateLimitsOf,
+  routeGuardsOf,
   secondFactorOf,
   signInMethodsOf,
   userScopesOf,
@@ -78,6 +81,7 @@ import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withUserCache } from './storage/with-user-cache.ts'
 import { createStoreServices } from './store-services.ts'
+import type { FinishRemoval } from './users/users.ts'
 
 export interface ServicesDeps {
   readonly storage: Storage
@@ -184,9 +188,11 @@ const createAuthentication = (foundation: Foundation) => {
     deliverInvalidations,
     clock,
   })
-  storage.subscribe(withInvalidationLog(allListeners([authenticator, adminAuthenticator]), logger, clock))
+  const featureCaches = new FeatureCaches({ deliverInvalidations })
+  const caches = allListeners([authenticator, adminAuthenticator, featureCaches])
+  storage.subscribe(withInvalidationLog(caches, logger, clock))
   lastRequests.start()
-  return { authenticator, adminAuthenticator, lastRequests }
+  return { authenticator, adminAuthenticator, featureCaches, lastRequests }
 }
 
 /** The limits on requests and on attempts to sign in. */
@@ -276,6 +282,7 @@ const createFeatureDeps = (
   { config, features, clock, logger, storage, keyring, tokens }: Foundation,
   { loginThrottle }: RateLimiting,
   { mails, deferred }: Mailing,
+  openCache: OpenCache,
   { resolveHost: resolve }: ServicesDeps,
 ) => {
   const { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification } = config
@@ -297,6 +304,7 @@ const createFeatureDeps = (
     keyring: () => keyring,
     loginThrottle,
     openRateLimit,
+    openCache,
     eventLog: events,
     openHttpClient(options) {
       const client = new HttpClient({ ...options, resolve })
@@ -336,6 +344,7 @@ const createAccounts = (
   { loginThrottle }: RateLimiting,
   { mails, deferred }: Mailing,
   secondFactor: SecondFactor,
+  finishRemoval: FinishRemoval,
 ) => {
   const { users, sessions, emailTokens, events, accounts: accountStore } = storage
   const shared = {
@@ -354,6 +363,7 @@ const createAccounts = (
     mails,
     deferred,
     secondFactor,
+    finishRemoval,
     requireEmailVerification: config.requireEmailVerification,
   }
   const deps = {
@@ -479,13 +489,14 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
   const { features, clock, logger, storage, tokens, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
-  const { authenticator, adminAuthenticator, lastRequests } = createAuthentication(foundation)
+  const { authenticator, adminAuthenticator, featureCaches, lastRequests } = createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
   const mailing = createMails(foundation, rateLimiting, deps)
-  const featureParts = createFeatureDeps(foundation, rateLimiting, mailing, deps)
+  const featureParts = createFeatureDeps(foundation, rateLimiting, mailing, featureCaches.open, deps)
   const { featureMetrics, deps: earlyDeps } = featureParts
   const secondFactor = secondFactorOf(features, earlyDeps)
-  const accounts = createAccounts(foundation, rateLimiting, mailing, secondFactor)
+  const finishRemoval = finishRemovalOf(features, earlyDeps)
+  const accounts = createAccounts(foundation, rateLimiting, mailing, secondFactor, finishRemoval)
   const cleanUp = startCleanUp(foundation, deps)
   const eventFeed = createEventFeed(foundation, deps)
 
@@ -538,6 +549,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     eventSchemas: eventSchemasOf(features),
     userScopes: userScopesOf(features),
     adminScopes: adminScopesOf(features),
+    routeGuards: routeGuardsOf(features, featureDeps),
     mails,
     metrics,
     warmUp,

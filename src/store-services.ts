@@ -5,12 +5,12 @@ import { AuditLog } from './audit-log/audit-log.ts'
 import type { SessionLimits } from './auth/session.ts'
 import { Sessions } from './auth/sessions.ts'
 import type { Keyring } from './encryption/keyring.ts'
-import { bulkFactorsOf, type Feature } from './feature.ts'
+import { bulkFactorsOf, bulkPropertiesOf, type Feature } from './feature.ts'
 import type { BreachedPasswords } from './passwords/breached-passwords.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { Storage } from './storage/storage.ts'
 import type { User } from './users/user.ts'
-import { Users } from './users/users.ts'
+import { type FinishRemoval, Users } from './users/users.ts'
 
 export interface StoreServicesDeps {
   readonly storage: Storage
@@ -24,18 +24,20 @@ export interface StoreServicesDeps {
   readonly clock: () => number
   /** Called when an administrator has changed an e-mail. */
   readonly onEmailChange: (from: User, to: User) => void
+  readonly finishRemoval: FinishRemoval
 }
 
 export const createStoreServices = ({ storage, features, limits, clock, ...deps }: StoreServicesDeps) => {
   const { users, accounts: accountStore, sessions, events, bulkUsers: store } = storage
   const factors = bulkFactorsOf(features, storage.features, deps.keyring)
+  const properties = bulkPropertiesOf(features, storage.features, clock)
   return {
-    users: new Users({ store: users, onEmailChange: deps.onEmailChange, clock }),
+    users: new Users({ ...deps, store: users, clock }),
     sessions: new Sessions({ store: sessions, limits, clock }),
     newAccounts: new NewAccounts({ ...deps, users, accountStore, clock }),
     auditLog: new AuditLog(events),
-    imports: new Imports({ store, factors, clock }),
-    exports: new Exports({ store, factors }),
+    imports: new Imports({ store, factors, properties, clock }),
+    exports: new Exports({ store, factors, properties }),
   }
 }
 

@@ -1,4 +1,5 @@
 /** What imports and exports know of factors. Each kind of factor implements {@link BulkFactor}. */
+import type { Actor } from '../audit-log/event.ts'
 import type { FieldErrors } from '../errors.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { OwnedRow } from '../storage/stores.ts'
@@ -28,6 +29,25 @@ export interface FactorRows {
   readonly rows: readonly FactorRow[]
   /** With errors, the user is not imported. */
   readonly errors: FieldErrors
+}
+
+/**
+ * A property of users in imports and exports that a feature adds, such as their memberships. It is stored after the user, and so again by a
+ * repeated import.
+ */
+export interface BulkProperty<Value = unknown> {
+  /** Of a line. */
+  readonly name: string
+  /** @returns what is wrong with a line; empty if nothing is. Nothing is stored yet. */
+  check(value: Value): Promise<FieldErrors>
+  /**
+   * Adds it to a user whom the import has created, or an earlier one with the same id.
+   * @returns what was not added, and why.
+   * @throws {ServiceError} `storeUnavailable`, `overloaded`
+   */
+  add(userId: string, value: Value, actor: Actor): Promise<FieldErrors>
+  /** @returns by the id of the user; users without the property are missing. @throws {ServiceError} as `add` */
+  valuesOf(users: readonly Pick<User, 'id'>[]): Promise<ReadonlyMap<string, Value>>
 }
 
 /** @template Credentials its properties of {@link FactorCredentials}. */

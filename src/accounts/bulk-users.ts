@@ -8,10 +8,14 @@ import type { FieldValues } from '../users/fields.ts'
 import type { Position } from '../users/listing.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
-import type { BulkFactor, FactorCredentials, FactorRow, FactorRows } from './bulk-factors.ts'
+import type { BulkFactor, BulkProperty, FactorCredentials, FactorRow, FactorRows } from './bulk-factors.ts'
 
 /** A user with everything that another service needs. */
-export type ExportedUser = UserWithHash & { readonly credentials?: FactorCredentials }
+export type ExportedUser = UserWithHash & {
+  readonly credentials?: FactorCredentials
+  /** See {@link BulkProperty}: by their names. */
+  readonly properties?: Readonly<Record<string, unknown>>
+}
 
 /** What an export contains besides what administrators see. */
 export interface ExportContents {
@@ -22,6 +26,7 @@ export interface ExportContents {
 export interface ExportsDeps {
   readonly store: BulkUserStore
   readonly factors: readonly BulkFactor[]
+  readonly properties: readonly BulkProperty[]
 }
 
 export class Exports {
@@ -43,9 +48,20 @@ export class Exports {
       const users: readonly UserWithHash[] = await store.exportUsers(after)
       const last = users.at(-1)
       if (last === undefined) return
-      yield withHash ? await this.#withCredentials(users) : users
+      yield await this.#withProperties(withHash ? await this.#withCredentials(users) : users)
       after = { key: last.createdAt, id: last.id }
     }
+  }
+
+  async #withProperties(users: readonly ExportedUser[]): Promise<readonly ExportedUser[]> {
+    const found: { readonly name: string; readonly of: ReadonlyMap<string, unknown> }[] = []
+    for (const property of this.#deps.properties)
+      found.push({ name: property.name, of: await property.valuesOf(users) })
+    return users.map(user => {
+      const held = found.filter(({ of }) => of.has(user.id))
+      if (held.length === 0) return user
+      return { ...user, properties: Object.fromEntries(held.map(({ name, of }) => [name, of.get(user.id)])) }
+    })
   }
 
   /**
@@ -99,9 +115,12 @@ export interface Counts {
   failed: number
 }
 
-export type ImportResult =
+type LineResult =
   | { readonly line: number; readonly status: 'created' | 'exists'; readonly id: string }
   | { readonly line: number; readonly status: 'failed'; readonly errors: FieldErrors }
+
+export type ImportResult =
+  | LineResult
   | ({ readonly status: 'finished' } & Counts)
   /** Lines without a result have to be imported again. */
   | ({ readonly status: 'stopped'; readonly error: ServiceError } & Counts)
@@ -119,9 +138,20 @@ const toUser = (record: UserRecord, factors: readonly Factor[], now: number): Us
   }
 }
 
+/** A property of a line, with its value. */
+interface GivenProperty {
+  readonly property: BulkProperty
+  readonly value: unknown
+}
+
 /** A line that can be stored, or what is wrong with it. */
 type Prepared =
-  | { readonly user: UserWithHash; readonly rows: readonly FactorRow[]; readonly errors?: undefined }
+  | {
+      readonly user: UserWithHash
+      readonly rows: readonly FactorRow[]
+      readonly properties: readonly GivenProperty[]
+      readonly errors?: undefined
+    }
   | { readonly errors: FieldErrors }
 
 const NO_ROWS: FactorRows = { rows: [], errors: {} }
@@ -129,6 +159,7 @@ const NO_ROWS: FactorRows = { rows: [], errors: {} }
 export interface ImportsDeps {
   readonly store: BulkUserStore
   readonly factors: readonly BulkFactor[]
+  readonly properties: readonly BulkProperty[]
   readonly clock: () => number
 }
 
@@ -173,7 +204,7 @@ export class Imports {
     const rows = added.flatMap((line, user) => line.rows.map(({ ifTaken: _, ...row }) => ({ ...row, user })))
     const imported = users.length === 0 ? [] : await this.#deps.store.importUsers(users, events, rows)
     let next = 0
-    return lines.map(({ line }, index) => {
+    const results = lines.map(({ line }, index) => {
       const given = prepared[index] as Prepared
       if (given.errors !== undefined) return { line, status: 'failed' as const, errors: given.errors }
       const outcome = imported[next] as Imported
@@ -186,12 +217,45 @@ export class Imports {
       const id = outcome.status === 'exists' ? outcome.id : given.user.id
       return { line, status: outcome.status, id }
     })
+    return this.#addProperties(results, prepared, actor)
   }
 
-  async #prepare(
-    { credentials, factors: listed = NO_FACTORS, ...record }: UserRecord,
-    now: number,
-  ): Promise<Prepared> {
+  /** To users whom this import, or an earlier one of the same line, has created: an existing user with another id is somebody else. */
+  async #addProperties(
+    results: readonly LineResult[],
+    prepared: readonly Prepared[],
+    actor: Actor,
+  ): Promise<readonly LineResult[]> {
+    const completed: LineResult[] = []
+    for (const [index, result] of results.entries()) {
+      const given = prepared[index] as Prepared
+      const isSame = result.status !== 'failed' && given.errors === undefined && result.id === given.user.id
+      const errors: Record<string, readonly string[]> = {}
+      if (isSame)
+        for (const { property, value } of given.properties)
+          Object.assign(errors, await property.add(result.id, value, actor))
+      const { line } = result
+      completed.push(Object.keys(errors).length === 0 ? result : { line, status: 'failed', errors })
+    }
+    return completed
+  }
+
+  /** Takes the properties of features out of a line. */
+  #split(record: UserRecord): { record: UserRecord; properties: readonly GivenProperty[] } {
+    const { properties } = this.#deps
+    const given = Object.entries(record)
+    const isOfFeature = (name: string) => properties.some(property => property.name === name)
+    return {
+      record: Object.fromEntries(given.filter(([name]) => !isOfFeature(name))) as unknown as UserRecord,
+      properties: properties.flatMap(property =>
+        given.flatMap(([name, value]) => (name === property.name ? [{ property, value }] : [])),
+      ),
+    }
+  }
+
+  async #prepare(whole: UserRecord, now: number): Promise<Prepared> {
+    const { record: own, properties } = this.#split(whole)
+    const { credentials, factors: listed = NO_FACTORS, ...record } = own
     const id = record.id ?? newId()
     const user = { id, keepsId: record.id !== undefined }
     const parts = await Promise.all(
@@ -203,12 +267,17 @@ export class Imports {
     const factors = parts.flatMap(({ factor, rows }) =>
       factor === null || rows.length === 0 ? [] : [factor],
     )
-    const errors: FieldErrors = Object.assign({}, ...parts.map(part => part.errors))
+    const checked = await Promise.all(properties.map(({ property, value }) => property.check(value)))
+    const errors: FieldErrors = Object.assign({}, ...parts.map(part => part.errors), ...checked)
     if (Object.keys(errors).length > 0) return { errors }
     // Otherwise the password alone would sign in users who have protected their account elsewhere.
     const lost = record.passwordHash === undefined ? [] : listed.filter(factor => !factors.includes(factor))
     if (lost.length > 0)
       return { errors: { factors: lost.map(factor => `must not have ${factor} without its credentials`) } }
-    return { user: toUser({ ...record, id }, factors, now), rows: parts.flatMap(({ rows }) => rows) }
+    return {
+      user: toUser({ ...record, id }, factors, now),
+      rows: parts.flatMap(({ rows }) => rows),
+      properties,
+    }
   }
 }

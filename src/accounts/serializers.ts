@@ -32,10 +32,11 @@ export const serializeMethod = ({ addedAt, lastUsedAt, ...method }: AccountMetho
 
 /** With the hash and the credentials, the password and the factors still work after an import. */
 export const serializeExportedUser = (user: ExportedUser, { withHash }: ExportContents) => {
-  const { passwordHash, credentials } = user
-  if (!withHash) return serializeAdminUser(user)
+  const { passwordHash, credentials, properties } = user
+  if (!withHash) return { ...serializeAdminUser(user), ...properties }
   return {
     ...serializeAdminUser(user),
+    ...properties,
     ...(passwordHash !== null && { passwordHash }),
     ...(credentials !== undefined && { credentials }),
   }

@@ -1,12 +1,19 @@
 /** Use cases on the store that the environment names: without hashing threads, caches and background work. */
 import { existsSync } from 'node:fs'
+import { openNoCache } from '../auth/feature-caches.ts'
 import { allFeatures } from '../built-in-features.ts'
 import { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ConfigError, encryptionKeysOf, siteOf } from '../config/config.ts'
 import { type Environment, readSettings, type Settings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
 import { Keyring } from '../encryption/keyring.ts'
-import { type DatabaseOptions, type FeatureServicesDeps, metricsOf, settingsOf } from '../feature.ts'
+import {
+  type DatabaseOptions,
+  type FeatureServicesDeps,
+  finishRemovalOf,
+  metricsOf,
+  settingsOf,
+} from '../feature.ts'
 import { HttpClient } from '../http-client/http-client.ts'
 import { NO_MAILS } from '../mail/mailer.ts'
 import { BreachedPasswords } from '../passwords/breached-passwords.ts'
@@ -96,6 +103,7 @@ export const withStore = async (
     clock: Date.now,
     // The command line sends no mails.
     onEmailChange: () => undefined,
+    finishRemoval: outcome => finishRemovalOf(features, featureDeps)(outcome),
   })
   const { publicUrl, webUrl, productName, isProduction } = siteOf(values)
   const httpClients: HttpClient[] = []
@@ -119,6 +127,7 @@ export const withStore = async (
     emailAddresses: { sendVerification: async () => undefined },
     loginThrottle: noLoginThrottle,
     openRateLimit: storage.openRateLimit,
+    openCache: openNoCache,
     deferred,
     findUser: id => storage.users.find(id),
     eventLog: storage.events,

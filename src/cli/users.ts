@@ -11,7 +11,7 @@ import { allFeatures } from '../built-in-features.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import type { Values } from '../config/settings.ts'
 import { ServiceError } from '../errors.ts'
-import { credentialSchemasOf, type DatabaseOptions } from '../feature.ts'
+import { bulkPropertySchemasOf, credentialSchemasOf, type DatabaseOptions } from '../feature.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { FIELDS } from '../users/fields.ts'
 import { SORTS, type Sort, type UserFilter } from '../users/listing.ts'
@@ -244,7 +244,11 @@ const userLines = async (
   const { ImportedUser } = await import('../validation/schemas.ts')
   const { jsonValidator } = await import('../validation/compile.ts')
   const validate = jsonValidator(
-    ImportedUser(metadataSchemas(values), await credentialSchemasOf(allFeatures())),
+    ImportedUser(
+      metadataSchemas(values),
+      await credentialSchemasOf(allFeatures()),
+      await bulkPropertySchemasOf(allFeatures()),
+    ),
   ) as Validate
   return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
 }

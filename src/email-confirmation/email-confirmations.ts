@@ -14,6 +14,7 @@ import type { PasswordHasher } from '../passwords/hasher.ts'
 import { emailSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
 import type { AccountProof, EmailTokenStore, UserStore } from '../storage/stores.ts'
 import type { User } from '../users/user.ts'
+import type { FinishRemoval } from '../users/users.ts'
 import type { PendingSignUps } from './pending-sign-ups.ts'
 import type { PendingSignUp } from './stored-pending-sign-ups.ts'
 
@@ -25,6 +26,7 @@ export interface EmailConfirmationsDeps {
   readonly loginThrottle: LoginThrottle
   readonly secondFactor: SecondFactor
   readonly mails: Mails
+  readonly finishRemoval: FinishRemoval
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -120,17 +122,19 @@ export class EmailConfirmations {
    * @throws {ServiceError} `badEmailToken`, `storeUnavailable`
    */
   async reject(token: string, ip: string | null): Promise<ConfirmationSubject> {
-    const { emailTokens, pendingSignUps, clock } = this.#deps
+    const { emailTokens, pendingSignUps, finishRemoval, clock } = this.#deps
     const found = await this.#find(token)
     if ('signUp' in found) {
       await pendingSignUps.remove(found.signUp)
       return 'signUp'
     }
-    const isAccount = confirmsCurrentEmail(found.token)
-    const type = isAccount ? 'user.deleted' : 'email.change-rejected'
+    const type = confirmsCurrentEmail(found.token) ? 'user.deleted' : 'email.change-rejected'
     const event = newEvent(type, anonymous(ip), found.user.id, clock())
-    if (!(await emailTokens.rejectEmail(found.token, event))) throw new ServiceError('badEmailToken')
-    return isAccount ? 'account' : 'emailChange'
+    const outcome = await emailTokens.rejectEmail(found.token, event)
+    if (outcome === 'notFound') throw new ServiceError('badEmailToken')
+    if (outcome === 'changeEnded') return 'emailChange'
+    finishRemoval(outcome)
+    return 'account'
   }
 
   /** @throws {ServiceError} `badEmailToken` */

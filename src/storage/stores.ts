@@ -27,6 +27,7 @@ export type { SessionRefusal, UserRefusal } from './operations/refusals.ts'
 export type { RevokeAllOptions } from './operations/sessions.ts'
 export type { KnownMethods, SignInRow } from './operations/sign-in-method-removal.ts'
 export type { SignedIn } from './operations/sign-ins.ts'
+export type { RemovalRefused, Removed } from './operations/user-removals.ts'
 
 /** What follows from the operations and reads of a store. */
 export type Derived<Name extends keyof CoreOperations> = StoreOf<CoreOperations[Name], CoreReads[Name]>

@@ -2,7 +2,7 @@
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { pageOf } from '../pagination.ts'
-import type { UserStore } from '../storage/stores.ts'
+import type { RemovalRefused, Removed, UserStore } from '../storage/stores.ts'
 import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './listing.ts'
 import type { OwnChanges, User, UserChanges } from './user.ts'
 
@@ -15,10 +15,17 @@ export interface PageRequest {
   readonly omitMetadata?: boolean
 }
 
+/**
+ * Tells features of a removal that is stored.
+ * @throws {ServiceError} the error of the feature that has refused it.
+ */
+export type FinishRemoval = (outcome: Removed | RemovalRefused) => void
+
 export interface UsersDeps {
   readonly store: UserStore
   /** Called after an administrator's change of an e-mail is stored, with the user before and after it. */
   readonly onEmailChange: (from: User, to: User) => void
+  readonly finishRemoval: FinishRemoval
   readonly clock: () => number
 }
 
@@ -33,11 +40,13 @@ const eventType = ({ disabled }: UserChanges): EventType => {
 export class Users {
   readonly #store: UserStore
   readonly #onEmailChange: UsersDeps['onEmailChange']
+  readonly #finishRemoval: FinishRemoval
   readonly #clock: () => number
 
-  constructor({ store, onEmailChange, clock }: UsersDeps) {
+  constructor({ store, onEmailChange, finishRemoval, clock }: UsersDeps) {
     this.#store = store
     this.#onEmailChange = onEmailChange
+    this.#finishRemoval = finishRemoval
     this.#clock = clock
   }
 
@@ -105,10 +114,11 @@ export class Users {
     return updated
   }
 
-  /** Deletes a user with everything that belongs to them. @throws {ServiceError} `userNotFound` */
+  /** Deletes a user with everything that belongs to them. @throws {ServiceError} `userNotFound`, and those of features that refuse it */
   async remove(id: string, actor: Actor): Promise<void> {
-    const event = newEvent('user.deleted', actor, id, this.#clock())
-    if ((await this.#store.remove(event, null)) !== 'removed') throw new ServiceError('userNotFound')
+    const outcome = await this.#store.remove(newEvent('user.deleted', actor, id, this.#clock()), null)
+    if (typeof outcome === 'string') throw new ServiceError('userNotFound')
+    this.#finishRemoval(outcome)
   }
 
   /** @throws {ServiceError} `badCursor` */

@@ -134,8 +134,8 @@ const Timestamp = Type.String({ format: 'date-time' })
 export const FactorCredentials = (properties: TProperties) =>
   Strict(properties, { title: 'FactorCredentials' })
 
-/** A line of an import. @param credentials see `credentialSchemasOf`. */
-export const ImportedUser = (schemas: MetadataSchemas, credentials: TProperties) =>
+/** A line of an import. @param credentials see `credentialSchemasOf`. @param properties see `bulkPropertySchemasOf`. */
+export const ImportedUser = (schemas: MetadataSchemas, credentials: TProperties, properties: TProperties) =>
   Strict(
     {
       email: Email,
@@ -143,6 +143,7 @@ export const ImportedUser = (schemas: MetadataSchemas, credentials: TProperties)
       emailVerified: Type.Optional(Type.Boolean({ examples: [true] })),
       disabled: Type.Optional(Type.Boolean()),
       ...fieldProperties(schemas, FIELD_NAMES),
+      ...properties,
       id: Type.Optional(InputId),
       createdAt: Type.Optional(Timestamp),
       updatedAt: Type.Optional(Timestamp),

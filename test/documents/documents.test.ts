@@ -13,7 +13,14 @@ import { loadConfig } from '../../src/config/config.ts'
 import type { SettingDeclarations } from '../../src/config/read-settings.ts'
 import { namesWith, SETTINGS } from '../../src/config/settings.ts'
 import { type DeclaredError, ERRORS } from '../../src/errors.ts'
-import { adminScopesOf, eventSchemasOf, type Feature, settingsOf, userScopesOf } from '../../src/feature.ts'
+import {
+  adminScopesOf,
+  eventSchemasOf,
+  type Feature,
+  rateLimitsOf,
+  settingsOf,
+  userScopesOf,
+} from '../../src/feature.ts'
 import { FEATURES } from '../../src/features.ts'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
@@ -103,7 +110,7 @@ t.test('rate limits: the table in docs/api.md has the limits of the code and the
       (routes.match(/\b(?:GET|POST|PUT|DELETE) [^\s,]+/g) ?? []).sort(),
     ]),
     [
-      ...Object.entries(RATE_LIMITS.perAddress).map(([name, limit]) => [
+      ...Object.entries({ ...RATE_LIMITS.perAddress, ...rateLimitsOf(BUILT_IN) }).map(([name, limit]) => [
         name,
         limit,
         routesWith(({ rateLimit }) => rateLimit === name),

@@ -28,6 +28,7 @@ import { quickHashing } from '../support/fake-hashing.ts'
 import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
+import { addMember, organizationOf, team } from '../support/organizations.ts'
 import { creationOptions, register, requestOptions } from '../support/passkeys.ts'
 import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
@@ -116,14 +117,16 @@ t.test('bodies have a name, and are optional where a request may have none', asy
       t.same(Object.keys(schema), ['$ref'], `${method} ${url}: ${type}`)
       t.type(example, Object)
     }
-    const { id, token } = await signUp(app)
-    const headers = { ...asAdmin, ...bearer(token) }
-    const { body } = await app.inject({ method, url: url.replace(':id', id), headers } as InjectOptions)
+    const user = await signUp(app)
+    const { id } = url.includes('/:organizationId') ? await organizationOf(app, user) : user
+    const headers = { ...asAdmin, ...bearer(user.token) }
+    const path = url.replace(/:\w+/, id).replace(/:\w+/, user.id)
+    const { body } = await app.inject({ method, url: path, headers } as InjectOptions)
     const isRequired = body.includes('The body must be a JSON object')
     t.equal(requestBody.required, isRequired, `${method} ${url}: ${body}`)
     if (!isRequired) optional.push(`${method} ${url}`)
   }
-  t.equal(optional.length, 11, optional.join(', '))
+  t.equal(optional.length, 12, optional.join(', '))
 })
 
 t.test('a route that accepts forms says so', async t => {
@@ -198,9 +201,46 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'POST /admin/users': () => ({ email: freshEmail() }),
   'PUT /admin/users/:id': () => ({ firstName: 'Ann' }),
   'POST /admin/users/import': () => toLines([{ email: freshEmail() }]),
+  'POST /organizations': () => ({ name: 'Example Inc.' }),
+  'PUT /organizations/:organizationId': () => ({ name: 'Renamed' }),
+  'PUT /admin/organizations/:organizationId': () => ({ maxMembers: 10 }),
+  'POST /account/invitations/accept': async user => {
+    await updateUser(app, user.id, { emailVerified: true })
+    const { url, owner: inviter } = await team(app)
+    const invitation = { email: user.email, roles: ['member'] }
+    await call(app, 'POST', `${url}/invitations`, invitation, bearer(inviter.token))
+    return { token: await mails.token(user.email, 'organizationInvitation') }
+  },
   'POST /admin/webhooks': () => ({ url: `http://${RECEIVER}/` }),
   'PUT /admin/webhooks/:id': () => ({ description: 'Billing' }),
 }
+
+/** An organization that a user owns, with another member and two invitations. */
+const ownOrganization = async (user: SignedUp) => {
+  await updateUser(app, user.id, { emailVerified: true })
+  const organization = await organizationOf(app, user)
+  const { id: memberId } = await signUp(app)
+  await addMember(app, organization.id, memberId)
+  const invite = async () =>
+    call(
+      app,
+      'POST',
+      `/organizations/${organization.id}/invitations`,
+      { email: freshEmail(), roles: ['member'] },
+      bearer(user.token),
+    )
+  await invite()
+  return { id: organization.id, memberId, invitationId: (await invite()).json().id }
+}
+
+/** The id of an organization, and of what the URL names in it. */
+const idsInOrganization = async (url: string, user: SignedUp) => {
+  const { id, memberId, invitationId } = await ownOrganization(user)
+  return { id, keyId: url.includes('/invitations') ? invitationId : memberId }
+}
+
+/** Lists of a user's organizations, and of what is in one, have a second page. */
+const PAGED = /\/(?:organizations|members|invitations)$/
 
 /** There are at most a hundred webhooks. */
 const webhookId = async (): Promise<string> => {
@@ -267,6 +307,16 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     if (url.startsWith('/account/identities/:id')) return linkedIdentity(user)
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
   }
+  if (name === 'GET /organizations' || url === '/admin/users/:id/organizations') {
+    await organizationOf(app, user)
+    await organizationOf(app, user)
+  }
+  const ids = url.includes('/:organizationId')
+    ? await idsInOrganization(url, user)
+    : {
+        id: await idFor(),
+        keyId: url.includes('/identities/') ? await linkedIdentity(user) : created.id,
+      }
   return {
     headers: {
       ...(gate && credentials[gate]),
@@ -275,8 +325,8 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     token: user.token,
     impersonation: (await impersonate(app, user.id)).json().accessToken,
     limited: await limitedKey(route),
-    id: await idFor(),
-    keyId: url.includes('/identities/') ? await linkedIdentity(user) : created.id,
+    ...ids,
+    ...(method === 'GET' && PAGED.test(url) && url !== '/account/invitations' && { query: { limit: '1' } }),
     ...(payload !== undefined && { payload }),
   }
 }
@@ -380,7 +430,8 @@ t.test('every status and header that a route sends is documented', async t => {
   }
   for (const [response, { title, names }] of sent) {
     // Errors that come before counting have the same status as later ones.
-    const uncounted = /: 40[13]$/.test(title) && !names.has('ratelimit')
+    const isGuarded = title.includes('/:organizationId') && title.endsWith(': 404')
+    const uncounted = (/: 40[13]$/.test(title) || isGuarded) && !names.has('ratelimit')
     const documented = documentedHeaders(response).filter(
       name => !(uncounted && name.startsWith('ratelimit')),
     )

@@ -4,12 +4,15 @@ import t from 'tap'
 import { exampleOf } from '../../src/openapi/bodies.ts'
 import { ADMIN_KEY, build, signUp } from '../support/build.ts'
 import { errorsOf, globalErrorOf, type HttpResponse } from '../support/error-response.ts'
+import { organizationOf } from '../support/organizations.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
 
 const app = await build(t)
 await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
-const { token } = await signUp(app)
+const user = await signUp(app)
+const { token } = user
+const organization = await organizationOf(app, user)
 
 /** Sends over a socket, since `inject` parses URLs itself. */
 const ask = async (method: string, target: string, body = ''): Promise<HttpResponse> => {
@@ -45,7 +48,9 @@ const ROUTES = app.routeTable
 t.test('invalid UTF-8 in a parameter of any route is an error under that parameter', async t => {
   t.ok(ROUTES.length > 20, `${ROUTES.length} of them`)
   for (const { url, method, name, body } of ROUTES) {
-    const path = url.replace(':id', '01890000-0000-7000-8000-000000000000')
+    const path = url
+      .replace(':organizationId', organization.id)
+      .replace(/:\w+/, '01890000-0000-7000-8000-000000000000')
     const title = `${method} ${path}?${name}`
     for (const value of NO_UTF8) {
       const response = await ask(method, `${path}?${name}=${value}`, body)

@@ -230,8 +230,12 @@ t.test('users who are left out have no rows in the target', async t => {
   await add(target, { email: 'taken@example.com' })
   const change = { email: 'taken@example.com' }
   await source.users.update(changedToConflict.id, change, eventOf(changedToConflict.id, NOW + 1), KEEP)
-  t.equal(await target.users.remove(eventOf(deletedThere.id, NOW + 1, 'user.deleted'), null), 'removed')
-  t.equal(await source.users.remove(eventOf(deletedHere.id, NOW + 1, 'user.deleted'), null), 'removed')
+  t.strictSame(await target.users.remove(eventOf(deletedThere.id, NOW + 1, 'user.deleted'), null), {
+    outcomes: {},
+  })
+  t.strictSame(await source.users.remove(eventOf(deletedHere.id, NOW + 1, 'user.deleted'), null), {
+    outcomes: {},
+  })
   for (const { id } of [changedToConflict, deletedThere]) await addNote(source, id, 'second')
   t.match(await run(), {
     conflicts: 2,

@@ -5,11 +5,10 @@ import { Type } from '@sinclair/typebox'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { allFeatures, BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { checkFeatures } from '../../src/check-features.ts'
 import { integer } from '../../src/config/readers.ts'
 import { defineFeature, type Feature, rateLimitsOf } from '../../src/feature.ts'
-import { FEATURES } from '../../src/features.ts'
 import { counter } from '../../src/metrics/declarations.ts'
 import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from '../../src/rate-limits/limits.ts'
 import type { OpenRateLimit } from '../../src/rate-limits/rate-limit.ts'
@@ -425,8 +424,8 @@ t.test('no counter that the service opens can be a rate limit of a feature', asy
   await buildApp(t, { env: { RATE_LIMIT: 'on' }, storage: { ...storage, openRateLimit }, features })
   t.ok(opened.delete('counting.mails'), 'a counter that a feature opens is its own')
   const reserved = [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT, ...COUNTERS]
-  // Those of features: counters that they open, and limits that a fork's features declare.
-  const declared = Object.keys(rateLimitsOf(FEATURES))
+  // Those of features: counters that they open, and limits that they declare.
+  const declared = Object.keys(rateLimitsOf(allFeatures()))
   const ofCore = [...opened].filter(name => !name.includes('.') && !declared.includes(name))
   t.strictSame(ofCore.sort(), reserved.sort())
 })

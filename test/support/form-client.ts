@@ -100,6 +100,11 @@ export class FormClient {
     return this.#go('POST', form.action, new URLSearchParams({ ...form.values, ...values }).toString())
   }
 
+  /** Sends what no form of the page has filled in like this. */
+  post(url: string, values: Readonly<Record<string, string>>): Promise<this> {
+    return this.#go('POST', url, new URLSearchParams(values).toString())
+  }
+
   async #go(method: 'GET' | 'POST', target: string, payload?: string): Promise<this> {
     this.#url = new URL(target, this.#url).href
     const { pathname, search, host } = new URL(this.#url)

@@ -19,6 +19,9 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     },
     identities: { '0001_identities': 'ee33707cab487e90231fed07c33d0c86e0a63fc6ce4965e35e4d261a3f3c6061' },
     jobs: { '0001_job_leases': 'd09e89cd09cc745f77a449b8c78c9caccd6ed8238a377bd7d5c82d0cb29a575e' },
+    organizations: {
+      '0001_organizations': '31eb525e7ff1a00b6addcc1aa32662d5445b2f5244e6dff2b3a18f87d70bc120',
+    },
     passkeys: { '0001_passkeys': '93e0e92f1db0527361ca28fafe1e8ca646af610e839ed89f01a0a1b8e1534b8e' },
     'pending-sign-ups': {
       '0001_pending_sign_ups': 'cf7880080ad86e8dba1d94b4467e28efc14e22792d7f87c3abdc1baf846b7899',
@@ -40,6 +43,9 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     },
     identities: { '0001_identities': 'd3f3cbf6e924682ff803154a59fd9a9d34ca1bce140bf296e037898c368fcbff' },
     jobs: { '0001_job_leases': 'f974200998a4e6e7b7db3461b29adafdc04c320269115dc980783fa57212158d' },
+    organizations: {
+      '0001_organizations': 'b31ed427bcaca827c2ece8e7628fea897d0a0fcff31de644377733c087f75dc7',
+    },
     passkeys: { '0001_passkeys': '5d3dccc870cf4c3db7610550d207053986998a3ca5804c161d8ea4e44ad40eac' },
     'pending-sign-ups': {
       '0001_pending_sign_ups': '72794c697e63c1c5a548d7a718ed5bf47c5bf8d0bbede6355d66518cc4565adc',

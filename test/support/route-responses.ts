@@ -13,9 +13,9 @@ export interface RightRequest {
   readonly impersonation: string
   /** The credentials of a key without the scope of the route. */
   readonly limited: Readonly<Record<string, string>>
-  /** In place of `:id`. */
+  /** In place of the first parameter of the URL. */
   readonly id: string
-  /** In place of `:keyId`, or of another one behind `:id`. */
+  /** In place of another one behind it. */
   readonly keyId?: string
   readonly payload?: object | string
   readonly query?: Record<string, string>
@@ -55,7 +55,7 @@ const send = (
 ): Promise<LightMyRequestResponse> =>
   app.inject({
     method: method as Method,
-    url: url.replace(':id', id).replace(/:\w+Id/, keyId),
+    url: url.replace(/:\w+/, id).replace(/:\w+/, keyId),
     headers,
     ...(payload === undefined ? {} : { payload }),
     ...(query === undefined ? {} : { query }),

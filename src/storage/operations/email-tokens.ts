@@ -19,7 +19,8 @@ import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
 import { type ActingSession, sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
-import { deleteUser, invalidateMails, RETURNING_USER } from './users.ts'
+import type { RemovalRefused, Removed, UserRemovals } from './user-removals.ts'
+import { invalidateMails, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
 
 /** That a client may confirm the e-mail of an account: a session of the account, or its password and code as they were verified. */
@@ -62,15 +63,18 @@ interface LockedUser {
 /**
  * Locks the user of a token.
  * @param proof `null` if the token alone proves enough.
+ * @param removals for an operation that may remove the user.
  * @returns `null` if the user is not enabled, or the token is used or expired.
  */
 function* lockUserOf(
   { digest, userId }: EmailToken,
   now: number,
   proof: AccountProof | null,
-  strength: 'change' | 'remove',
+  removals: UserRemovals | null = null,
 ): Steps<LockedUser | null> {
   yield LOCK_USERS_TABLE
+  if (removals !== null) yield* removals.lock(userId)
+  const strength = removals === null ? 'change' : 'remove'
   const hash = proof !== null && 'passwordHash' in proof ? proof.passwordHash : null
   const state = yield* lockUser(userId, hash, strength)
   if (state === undefined || state.disabled === 1) return null
@@ -104,7 +108,7 @@ function* hasOnlySignedUp(userId: string): Steps<boolean> {
   return events.length > 0 && events.every(({ type }) => type === 'user.signed-up')
 }
 
-export const emailTokenOperations = ({ all, mailed }: OwnedTables) => ({
+export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemovals) => ({
   /**
    * Stores a token, if the user is enabled and the limit {@link MAX_MAILS} of its purpose is not reached.
    * @param session of the user who asks for it; `null` without one.
@@ -137,7 +141,7 @@ export const emailTokenOperations = ({ all, mailed }: OwnedTables) => ({
     proof: AccountProof,
   ): Steps<Write<User | 'notFound' | 'notProved' | 'emailTaken'>> {
     const { digest, userId, email } = token
-    const found = yield* lockUserOf(token, event.at, proof, 'change')
+    const found = yield* lockUserOf(token, event.at, proof)
     if (found === null) return refusedFor(userId, 'notFound')
     if (!found.isProved) return refusedFor(userId, 'notProved')
     const isCurrentEmail = confirmsCurrentEmail(token)
@@ -158,24 +162,28 @@ export const emailTokenOperations = ({ all, mailed }: OwnedTables) => ({
    * Uses a token for `verifyEmail` of somebody who does not know the account: ends the user's pending changes to its
    * address, or removes the user, who has signed up with it and never confirmed it.
    * @param event of the removal, or of the end of the changes.
-   * @returns false for an invalid token.
+   * @returns `notFound` for an invalid token, and for an account that is not removed.
    */
-  *rejectEmail(token: EmailToken, event: AuditEvent): Steps<Write<boolean>> {
+  *rejectEmail(
+    token: EmailToken,
+    event: AuditEvent,
+  ): Steps<Write<'changeEnded' | 'notFound' | Removed | RemovalRefused>> {
     const { userId, email, purpose } = token
     const isCurrentEmail = confirmsCurrentEmail(token)
-    const found = yield* lockUserOf(token, event.at, null, isCurrentEmail ? 'remove' : 'change')
-    if (found === null) return refusedFor(userId, false)
+    const found = yield* lockUserOf(token, event.at, null, isCurrentEmail ? removals : null)
+    if (found === null) return refusedFor(userId, 'notFound')
     if (!isCurrentEmail) {
       yield {
         text: `DELETE FROM email_tokens WHERE user_key = ${USER_KEY} AND purpose = $2 AND email = $3`,
         values: [userId, purpose, email],
       }
       yield recordStatement(event)
-      return invalidatesNothing(true)
+      return invalidatesNothing('changeEnded')
     }
-    if (found.emailVerified || found.email !== email) return refusedFor(userId, false)
-    if (!(yield* hasOnlySignedUp(userId))) return refusedFor(userId, false)
-    yield* deleteUser(all, event)
-    return invalidates(userId, true)
+    if (found.emailVerified || found.email !== email) return refusedFor(userId, 'notFound')
+    if (!(yield* hasOnlySignedUp(userId))) return refusedFor(userId, 'notFound')
+    const removed = yield* removals.remove(event, 'others')
+    if ('refusal' in removed) return refusedFor(userId, removed)
+    return invalidates(removed.evicts, { outcomes: removed.outcomes })
   },
 })

@@ -10,13 +10,15 @@ import { passwordOperations } from './passwords.ts'
 import { sessionOperations } from './sessions.ts'
 import { signInMethodOperations } from './sign-in-method-removal.ts'
 import { signInOperations } from './sign-ins.ts'
+import { userRemovalsOf } from './user-removals.ts'
 import { userOperations } from './users.ts'
 
 /** The writes of the core. Each group is a store, with the same name and functions: `StoreOf` derives them. */
 export const coreOperations = (features: readonly StoredFeature[]) => {
   const tables = ownedTablesOf(features)
+  const removals = userRemovalsOf(features, tables)
   return {
-    users: userOperations(tables),
+    users: userOperations(tables, removals),
     accounts: {
       ...passwordOperations(tables),
       ...signInOperations(features, tables),
@@ -25,7 +27,7 @@ export const coreOperations = (features: readonly StoredFeature[]) => {
     sessions: sessionOperations,
     apiKeys: apiKeyOperations,
     adminKeys: adminKeyOperations,
-    emailTokens: emailTokenOperations(tables),
+    emailTokens: emailTokenOperations(tables, removals),
     events: eventOperations,
     cleanUp: cleanUpOperations,
   } satisfies Record<string, Record<string, Operation>>

@@ -4,7 +4,7 @@ import type { User, UserChanges } from '../../users/user.ts'
 import { changedColumns, selectUser, toUser, USER_VALUES, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
-import { recordRemoval, recordStatement, recordUnlessRevoked } from './events.ts'
+import { recordStatement, recordUnlessRevoked } from './events.ts'
 import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
@@ -16,6 +16,7 @@ import {
   sessionExists,
 } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
+import type { RemovalRefused, Removed, UserRemovals } from './user-removals.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
 
 export interface UpdateOptions {
@@ -119,25 +120,7 @@ function* changeUser(
   return { row: second[0] ?? found, isChanged: second.length > 0 }
 }
 
-/**
- * Deletes a user, who must be locked, and records the event of it. The caller invalidates the user.
- * @param tables of features, whose rows are deleted with the user.
- */
-export function* deleteUser(tables: readonly OwnedTable[], event: AuditEvent): Steps<void> {
-  const { userId } = event
-  yield* deleteOwned(tables, userId)
-  // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
-  yield* revokeAllSessions(userId)
-  yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
-  yield* recordRemoval(event)
-  // The IP addresses of administrators are not personal data of the user.
-  yield {
-    text: `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`,
-    values: [userId],
-  }
-}
-
-export const userOperations = (tables: OwnedTables) => ({
+export const userOperations = (tables: OwnedTables, removals: UserRemovals) => ({
   /** @returns the changed user, or the reason for no change. A user who has these values already keeps the version, without an event. */
   *update(
     id: string,
@@ -161,16 +144,21 @@ export const userOperations = (tables: OwnedTables) => ({
    * newest: its timestamp moves behind that of a later event.
    * @param session in which the user, who must be enabled, deletes the account; `null` if an administrator does.
    */
-  *remove(event: AuditEvent, session: ActingSession | null): Steps<Write<'removed' | SessionRefusal>> {
+  *remove(
+    event: AuditEvent,
+    session: ActingSession | null,
+  ): Steps<Write<Removed | RemovalRefused | SessionRefusal>> {
     const { userId } = event
     yield LOCK_USERS_TABLE
+    yield* removals.lock(userId)
     const user = yield* lockUser(userId, null, 'remove')
     const refused = refusalOf(user, { onlyEnabled: session !== null })
     if (refused !== null) return refusedFor(userId, refused)
     if (session !== null && !(yield* sessionExists(session, userId)))
       return refusedFor(userId, 'sessionNotFound')
-    yield* deleteUser(tables.all, event)
-    return invalidates(userId, 'removed')
+    const removed = yield* removals.remove(event, session === null ? 'others' : 'user')
+    if ('refusal' in removed) return refusedFor(userId, removed)
+    return invalidates(removed.evicts, { outcomes: removed.outcomes })
   },
 
   /**

@@ -222,7 +222,7 @@ export const events: Part = async (t, open) => {
     const newest = eventOf(user.id, NOW + 1_000)
     await storage.events.record(newest)
     const removal = newEvent('user.deleted', ADMIN, user.id, NOW + 10)
-    t.equal(await storage.users.remove(removal, null), 'removed')
+    t.strictSame(await storage.users.remove(removal, null), { outcomes: {} })
     await storage.events.record(eventOf(user.id, NOW + 2_000))
     const [first, second] = await list(storage, { userId: user.id })
     t.match(first, { type: 'user.deleted', at: NOW + 1_001, actor: ADMIN })

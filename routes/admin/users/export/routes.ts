@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { ExportedUser as User } from '../../../../src/accounts/bulk-users.ts'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
-import { credentialSchemasOf } from '../../../../src/feature.ts'
+import { bulkPropertySchemasOf, credentialSchemasOf } from '../../../../src/feature.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
 import { AdminUser, ErrorBody, FactorCredentials, PasswordHash, Strict } from '../../../schemas.ts'
 
@@ -21,6 +21,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
       Type.Object({
         passwordHash: Type.Optional(Type.String({ examples: PasswordHash.examples as string[] })),
         credentials: Type.Optional(FactorCredentials(await credentialSchemasOf(features))),
+        ...(await bulkPropertySchemasOf(features)),
       }),
     ],
     {

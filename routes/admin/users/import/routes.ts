@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { ImportResult, UserLine } from '../../../../src/accounts/bulk-users.ts'
 import { serializeImportResult } from '../../../../src/accounts/serializers.ts'
-import { credentialSchemasOf } from '../../../../src/feature.ts'
+import { bulkPropertySchemasOf, credentialSchemasOf } from '../../../../src/feature.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
 import { ImportedUser } from '../../../../src/validation/schemas.ts'
 import { adminActor } from '../../../request-context.ts'
@@ -34,7 +34,11 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
   app.acceptNdjson()
   /** The schema of one line; the handler reads the lines. */
   const Lines = Type.Unsafe<AsyncIterable<readonly UserLine[]>>(
-    ImportedUser(app.config.metadataSchemas, await credentialSchemasOf(features)),
+    ImportedUser(
+      app.config.metadataSchemas,
+      await credentialSchemasOf(features),
+      await bulkPropertySchemasOf(features),
+    ),
   )
 
   app.post(

@@ -1,0 +1,68 @@
+/** The guards of features as hooks: for private routes, which declare them in `config`, and for routes of a host application. */
+import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
+import type { RouteGuard } from '../feature.ts'
+import { type Guard, inSequence } from './route-access.ts'
+
+export type RouteGuards = Readonly<Record<string, RouteGuard>>
+
+/** Where a request keeps what a guard has found. */
+const slotOf = (name: string): symbol => Symbol.for(`gatehouse.guard.${name}`)
+
+type Slots = Record<symbol, unknown>
+
+/** Adds a property for each guard to requests. It throws on routes without the guard: a bug, not a client error. */
+export const decorateWithGuards = (app: FastifyInstance, guards: RouteGuards): void => {
+  for (const name of Object.keys(guards)) {
+    const slot = slotOf(name)
+    app.decorateRequest(slot, null)
+    app.decorateRequest(name, {
+      getter(this: FastifyRequest) {
+        const found = (this as unknown as Slots)[slot]
+        if (found === null) throw new Error(`This route does not declare config.${name}`)
+        return found
+      },
+    })
+  }
+}
+
+/** A hook for requests of an authenticated user. */
+export const guardHook = (name: string, guard: RouteGuard, declared: unknown): Guard => {
+  const slot = slotOf(name)
+  return (request, _reply, done) => {
+    const slots = request as unknown as Slots
+    // What is refused now must not look admitted, by the first of two runs.
+    slots[slot] = null
+    const admit = (found: unknown): void => {
+      slots[slot] = found
+      done()
+    }
+    try {
+      const found = guard.admit(request, declared)
+      if (found instanceof Promise) return void found.then(admit, done)
+      admit(found)
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+}
+
+/**
+ * @param declared as the `config` of a route of the service.
+ * @throws {Error} if it names no guard, or a guard cannot be declared like this.
+ */
+export const requireGuards = (
+  guards: RouteGuards,
+  requireUser: Guard,
+  declared: FastifyContextConfig,
+): Guard => {
+  const hooks = Object.entries(declared).map(([name, value]) => {
+    const guard = guards[name]
+    if (guard === undefined)
+      throw new Error(`requireGuards: ${name} is none of the guards ${Object.keys(guards).join(', ')}`)
+    // The URL of the route is not known here.
+    const problem = guard.problemOf(value, '')
+    if (problem !== null) throw new Error(`requireGuards: ${name} ${problem}`)
+    return guardHook(name, guard, value)
+  })
+  return hooks.reduce(inSequence, requireUser)
+}

@@ -1,0 +1,34 @@
+/** TypeBox schemas of input that routes and commands share. */
+import { Type } from '@sinclair/typebox'
+import { Strict } from '../validation/schemas.ts'
+import { slugViolations } from './slugs.ts'
+
+const MAX_ROLES = 20
+
+export const Name = Type.String({
+  normalize: 'trim',
+  minLength: 1,
+  maxLength: 100,
+  personName: true,
+  examples: ['Example Inc.'],
+})
+
+export const Slug = Type.String({
+  normalize: 'lower',
+  violations: slugViolations,
+  description: 'Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them',
+  examples: ['example-inc'],
+})
+
+export const NewOrganization = Strict({ name: Name, slug: Type.Optional(Slug) })
+
+/** @param known every role of the service. */
+export const Roles = (known: readonly string[]) =>
+  Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...known] }), {
+    minItems: 1,
+    maxItems: MAX_ROLES,
+    uniqueItems: true,
+    examples: [['member']],
+  })
+
+export const MemberRoles = (known: readonly string[]) => Strict({ roles: Roles(known) })

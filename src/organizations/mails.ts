@@ -1,0 +1,114 @@
+/** The mails of organizations, in both languages. */
+import type { MailSite } from '../feature.ts'
+import { linkTo } from '../mail/kinds.ts'
+
+/** The page that accepts an invitation. */
+const ACCEPT = '/organizations/accept'
+
+/** The route that the page calls. */
+const ACCEPT_ROUTE = '/account/invitations/accept'
+
+type OrganizationValue = {
+  /** The name of the organization, which its owners choose. */
+  readonly organization: string
+}
+
+type InvitationValue = OrganizationValue & { readonly token: string; readonly days: number }
+
+type RolesValue = OrganizationValue & { readonly roles: readonly string[] }
+
+const acceptLink = ({ webUrl }: MailSite, { token }: InvitationValue): string => linkTo(webUrl, ACCEPT, token)
+
+export const MAILS = {
+  organizationInvitation: {
+    subject: 'You are invited to an organization',
+    isRateLimited: true,
+    link: acceptLink,
+    body: (site: MailSite, values: InvitationValue) => [
+      `You are invited to the organization “${values.organization}” at ${site.name}.`,
+      { link: acceptLink(site, values), label: 'Accept the invitation' },
+      `Without a browser, send this token to POST ${site.publicUrl}${ACCEPT_ROUTE}:`,
+      { code: values.token },
+      `The link works for ${values.days} days, for an account with this e-mail: sign in, or sign up first.`,
+      'If you do not know the organization, ignore this mail.',
+    ],
+    de: {
+      subject: 'Sie sind in eine Organisation eingeladen',
+      body: (site: MailSite, values: InvitationValue) => [
+        `Sie sind in die Organisation „${values.organization}“ bei ${site.name} eingeladen.`,
+        { link: acceptLink(site, values), label: 'Die Einladung annehmen' },
+        `Ohne Browser senden Sie dieses Token an POST ${site.publicUrl}${ACCEPT_ROUTE}:`,
+        { code: values.token },
+        `Der Link gilt ${values.days} Tage lang, für ein Konto mit dieser E-Mail-Adresse: Melden Sie sich an, oder registrieren Sie sich zuerst.`,
+        'Wenn Sie die Organisation nicht kennen, ignorieren Sie diese E-Mail.',
+      ],
+    },
+  },
+  organizationMemberAdded: {
+    subject: 'You are a member of an organization',
+    isRateLimited: true,
+    body: (site: MailSite, { organization, roles }: RolesValue) => [
+      `You are a member of the organization “${organization}” at ${site.name} now, with these roles: ${roles.join(', ')}.`,
+      'If you do not want that, leave the organization.',
+    ],
+    de: {
+      subject: 'Sie sind Mitglied einer Organisation',
+      body: (site: MailSite, { organization, roles }: RolesValue) => [
+        `Sie sind jetzt Mitglied der Organisation „${organization}“ bei ${site.name}, mit diesen Rollen: ${roles.join(', ')}.`,
+        'Wenn Sie das nicht möchten, verlassen Sie die Organisation.',
+      ],
+    },
+  },
+  organizationRolesChanged: {
+    subject: 'Your roles in an organization have changed',
+    isRateLimited: true,
+    body: (site: MailSite, { organization, roles }: RolesValue) => [
+      `Your roles in the organization “${organization}” at ${site.name} are now: ${roles.join(', ')}.`,
+    ],
+    de: {
+      subject: 'Ihre Rollen in einer Organisation haben sich geändert',
+      body: (site: MailSite, { organization, roles }: RolesValue) => [
+        `Ihre Rollen in der Organisation „${organization}“ bei ${site.name} sind jetzt: ${roles.join(', ')}.`,
+      ],
+    },
+  },
+  organizationMemberRemoved: {
+    subject: 'You are no member of an organization any more',
+    isRateLimited: true,
+    body: (site: MailSite, { organization }: OrganizationValue) => [
+      `You are no member of the organization “${organization}” at ${site.name} any more.`,
+    ],
+    de: {
+      subject: 'Sie sind nicht mehr Mitglied einer Organisation',
+      body: (site: MailSite, { organization }: OrganizationValue) => [
+        `Sie sind nicht mehr Mitglied der Organisation „${organization}“ bei ${site.name}.`,
+      ],
+    },
+  },
+  organizationOwnershipPassed: {
+    subject: 'You own an organization now',
+    isRateLimited: true,
+    body: (site: MailSite, { organization }: OrganizationValue) => [
+      `The only owner of the organization “${organization}” at ${site.name} was removed. You are its owner now.`,
+    ],
+    de: {
+      subject: 'Ihnen gehört jetzt eine Organisation',
+      body: (site: MailSite, { organization }: OrganizationValue) => [
+        `Der einzige Eigentümer der Organisation „${organization}“ bei ${site.name} wurde entfernt. Sie sind jetzt ihr Eigentümer.`,
+      ],
+    },
+  },
+  organizationDeleted: {
+    subject: 'An organization was deleted',
+    isRateLimited: true,
+    body: (site: MailSite, { organization }: OrganizationValue) => [
+      `The organization “${organization}” at ${site.name}, of which you were an owner or an admin, was deleted.`,
+    ],
+    de: {
+      subject: 'Eine Organisation wurde gelöscht',
+      body: (site: MailSite, { organization }: OrganizationValue) => [
+        `Die Organisation „${organization}“ bei ${site.name}, deren Eigentümer oder Administrator Sie waren, wurde gelöscht.`,
+      ],
+    },
+  },
+} as const

@@ -1,0 +1,267 @@
+/** Organizations: what users and administrators do with them. `members.ts` and `invitations.ts` have who belongs to them. */
+import type { SessionOwner } from '../auth/principal.ts'
+import {
+  type Actor,
+  defineFeature,
+  idOfCursor,
+  type JobRun,
+  newId,
+  type Page,
+  pageOf,
+  ServiceError,
+} from '../feature.ts'
+import { ID } from '../ids.ts'
+import { cursorAt } from '../pagination.ts'
+import { toIso } from '../users/serializers.ts'
+import { canonicalEmail, searchKey, type User } from '../users/user.ts'
+import { BulkMemberships } from './bulk-memberships.ts'
+import { organizationGate } from './gate.ts'
+import { Invitations } from './invitations.ts'
+import { Members } from './members.ts'
+import { actingOf, type Organization, type OwnOrganization } from './organization.ts'
+import { ERRORS, type OrganizationsDeps, parts, refusal, rolesOf } from './parts.ts'
+import { slugFrom } from './slugs.ts'
+import type { PassedOwnership } from './stored-members.ts'
+import type { OrganizationChanges, OrganizationSort } from './stored-organizations.ts'
+
+export interface NewOrganization {
+  readonly name: string
+  /** By default one from the name. */
+  readonly slug?: string | undefined
+}
+
+/** The start of the name or of the slug; both are none. */
+export interface OrganizationFilter {
+  readonly name?: string | undefined
+  readonly slug?: string | undefined
+}
+
+/** Slugs from a name that are tried. The second one has a random end. */
+const ATTEMPTS = 5
+
+/** Members that one transaction removes. */
+const REMOVAL_BATCH = 200
+
+/** Organizations whose members a job has to remove, that are read at once. */
+const REMOVAL_PAGE = 20
+
+const sortOf = ({ name, slug }: OrganizationFilter): OrganizationSort => {
+  if (name !== undefined) return 'name'
+  return slug === undefined ? 'id' : 'slug'
+}
+
+const keyOf = (sort: OrganizationSort, { id, name, slug }: Organization): string =>
+  ({ id, name: searchKey(name), slug })[sort]
+
+/** A position in a list that is sorted by a text. */
+const encodePosition = (sort: OrganizationSort, last: Organization): string =>
+  Buffer.from(JSON.stringify([sort, keyOf(sort, last), last.id])).toString('base64url')
+
+/** @throws {ServiceError} `badCursor` */
+const decodePosition = (sort: OrganizationSort, cursor: string): readonly [string, string] => {
+  let parts: unknown
+  try {
+    parts = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
+  } catch {
+    parts = null
+  }
+  const [ofSort, key, id] = Array.isArray(parts) && parts.length === 3 ? parts : []
+  const isText = typeof key === 'string' && key.isWellFormed() && !key.includes('\0')
+  if (ofSort !== sort || !isText || typeof id !== 'string' || !ID.test(id))
+    throw new ServiceError('badCursor')
+  return [key, id]
+}
+
+export class Organizations {
+  readonly #deps: OrganizationsDeps
+  /** The roles that members can have. */
+  readonly roles: readonly string[]
+
+  constructor(deps: OrganizationsDeps) {
+    this.#deps = deps
+    this.roles = rolesOf(deps.settings)
+  }
+
+  /**
+   * Creates an organization, of which the user becomes the owner.
+   * @param owner the user, in a session; `null` if an administrator creates it for the user.
+   * @throws {ServiceError} `slugTaken`, `tooManyOrganizations`, `tooManyMemberships`, `signInRequired`
+   */
+  async create(
+    user: Pick<User, 'id'>,
+    { name, slug }: NewOrganization,
+    owner: SessionOwner | null,
+    actor: Actor,
+  ): Promise<Organization> {
+    const { store, settings, newEvent, clock } = this.#deps
+    const now = clock()
+    const id = newId(now)
+    const maxMembers = settings.ORGANIZATION_MAX_MEMBERS
+    const creator = {
+      userId: user.id,
+      membershipId: newId(now),
+      credentialId: owner?.credentialId ?? null,
+      maxCreated: owner === null ? null : settings.ORGANIZATION_MAX_CREATED,
+    }
+    for (let attempt = 1; ; attempt += 1) {
+      const organization = {
+        ...{ id, name, slug: slug ?? slugFrom(name, attempt > 1) },
+        ...{ maxMembers, createdAt: now, updatedAt: now },
+      }
+      const event = newEvent('organization.created', actor, user.id, { organization: id })
+      const outcome = await store.createOrganization(organization, creator, event)
+      if (outcome === 'created') return organization
+      if (outcome !== 'slugTaken' || slug !== undefined || attempt === ATTEMPTS) throw refusal(outcome)
+    }
+  }
+
+  /** @throws {ServiceError} `organizationNotFound` */
+  async get(id: string): Promise<Organization> {
+    const found = await this.#deps.store.findOrganization(id)
+    if (found === undefined) throw new ServiceError(ERRORS.organizationNotFound)
+    return found
+  }
+
+  /** One of the organizations of a user. @throws {ServiceError} `organizationNotFound` */
+  async getOwn(id: string, userId: string): Promise<OwnOrganization> {
+    const found = await this.#deps.store.findOrganizationOf(userId, id)
+    if (found === undefined) throw new ServiceError(ERRORS.organizationNotFound)
+    return found
+  }
+
+  /** By its id or slug. @throws {ServiceError} `organizationNotFound` */
+  async find(idOrSlug: string): Promise<Organization> {
+    if (ID.test(idOrSlug)) return this.get(idOrSlug)
+    const found = await this.#deps.store.findBySlug(idOrSlug)
+    if (found === undefined) throw new ServiceError(ERRORS.organizationNotFound)
+    return found
+  }
+
+  /** For commands. @throws {ServiceError} `userNotFound` */
+  async findUser(idOrEmail: string): Promise<User> {
+    const { users } = this.#deps
+    return idOrEmail.includes('@')
+      ? users.getByEmail(canonicalEmail(idOrEmail))
+      : users.get(idOrEmail.trim().toLowerCase())
+  }
+
+  /** A page of the organizations of a user, in the order in which the user joined them. @throws {ServiceError} `badCursor` */
+  async list(userId: string, limit: number, cursor?: string): Promise<Page<OwnOrganization>> {
+    const found = await this.#deps.store.listOrganizationsOf(userId, idOfCursor(cursor), limit + 1)
+    return pageOf(found, limit, ({ membershipId }) => cursorAt({ id: membershipId }))
+  }
+
+  /** As {@link list}, for an administrator. @throws {ServiceError} `userNotFound`, `badCursor` */
+  async listOf(userId: string, limit: number, cursor?: string): Promise<Page<OwnOrganization>> {
+    if ((await this.#deps.findUser(userId)) === undefined) throw new ServiceError('userNotFound')
+    return this.list(userId, limit, cursor)
+  }
+
+  /**
+   * A page of all organizations, in the order of their creation; with a filter in the order of the names, or of the slugs.
+   * @throws {ServiceError} `badCursor`
+   */
+  async listAll(filter: OrganizationFilter, limit: number, cursor?: string): Promise<Page<Organization>> {
+    const sort = sortOf(filter)
+    const prefix = filter.name === undefined ? (filter.slug ?? '') : searchKey(filter.name)
+    const after = cursor === undefined ? null : decodePosition(sort, cursor)
+    const found = await this.#deps.store.listOrganizations(sort, prefix, after, limit + 1)
+    return pageOf(found, limit, last => encodePosition(sort, last))
+  }
+
+  /**
+   * @param owner an owner of the organization; `null` for an administrator.
+   * @throws {ServiceError} `organizationNotFound`, `organizationRoleRequired`, `slugTaken`, `signInRequired`
+   */
+  async change(
+    id: string,
+    changes: OrganizationChanges,
+    owner: SessionOwner | null,
+    actor: Actor,
+  ): Promise<Organization> {
+    const { store, newEvent } = this.#deps
+    const details = { organization: id, fields: Object.keys(changes) }
+    const event = newEvent('organization.changed', actor, null, details)
+    const outcome = await store.changeOrganization(id, changes, actingOf(owner), event)
+    if (typeof outcome === 'string') throw refusal(outcome)
+    return outcome
+  }
+
+  /**
+   * Deletes an organization. Nobody has access from now on; a job removes the rows of a large one. Owners and admins are mailed.
+   * @param owner an owner of the organization; `null` for an administrator.
+   * @throws {ServiceError} `organizationNotFound`, `organizationRoleRequired`, `signInRequired`
+   */
+  async remove(id: string, owner: SessionOwner | null, actor: Actor): Promise<void> {
+    const { store, mails, newEvent } = this.#deps
+    const managers = await store.listManagers(id)
+    const event = newEvent('organization.deleted', actor, null, { organization: id })
+    const outcome = await store.deleteOrganization(id, actingOf(owner), event)
+    if (typeof outcome === 'string') throw refusal(outcome)
+    for (const manager of managers)
+      if (manager.userId !== owner?.cachedUser.user.id)
+        mails.send('organizationDeleted', manager, { organization: outcome.name })
+    await store.removeMembersOf(id, REMOVAL_BATCH)
+  }
+
+  /** Removes what is left of deleted organizations. */
+  async removeDeleted({ signal }: Pick<JobRun, 'signal'>): Promise<void> {
+    const { store } = this.#deps
+    for (let ids = await store.listDeleted(REMOVAL_PAGE); ids.length > 0; ) {
+      for (const id of ids)
+        do signal.throwIfAborted()
+        while (await store.removeMembersOf(id, REMOVAL_BATCH))
+      ids = await store.listDeleted(REMOVAL_PAGE)
+    }
+  }
+}
+
+export const serializeOrganization = ({
+  id,
+  name,
+  slug,
+  maxMembers,
+  createdAt,
+  updatedAt,
+}: Organization) => ({
+  id,
+  name,
+  slug,
+  maxMembers,
+  createdAt: toIso(createdAt),
+  updatedAt: toIso(updatedAt),
+})
+
+export const serializeOwnOrganization = (organization: OwnOrganization) => ({
+  ...serializeOrganization(organization),
+  roles: organization.roles,
+  joinedAt: toIso(organization.joinedAt),
+})
+
+export const organizations = defineFeature({
+  ...parts,
+  routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
+  guards: { organization: deps => organizationGate(deps) },
+  services: {
+    organizations: deps => new Organizations(deps),
+    organizationMembers: deps => new Members(deps),
+    organizationInvitations: deps => new Invitations(deps),
+  },
+  bulkProperty: {
+    schema: () => import('./bulk-schema.ts'),
+    create: deps => new BulkMemberships(deps),
+  },
+  async commands(program, withServices) {
+    const { organizationCommands } = await import('./commands.ts')
+    organizationCommands(program, withServices)
+  },
+  jobs: { removeDeleted: { every: 60_000, run: (deps, run) => new Organizations(deps).removeDeleted(run) } },
+  async userRemoved({ findUser, mails }, passed: readonly PassedOwnership[]) {
+    for (const { userId, organizationName } of passed) {
+      const user = await findUser(userId)
+      if (user !== undefined)
+        mails.send('organizationOwnershipPassed', user, { organization: organizationName })
+    }
+  },
+})

@@ -1,0 +1,49 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { userActor } from '../../../../../../routes/request-context.ts'
+import { ErrorBody, PresentedToken, Strict } from '../../../../../../routes/schemas.ts'
+import { serializeOwnInvitation } from '../../../../invitations.ts'
+import { serializeOrganization } from '../../../../organizations.ts'
+import { Organization, OwnInvitationList } from '../../../schemas.ts'
+
+const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
+  const { organizationInvitations } = app.services
+
+  app.get(
+    '',
+    {
+      config: { scope: 'organizations:read' },
+      schema: {
+        operationId: 'listOwnInvitations',
+        summary: 'List the invitations that wait for your confirmed e-mail; the mail has the link to accept',
+        response: { 200: OwnInvitationList, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      const found = await organizationInvitations.listOwn(request.user.id)
+      return { results: found.map(serializeOwnInvitation) }
+    },
+  )
+
+  app.post(
+    '/accept',
+    {
+      config: { scope: 'organizations:write' },
+      schema: {
+        operationId: 'acceptInvitation',
+        summary:
+          'Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one',
+        body: Strict({ token: PresentedToken }),
+        response: { 200: Organization, 409: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.validatedData.body
+      const owner = request.requirePrincipal()
+      reply.header('cache-control', 'no-store')
+      return serializeOrganization(await organizationInvitations.accept(token, owner, userActor(request)))
+    },
+  )
+}
+
+export default invitationRoutes

@@ -1,0 +1,147 @@
+/** Pages of one organization. The API checks who may do what. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { FormText, InputId, ProofFields, pageForm } from '../../../../../../../routes/schemas.ts'
+import { type ApiResponse, errorPage } from '../../../../../../pages/feature-pages.ts'
+import { mayManageMembers } from '../../../../../organization.ts'
+import { deleteOrganizationPage, LIST, organizationPage, type SentForm } from '../../../../../pages.ts'
+import { OrganizationParams } from '../../../../schemas.ts'
+
+const Query = Type.Object({ cursor: Type.Optional(FormText) })
+
+const organizationPages: FastifyPluginAsyncTypebox = async app => {
+  const { organizations } = app.services
+  if (!app.config.hasPages) return
+  app.servePages()
+
+  const roleFields = Object.fromEntries(
+    organizations.roles.map(role => [`role:${role}`, Type.Optional(FormText)]),
+  )
+  const rolesIn = (body: object): string[] => organizations.roles.filter(role => `role:${role}` in body)
+  const page = <Properties extends Parameters<typeof pageForm>[0]>(properties: Properties) => {
+    const { schema } = pageForm(properties)
+    return { schema: { ...schema, params: OrganizationParams } }
+  }
+
+  const get = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
+    app.callApi(request, { method: 'GET', path })
+
+  const sendOrganization = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: string,
+    state: { readonly cursor?: string | undefined; readonly sent?: SentForm } = {},
+  ): Promise<FastifyReply> => {
+    const notice = reply.takeNotice()
+    const path = `/organizations/${id}`
+    const organization = await get(request, path)
+    if (organization.status === 401) return reply.redirectToPage('sign-in')
+    if (organization.status >= 400)
+      return reply.relay(organization).sendPage(context => errorPage(context, organization.errors))
+    const query = state.cursor === undefined ? '' : `?${new URLSearchParams({ cursor: state.cursor })}`
+    const [members, invitations] = await Promise.all([
+      get(request, `${path}/members${query}`),
+      mayManageMembers(organization.body.roles) ? get(request, `${path}/invitations?limit=100`) : null,
+    ])
+    const failed = [members, invitations].find(response => response !== null && response.status >= 400)
+    if (failed != null) return reply.relay(failed).sendPage(context => errorPage(context, failed.errors))
+    const userId = request.requirePrincipal().cachedUser.user.id
+    return reply.sendPage(context =>
+      organizationPage(context, {
+        organization: organization.body,
+        userId,
+        members: members.body,
+        invitations: invitations?.body ?? null,
+        roles: organizations.roles,
+        notice: context.notices.get(notice ?? ''),
+        ...(state.sent !== undefined && { sent: state.sent }),
+      }),
+    )
+  }
+
+  app.get(
+    '',
+    { schema: { hide: true, params: OrganizationParams, querystring: Query } },
+    (request, reply) => {
+      const { params, query } = request.validatedData
+      return sendOrganization(request, reply, params.organizationId, query)
+    },
+  )
+
+  app.post('/settings', page({ name: FormText, slug: FormText }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const { organizationId: id } = params
+    const call = { method: 'PUT', path: `/organizations/${id}`, body } as const
+    const form = (errors: ApiResponse['errors']) =>
+      sendOrganization(request, reply, id, { sent: { form: 'settings', values: body, errors } })
+    return app.submitForm(request, reply, { call, form }, () =>
+      reply.redirectToPage(`${LIST}/${id}`, 'organizationSaved'),
+    )
+  })
+
+  app.post('/invite', page({ email: FormText, ...roleFields }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const { organizationId: id } = params
+    const { email } = body as { readonly email: string }
+    const roles = rolesIn(body)
+    const call = { method: 'POST', path: `/organizations/${id}/invitations`, body: { email, roles } } as const
+    const form = (errors: ApiResponse['errors']) =>
+      sendOrganization(request, reply, id, { sent: { form: 'invite', values: { email }, roles, errors } })
+    return app.submitForm(request, reply, { call, form }, () =>
+      reply.redirectToPage(`${LIST}/${id}`, 'invitationSent'),
+    )
+  })
+
+  app.post('/revoke', page({ id: InputId }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const path = `/organizations/${params.organizationId}/invitations/${body.id}`
+    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, () =>
+      reply.redirectToPage(`${LIST}/${params.organizationId}`, 'invitationRevoked'),
+    )
+  })
+
+  app.post('/roles', page({ id: InputId, ...roleFields }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const { organizationId: id } = params
+    const { id: userId } = body as { readonly id: string }
+    const roles = rolesIn(body)
+    const call = { method: 'PUT', path: `/organizations/${id}/members/${userId}`, body: { roles } } as const
+    const form = (errors: ApiResponse['errors']) =>
+      sendOrganization(request, reply, id, { sent: { form: 'roles', values: { id: userId }, errors } })
+    return app.submitForm(request, reply, { call, form }, () =>
+      reply.redirectToPage(`${LIST}/${id}`, 'memberChanged'),
+    )
+  })
+
+  app.post('/remove', page({ id: InputId }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const path = `/organizations/${params.organizationId}/members/${body.id}`
+    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, () => {
+      const isOwn = request.requirePrincipal().cachedUser.user.id === body.id
+      return isOwn
+        ? reply.redirectToPage(LIST, 'organizationLeft')
+        : reply.redirectToPage(`${LIST}/${params.organizationId}`, 'memberRemoved')
+    })
+  })
+
+  app.get('/delete', { schema: { hide: true, params: OrganizationParams } }, async (request, reply) => {
+    const { organizationId } = request.validatedData.params
+    const organization = await get(request, `/organizations/${organizationId}`)
+    if (organization.status === 401) return reply.redirectToPage('sign-in')
+    return organization.status >= 400
+      ? reply.relay(organization).sendPage(context => errorPage(context, organization.errors))
+      : reply.sendPage(context => deleteOrganizationPage(context, organization.body))
+  })
+
+  app.post('/delete', page(ProofFields), (request, reply) => {
+    const { params, body: proof } = request.validatedData
+    const path = `/organizations/${params.organizationId}`
+    const repeat = { action: `${LIST}/${params.organizationId}/delete` }
+    return app.submitForm(request, reply, { call: { method: 'DELETE', path }, proof, repeat }, () =>
+      reply.redirectToPage(LIST, 'organizationDeleted'),
+    )
+  })
+}
+
+export default organizationPages

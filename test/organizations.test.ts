@@ -1,0 +1,8 @@
+import './organizations/bulk.test.ts'
+import './organizations/commands.test.ts'
+import './organizations/example.test.ts'
+import './organizations/gate.test.ts'
+import './organizations/invitations.test.ts'
+import './organizations/pages.test.ts'
+import './organizations/races.test.ts'
+import './organizations/routes.test.ts'

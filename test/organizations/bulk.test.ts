@@ -1,0 +1,112 @@
+/** Organizations in exports, imports and copies (docs/organizations.md). */
+import { join } from 'node:path'
+import t from 'tap'
+import { bearer, build, confirmedUser, freshEmail, temporaryFolder } from '../support/build.ts'
+import { exportAll, importAll } from '../support/bulk-users.ts'
+import { copyHere } from '../support/copy-runs.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { readLog } from '../support/event-log.ts'
+import { mailbox } from '../support/mailbox.ts'
+import { addMember, adminCall, call, team } from '../support/organizations.ts'
+import { newDatabase } from '../support/postgres.ts'
+
+await onEveryEngine(t, async (t, { build: buildOn }) => {
+  t.test('an export has the memberships; an import restores them, also when it is repeated', async t => {
+    const app = await buildOn(t)
+    const { organization, owner, admin, member } = await team(app)
+    await adminCall(app, 'PUT', `/admin/organizations/${organization.id}`, { maxMembers: 2 + 1 })
+    const lines = await exportAll(app, '?passwordHashes=true')
+    const ofOwner = lines.find(({ id }) => id === owner.id)
+    const { id, name, slug } = organization
+    const own = { id, name, slug, maxMembers: 3, roles: ['owner'], joinedAt: /Z$/ }
+    t.match(ofOwner?.organizations, [own])
+
+    const other = await buildOn(t)
+    // The member first: the organization has no owner until the line of one.
+    const results = await importAll(other, lines.toReversed())
+    t.match(results.at(-1), { status: 'finished', created: 3, failed: 0 })
+    const members = async (on: typeof app) =>
+      (await adminCall(on, 'GET', `/admin/organizations/${id}/members`)).json().results
+    t.strictSame(await members(other), await members(app))
+    t.match((await adminCall(other, 'GET', `/admin/organizations/${id}`)).json(), {
+      name,
+      slug,
+      maxMembers: 3,
+    })
+    t.match((await importAll(other, lines)).at(-1), { status: 'finished', exists: 3, failed: 0 })
+    t.strictSame(await members(other), await members(app))
+    const types = (await readLog(other)).filter(({ details }) => details?.organization === id)
+    t.strictSame(types.map(({ type }) => type).toSorted(), [
+      'organization.created',
+      ...Array(3).fill('organization.member-added'),
+    ])
+    t.ok([admin.id, member.id].every(each => types.some(({ userId }) => userId === each)))
+  })
+
+  t.test('what is not valid fails its line; an existing user of another id gets nothing', async t => {
+    const app = await buildOn(t)
+    const { organization, owner } = await team(app)
+    const { id, name } = organization
+    const membership = { id, name, slug: organization.slug, roles: ['member'] }
+    const line = (fields: object, email = freshEmail()) => ({
+      email,
+      organizations: [{ ...membership, ...fields }],
+    })
+    const UNKNOWN = '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70'
+    const results = await importAll(app, [
+      line({ roles: [] }),
+      line({ roles: ['Not a role'] }),
+      line({ slug: 'admin' }),
+      line({ id: UNKNOWN }),
+      line({ id: 'x' }),
+      line({ roles: ['owner'] }, owner.email),
+    ])
+    t.strictSame(
+      results.slice(0, 6).map(({ status, errors = {} }) => [status, ...Object.keys(errors)]),
+      [
+        ['failed', 'organizations.0.roles'],
+        ['failed', 'organizations.0.roles.0'],
+        ['failed', 'organizations.0.slug'],
+        ['failed', 'organizations.0.slug'],
+        ['failed', 'organizations.0.id'],
+        ['exists'],
+      ],
+    )
+    const { results: members } = (await adminCall(app, 'GET', `/admin/organizations/${id}/members`)).json()
+    t.equal(members.length, 3)
+  })
+})
+
+t.test('`copy` moves organizations, members and invitations, and restores no deleted one', async t => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const url = await newDatabase(t)
+  const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })
+  const [kept, deleted] = [await team(source), await team(source)]
+  const email = freshEmail()
+  await call(source, kept.owner, 'POST', `${kept.url}/invitations`, { email, roles: ['member'] })
+  const token = await mailbox(source).token(email, 'organizationInvitation')
+  const report = await copyHere(file, url)
+  t.match(report, {
+    complete: true,
+    tables: {
+      organizations: { added: 2 },
+      organization_members: { added: 6 },
+      organization_invitations: { added: 1 },
+    },
+  })
+  const target = await build(t, { env: { DATABASE_URL: url } })
+  const members = async (on: typeof target) =>
+    (await adminCall(on, 'GET', `/admin${kept.url}/members`)).json().results
+  t.strictSame(await members(target), await members(source))
+  t.equal((await target.inject({ url: kept.url, headers: bearer(kept.admin.token) })).statusCode, 200)
+  t.equal((await adminCall(target, 'DELETE', `/admin${deleted.url}`)).statusCode, 204)
+  await call(source, kept.owner, 'PUT', `${kept.url}/members/${kept.member.id}`, { roles: ['admin'] })
+  const late = await confirmedUser(source)
+  await addMember(source, deleted.organization.id, late.id)
+  t.match(await copyHere(file, url), { complete: true })
+  t.equal((await target.inject({ url: deleted.url, headers: bearer(late.token) })).statusCode, 404)
+  t.equal((await adminCall(target, 'GET', `/admin${deleted.url}`)).statusCode, 404)
+  t.strictSame(await members(target), await members(source), 'a newer row')
+  const found = await target.services.organizationInvitations.find(token)
+  t.equal(found?.email, email)
+})

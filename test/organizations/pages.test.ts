@@ -1,0 +1,185 @@
+/** The pages of organizations: without script, in both languages, and in Chromium with axe (docs/organizations.md). */
+import t from 'tap'
+import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import { build, confirmedUser, freshEmail, PASSWORD, type SignedUp } from '../support/build.ts'
+import { FormClient } from '../support/form-client.ts'
+import { mailbox } from '../support/mailbox.ts'
+import { addMember, call, organizationOf, team } from '../support/organizations.ts'
+
+const app = await build(t, { env: { ORGANIZATION_ROLES: 'billing' } })
+const mails = mailbox(app)
+
+const signedIn = async ({ email }: Pick<SignedUp, 'email'>): Promise<FormClient> => {
+  const browser = new FormClient(app)
+  await browser.open('/sign-in')
+  await browser.submit('sign-in', { email, password: PASSWORD })
+  return browser
+}
+
+const linkOf = async (email: string, count = 1): Promise<string> =>
+  `/organizations/accept?token=${await mails.token(email, 'organizationInvitation', count)}`
+
+t.test('an organization is created, renamed, and somebody is invited, who accepts', async t => {
+  const ann = await confirmedUser(app)
+  const browser = await signedIn(ann)
+  await browser.open('/security')
+  t.match(browser.page, '<h2>Organizations</h2>')
+  await browser.open('/security/organizations')
+  t.match(browser.page, 'You are in no organization.')
+  await browser.submit('security/organizations', { name: ' ' })
+  t.equal(browser.status, 400)
+  t.match(browser.page, /class="summary"/)
+  await browser.submit('security/organizations', { name: 'Otters & <b>Co</b>' })
+  t.equal(browser.heading, 'Otters & <b>Co</b>')
+  t.match(browser.page, 'The organization is saved.')
+  t.notMatch(browser.page, '<b>Co</b>')
+  const path = browser.path
+  await browser.submit('/settings', { name: 'Otters', slug: 'admin' })
+  t.equal(browser.status, 400)
+  t.match(browser.page, /value="admin"/, 'what was entered')
+  await browser.submit('/settings', { name: 'Otters', slug: `otters-${process.pid}` })
+  t.equal(browser.heading, 'Otters')
+
+  const email = freshEmail('ben')
+  await browser.submit('/invite', { email: 'no e-mail' })
+  t.equal(browser.status, 400)
+  await browser.submit('/invite', { email, 'role:billing': 'on' })
+  t.match(browser.page, 'The invitation is mailed.')
+  t.match(browser.page, email)
+
+  const stranger = new FormClient(app)
+  await stranger.open(await linkOf(email))
+  t.match(stranger.page, 'You are invited to the organization “Otters”')
+  t.notMatch(stranger.page, /<form method="post" action="[^"]*accept"/)
+  t.match(stranger.page, /sign-in/)
+  const ben = await confirmedUser(app, { email })
+  const other = await signedIn(ben)
+  await other.open('/security/organizations')
+  t.match(other.page, 'The link in the mail accepts an invitation.')
+  await other.open(await linkOf(email))
+  t.equal((await call(app, ben, 'GET', '/organizations')).json().results.length, 0, 'opening changes nothing')
+  const twin = other.twin()
+  await other.submit('accept', {})
+  t.equal(other.path, path)
+  t.match(other.page, 'You are a member now.')
+  t.notMatch(other.page, new RegExp(ann.email), 'a member sees no e-mails')
+  t.notMatch(other.page, /\/invite"|\/settings"|\/roles"/)
+  await twin.submit('accept', {})
+  t.equal(twin.status, 400)
+  await new FormClient(app).open(await linkOf(email)).then(again => t.match(again.page, 'does not work'))
+  await other.submit('/remove', {})
+  t.equal(other.path, '/security/organizations')
+  t.match(other.page, 'You have left the organization.')
+  await other.open(path)
+  t.equal(other.status, 404)
+})
+
+t.test('owners change roles and remove members; admins only those below', async t => {
+  const { organization, owner, admin, member } = await team(app)
+  const path = `/security/organizations/${organization.id}`
+  const ofOwner = await signedIn(owner)
+  await ofOwner.open(path)
+  const roles = (userId: string, ...chosen: string[]) => ({
+    id: userId,
+    ...Object.fromEntries(chosen.map(role => [`role:${role}`, 'on'])),
+  })
+  const change = async (browser: FormClient, fields: Record<string, string>) => {
+    await browser.post(`${path}/roles`, fields)
+    return browser
+  }
+  t.match((await change(ofOwner, roles(member.id, 'billing'))).page, 'The roles are changed.')
+  t.match((await change(ofOwner, roles(member.id))).page, /class="summary"/)
+  t.match((await change(ofOwner, roles(owner.id, 'member'))).page, 'This is the last owner.')
+  const ofAdmin = await signedIn(admin)
+  await ofAdmin.open(path)
+  t.notMatch(ofAdmin.page, /name="role:owner"|\/settings"/)
+  t.match((await change(ofAdmin, roles(owner.id, 'member'))).page, 'do not allow this')
+  await ofAdmin.post(`${path}/remove`, { id: member.id })
+  t.match(ofAdmin.page, 'The member is removed.')
+  await ofOwner.open(`${path}/delete`)
+  t.match(ofOwner.page, 'cannot be undone')
+  await ofOwner.submit('/delete', {})
+  t.match(ofOwner.page, 'The organization is deleted.')
+  await ofAdmin.open(path)
+  t.equal(ofAdmin.status, 404)
+})
+
+t.test('lists have further pages; German; without a session: sign in', async t => {
+  const { organization, owner } = await team(app)
+  for (let each = 0; each < 21; each += 1)
+    await addMember(app, organization.id, (await confirmedUser(app)).id)
+  const browser = await signedIn(owner)
+  await call(app, owner, 'PUT', '/account', { locale: 'de' })
+  await browser.open(`/security/organizations/${organization.id}`)
+  t.match(browser.page, /<html lang="de">/)
+  t.match(browser.page, 'Mitglieder')
+  const next = /href="([^"]*\?cursor=[^"]*)"/.exec(browser.page)?.[1]
+  t.ok(next)
+  await browser.open(`/${next?.replaceAll('../', '')}`)
+  t.equal(browser.status, 200)
+  t.notMatch(browser.page, /\?cursor=/)
+  await browser.open(`/security/organizations/${organization.id}?cursor=x`)
+  t.equal(browser.status, 400)
+  for (const path of ['', `/${organization.id}`, `/${organization.id}/delete`]) {
+    const stranger = new FormClient(app)
+    await stranger.open(`/security/organizations${path}`)
+    t.equal(stranger.path, '/sign-in')
+  }
+})
+
+t.test('with WEB_URL there are no such pages, and the mail leads there', async t => {
+  const own = await build(t, { env: { WEB_URL: 'https://app.example.com/base' } })
+  for (const path of ['/security/organizations', '/organizations/accept?token=x'])
+    t.not((await own.inject({ url: path, headers: { accept: 'text/html' } })).statusCode, 200)
+  const owner = await confirmedUser(own)
+  const { id } = await organizationOf(own, owner)
+  const email = freshEmail()
+  await call(own, owner, 'POST', `/organizations/${id}/invitations`, { email, roles: ['member'] })
+  const [mail] = await mailbox(own).to(email, 'organizationInvitation')
+  t.match(mail?.text, 'https://app.example.com/base/organizations/accept?token=')
+})
+
+t.test('in a browser', { skip: withoutBrowser }, async t => {
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const service = `http://localhost:${port}`
+  const browser = await launchBrowser(t)
+  for (const [view, options] of VIEWS)
+    t.test(view, async t => {
+      const ann = await confirmedUser(app)
+      const { page, complaints } = await openBrowser(browser, options)
+      const seen = (name: string) => checkPage(t, page, view, name)
+      const press = (form: string): Promise<void> => page.click(`form[action$="${form}"] button`)
+      await page.goto(`${service}/sign-in`)
+      await page.fill('#email', ann.email)
+      await page.fill('#password', PASSWORD)
+      await press('sign-in')
+      await page.waitForURL(`${service}/security`)
+      await page.goto(`${service}/security/organizations`)
+      await seen('no organizations')
+      await page.fill('#name', 'Otters')
+      await press('security/organizations')
+      await seen('a new organization')
+      await page.fill('#invite-email', 'x@')
+      await page.evaluate(`document.querySelector('#invite-email').form.noValidate = true`)
+      await press('/invite')
+      await seen('an invitation with errors')
+      const email = freshEmail()
+      await page.fill('#invite-email', email)
+      await press('/invite')
+      await seen('an organization with an invitation')
+      await page.click('summary')
+      await seen('roles of a member')
+      await page.click('a[href$="/delete"]')
+      await seen('deletion')
+      const link = await linkOf(email)
+      await page.goto(`${service}${link}`)
+      await seen('an invitation')
+      await press('organizations/accept')
+      await seen('an invitation for another')
+      await page.goto(`${service}/organizations/accept?token=x`)
+      await seen('an invitation that does not work')
+      await page.goto(`${service}/security/organizations`)
+      await seen('organizations')
+      t.strictSame(complaints, [])
+    })
+})
