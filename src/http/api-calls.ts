@@ -8,6 +8,7 @@ import type { ApiCall, ApiResponse } from '../pages/feature-pages.ts'
  * addresses exactly where it believes them from the browser.
  */
 const PASSED_ON = [
+  'accept-language',
   'cookie',
   'origin',
   'sec-fetch-site',
