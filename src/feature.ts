@@ -33,6 +33,7 @@ import type { BackgroundTask, NamedTask } from './jobs/background-tasks.ts'
 import type { Job, ScheduledJob } from './jobs/jobs.ts'
 import type { MailKinds, MailSender } from './mail/kinds.ts'
 import type { MaybePromise } from './maybe-promise.ts'
+import type { ConsoleModule } from './pages/console-parts.ts'
 import type { FeaturePages } from './pages/feature-pages.ts'
 import type { WindowLimit } from './rate-limits/limits.ts'
 import type { LoginThrottle } from './rate-limits/login-throttle.ts'
@@ -313,6 +314,8 @@ interface PlainParts extends StoredFeature {
   readonly pages?: () => Promise<{
     readonly default: FeaturePages | ((settings: AnySettings) => FeaturePages)
   }>
+  /** What it adds to the console: `() => import('./console-pages.ts')`, because only services with `CONSOLE=on` load it. */
+  readonly console?: () => Promise<ConsoleModule>
 }
 
 type SettingsByName = Readonly<Record<string, FeatureSetting>>
@@ -558,6 +561,7 @@ export { hasLease } from './jobs/stored-jobs.ts'
 export type { MailSender, MailSite } from './mail/kinds.ts'
 export type { MaybePromise } from './maybe-promise.ts'
 export { counter, gauge } from './metrics/declarations.ts'
+export type { ConsoleParts } from './pages/console-parts.ts'
 export type { FeaturePages } from './pages/feature-pages.ts'
 export { idOfCursor, type Page, pageOf } from './pagination.ts'
 export { emailSubject } from './rate-limits/login-throttle.ts'

@@ -35,8 +35,12 @@ export interface Page {
   readonly isSignedIn?: boolean
   /** Whether the page has the scripts of features. */
   readonly hasScripts?: boolean
-  /** An absolute URL that the browser opens next, without a redirect. */
+  /** A URL that the browser opens next, without a redirect. */
   readonly refreshTo?: string
+  /** The name of the feature whose `assets` the page has. It becomes the class of the body, too. */
+  readonly assetsOf?: string
+  /** In place of the name of the product and the button to sign out. */
+  readonly header?: Html
 }
 
 const signOutForm = ({ texts, root }: PageContext): Html =>
@@ -44,6 +48,10 @@ const signOutForm = ({ texts, root }: PageContext): Html =>
 
 export const documentOf = (context: PageContext, page: Page): Html => {
   const { texts, language, root, product, scripts } = context
+  const {
+    assetsOf,
+    header = html`<p class="product">${product}</p>${page.isSignedIn && signOutForm(context)}`,
+  } = page
   return html`<!DOCTYPE html>
 <html lang="${language}">
 <head>
@@ -53,9 +61,14 @@ export const documentOf = (context: PageContext, page: Page): Html => {
 ${page.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${page.refreshTo}">\n`}<title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${root}pages/style.css">
-${page.hasScripts && scripts.map(url => html`<script type="module" src="${root}${url}"></script>\n`)}</head>
-<body${page.isWide && html` class="wide"`}>
-<header><p class="product">${product}</p>${page.isSignedIn && signOutForm(context)}</header>
+${
+  assetsOf !== undefined &&
+  html`<link rel="stylesheet" href="${root}pages/${assetsOf}.css">
+<script type="module" src="${root}pages/${assetsOf}.js"></script>
+`
+}${page.hasScripts && scripts.map(url => html`<script type="module" src="${root}${url}"></script>\n`)}</head>
+<body${(page.isWide || assetsOf !== undefined) && html` class="${assetsOf ?? 'wide'}"`}>
+<header>${header}</header>
 <main>
 ${page.body}
 </main>
@@ -67,13 +80,15 @@ ${page.body}
 export interface Field {
   readonly name: string
   readonly label: string
-  readonly type?: 'text' | 'email' | 'password'
+  readonly type?: 'text' | 'email' | 'password' | 'date'
   /** What the user had entered. Passwords and codes are never shown again. */
   readonly value?: string | undefined
   readonly hint?: string
   readonly autocomplete: string
   /** Whether the field may stay empty. */
   readonly isOptional?: boolean
+  /** Whether it is a filter: it may stay empty, which needs no mention. */
+  readonly isFilter?: boolean
   /** Whether the keyboard of a phone shows digits first. It still has letters, for recovery codes. */
   readonly isCode?: boolean
 }
@@ -99,7 +114,7 @@ export class Form {
 
   field(field: Field): Html {
     const { name, label, type = 'text', value, hint, autocomplete } = field
-    const { isOptional = false, isCode = false } = field
+    const { isOptional = false, isFilter = false, isCode = false } = field
     this.#labels.set(name, label)
     const id = this.#idOf(name)
     const sentences = this.#sentences(name)
@@ -111,9 +126,33 @@ export class Form {
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
 <input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
       value !== undefined && html` value="${value}"`
-    }${!isOptional && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
+    }${!isOptional && !isFilter && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
     }${sentences.length > 0 && html` aria-invalid="true"`}>
+${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+</div>`
+  }
+
+  /** One of several values. */
+  choice({
+    name,
+    label,
+    options,
+    value,
+  }: {
+    readonly name: string
+    readonly label: string
+    readonly options: readonly (readonly [value: string, text: string])[]
+    readonly value?: string | undefined
+  }): Html {
+    this.#labels.set(name, label)
+    const id = this.#idOf(name)
+    const sentences = this.#sentences(name)
+    return html`<div class="field">
+<label for="${id}">${label}</label>
+<select id="${id}" name="${name}"${sentences.length > 0 && html` aria-invalid="true" aria-describedby="${id}-error"`}>${options.map(
+      ([each, text]) => html`<option value="${each}"${each === value && html` selected`}>${text}</option>`,
+    )}</select>
 ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
 </div>`
   }
@@ -230,7 +269,7 @@ export const messagePage = (
 ${hasPages && links([[root + next[0], next[1]]])}`,
 })
 
-export { type Html, html } from './html.ts'
+export { Html, html } from './html.ts'
 
 /** How the sign-in page offers a sign-in method. */
 export interface SignInPart {

@@ -426,7 +426,7 @@ t.test('no counter that the service opens can be a rate limit of a feature', asy
   t.ok(opened.delete('counting.mails'), 'a counter that a feature opens is its own')
   const reserved = [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT, ...COUNTERS]
   // Those of features: counters that they open, and limits that a fork's features declare.
-  const declared = Object.keys(rateLimitsOf(FEATURES))
+  const declared = Object.keys(rateLimitsOf([...BUILT_IN_FEATURES, ...FEATURES]))
   const ofCore = [...opened].filter(name => !name.includes('.') && !declared.includes(name))
   t.strictSame(ofCore.sort(), reserved.sort())
 })

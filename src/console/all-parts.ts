@@ -1,0 +1,28 @@
+/** The pages of the console: those of the core, then those of features. */
+import type { Feature } from '../feature.ts'
+import type { ConsoleDeclarations, ConsolePage, ConsoleSection } from '../pages/feature-pages.ts'
+import { statusPage } from './console-pages.ts'
+
+/** @param features in which the console is the last one of the core. */
+export const consolePagesOf = async (
+  features: readonly Feature[],
+  declared: ConsoleDeclarations,
+): Promise<readonly ConsolePage[]> => {
+  const own = features.filter(({ name }) => name === 'console')
+  const others = features.filter(({ name }) => name !== 'console')
+  const modules = await Promise.all([...own, ...others].map(({ console: load }) => load?.()))
+  const parts = modules.flatMap(module => {
+    if (module === undefined) return []
+    const { default: exported } = module
+    return [typeof exported === 'function' ? exported(declared) : exported]
+  })
+  const userSections = parts.flatMap(({ userSections: sections = [] }) => sections)
+  const pages = parts.flatMap(({ pages: some = [] }) => some)
+  return [...pages.map(page => withSections(page, userSections)), statusPage]
+}
+
+/** The page of a user has the sections of features before its own, which end with events. */
+const withSections = (page: ConsolePage, sections: readonly ConsoleSection[]): ConsolePage =>
+  page.path !== 'users' || page.item === undefined
+    ? page
+    : { ...page, item: { ...page.item, sections: [...sections, ...(page.item.sections ?? [])] } }

@@ -1,0 +1,36 @@
+/** What the store runs for the console. The writer thread of SQLite imports this module. */
+import { type StoredFeature, table } from '../storage/stored-feature.ts'
+import { type ConsoleSessionsTable, sessionOperations, sessionReads } from './stored-sessions.ts'
+
+export const storedConsole = {
+  name: 'console',
+  module: import.meta.url,
+  migrations: {
+    '0001_console_sessions': {
+      async up(db, { text }) {
+        await db.schema
+          .createTable('console_sessions')
+          .addColumn('digest', text, column => column.primaryKey())
+          .addColumn('admin_key', 'text', column => column.notNull())
+          .addColumn('created_at', 'bigint', column => column.notNull())
+          .addColumn('expires_at', 'bigint', column => column.notNull())
+          .execute()
+        await db.schema
+          .createIndex('console_sessions_by_expires_at')
+          .on('console_sessions')
+          .column('expires_at')
+          .execute()
+      },
+    },
+  },
+  tables: {
+    console_sessions: table<ConsoleSessionsTable>({
+      owner: null,
+      key: 'digest',
+      updatedAt: 'expires_at',
+      cleanUp: { column: 'expires_at', after: 0 },
+    }),
+  },
+  operations: { ...sessionOperations },
+  reads: { ...sessionReads },
+} satisfies StoredFeature
