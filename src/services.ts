@@ -2,7 +2,7 @@
 import type { BaseLogger } from 'pino'
 import { AccountMethods } from './accounts/account-methods.ts'
 import { AccountRemoval } from './accounts/account-removal.ts'
-import { agingTables, CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
+import { AGING_TABLES, CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { FactorRemoval } from './accounts/factor-removal.ts'
 import { Impersonation } from './accounts/impersonation.ts'
@@ -398,7 +398,8 @@ const startCleanUp = (
     store: storage.cleanUp,
     openRateLimit: storage.openRateLimit,
     idle: config.sessionIdle,
-    tables: [...agingTables(config.eventsKept), ...tablesOf(features)],
+    eventsKept: config.eventsKept,
+    tables: [...AGING_TABLES, ...tablesOf(features)],
     clock,
     onFailure: logFailure('expired rows could not be removed, the next pass continues'),
     pace: cleanUpPace,

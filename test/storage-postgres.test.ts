@@ -1,6 +1,7 @@
 /** PostgreSQL storage. Each file can also be run alone. */
 import './storage/postgres-clean-up.test.ts'
 import './storage/postgres-conflicts.test.ts'
+import './storage/postgres-event-months.test.ts'
 import './storage/postgres-events.test.ts'
 import './storage/postgres-plans.test.ts'
 import './storage/postgres-schema.test.ts'

@@ -48,17 +48,15 @@ export interface CleanedTable {
   }
 }
 
-/** The tables of the core whose rows are removed by age. Keys that begin with the time need no other index. @param eventsKept milliseconds. */
-export const agingTables = (eventsKept: number) =>
-  [
-    {
-      name: 'email_tokens',
-      key: 'digest',
-      cleanUp: { column: 'digest', after: LONGEST_LIFETIME + MARGIN, firstAt: hexTimestamp },
-    },
-    { name: 'known_networks', key: 'digest', cleanUp: { column: 'signed_in_at', after: KNOWN_FOR } },
-    { name: 'events', key: 'id', cleanUp: { column: 'id', after: eventsKept, firstAt: firstIdAt } },
-  ] as const satisfies readonly CleanedTable[]
+/** The tables of the core whose rows are removed by age, besides events. Keys that begin with the time need no other index. */
+export const AGING_TABLES = [
+  {
+    name: 'email_tokens',
+    key: 'digest',
+    cleanUp: { column: 'digest', after: LONGEST_LIFETIME + MARGIN, firstAt: hexTimestamp },
+  },
+  { name: 'known_networks', key: 'digest', cleanUp: { column: 'signed_in_at', after: KNOWN_FOR } },
+] as const satisfies readonly CleanedTable[]
 
 export interface CleanUpDeps {
   readonly store: CleanUpStore
@@ -68,6 +66,8 @@ export interface CleanUpDeps {
   readonly tables: readonly CleanedTable[]
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
+  /** Milliseconds for which events are kept. */
+  readonly eventsKept: number
   readonly clock: () => number
   /** Called once for a failed pass. The next pass continues where it ended. */
   readonly onFailure: (error: unknown) => void
@@ -133,9 +133,10 @@ export class CleanUp {
 
   /** For each kind of row, a function that removes a slice and returns whether there may be more. */
   #kinds(): readonly (() => Promise<boolean>)[] {
-    const { store, tables, idle, clock } = this.#deps
+    const { store, tables, idle, eventsKept, clock } = this.#deps
     const now = clock()
     const endedBy = now - MARGIN
+    let eventsBefore: number | undefined
     return [
       async () => {
         const expired = { endedBy, idleSince: endedBy - idle }
@@ -148,6 +149,10 @@ export class CleanUp {
         const before = now - after
         return [() => store.removeOldRows({ name, key }, column, firstAt?.(before) ?? before, SLICE)]
       }),
+      async () => {
+        eventsBefore ??= await store.rotateEvents(now, eventsKept)
+        return store.removeOldRows({ name: 'events', key: 'id' }, 'id', firstIdAt(eventsBefore), SLICE)
+      },
       async () => {
         this.#afterRateLimit = await store.removeRateLimits(endedBy, this.#afterRateLimit, SLICE)
         return this.#afterRateLimit !== ''

@@ -166,6 +166,11 @@ export interface CleanUpStore extends Derived<'cleanUp'> {
    * @returns the last id of this slice, `''` after the last session.
    */
   removeSessions(expired: ExpiredSessions, after: string, limit: number): Promise<string>
+  /**
+   * Prepares the store for events of the coming month, and drops those of months that ended longer ago than `kept`, in milliseconds.
+   * @returns the timestamp before which rows of events are to be removed.
+   */
+  rotateEvents(now: number, kept: number): Promise<number>
   /** Like {@link removeSessions}, for the counters of rate limits. Does nothing where they are not in a table. */
   removeRateLimits(expiredBy: number, after: string, limit: number): Promise<string>
 }

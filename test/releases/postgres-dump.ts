@@ -24,7 +24,7 @@ export const recordSchema = async (url: string): Promise<string[]> => {
 }
 
 /** Users first: other rows refer to them. */
-const TABLES = `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'
+const TABLES = `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND NOT (SELECT relispartition FROM pg_class WHERE oid = quote_ident(table_name)::regclass)
   ORDER BY table_name <> 'users', table_name`
 
 /** @returns statements that insert every row, and continue the numbers of users. */

@@ -22,6 +22,7 @@ const OWN_MIGRATIONS = [
   '0009_known_networks',
   '0010_notice_tokens',
   '0011_sign_in_methods',
+  '0013_event_months',
 ] as const
 
 export type MigrationName = (typeof OWN_MIGRATIONS)[number]

@@ -13,6 +13,7 @@ import { factors } from './0008-factors.ts'
 import { knownNetworks } from './0009-known-networks.ts'
 import { noticeTokens } from './0010-notice-tokens.ts'
 import { signInMethods } from './0011-sign-in-methods.ts'
+import { eventMonths } from './0013-event-months.ts'
 import type { MigrationName } from './known-schema.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
@@ -28,6 +29,7 @@ const ownMigrations = (dialect: SchemaDialect): Record<MigrationName, Migration>
   '0009_known_networks': knownNetworks(dialect),
   '0010_notice_tokens': noticeTokens(),
   '0011_sign_in_methods': signInMethods(),
+  '0013_event_months': eventMonths(dialect),
 })
 
 /** Adds the column of a field. Without a default, no row is written. Instances of the previous release leave it empty. */

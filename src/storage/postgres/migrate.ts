@@ -2,6 +2,7 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'
+import { prepareEventMonths } from '../migrations/0013-event-months.ts'
 import { migrateFeatures } from '../migrations/feature-migrations.ts'
 import { migrations } from '../migrations/list.ts'
 import { KEY_TYPES, type SchemaDialect } from '../migrations/schema-dialect.ts'
@@ -43,6 +44,7 @@ export const migrate = async (url: string, features: readonly StoredFeature[] = 
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   const provider = { getMigrations: async () => migrations(POSTGRES_DIALECT) }
   try {
+    await prepareEventMonths(db)
     const { error } = await new Migrator({ db, provider }).migrateToLatest()
     if (error !== undefined) throw error
     await db.transaction().execute(async transaction => {

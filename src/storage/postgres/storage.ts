@@ -11,6 +11,7 @@ import { isOwned, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database, type Reader } from './database.ts'
 import { openPrimary } from './ensure-schema.ts'
+import { rotateEvents } from './event-months.ts'
 import { hotOperations } from './hot-operations.ts'
 import { importOperations } from './import-operations.ts'
 import { InvalidationFeed } from './invalidation-feed.ts'
@@ -139,7 +140,7 @@ export const openPostgresStorage = async (
           )
         },
       },
-      cleanUp: cleanUp(database),
+      cleanUp: { ...cleanUp(database), rotateEvents: rotateEvents(database) },
       subscribe(newListener) {
         listener = newListener
         invalidationFeed.subscribe(newListener)

@@ -198,6 +198,8 @@ const storageOfEventLoop = (
       cleanUp: {
         removeSessions: (expired, after, limit) =>
           writer.runHandWritten('removeSessions', expired, after, limit),
+        // There is one table.
+        rotateEvents: async (now, kept) => now - kept,
         // The counts in memory expire by themselves.
         removeRateLimits: async () => '',
       },

@@ -3,11 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { agingTables, type CleanedTable } from '../../../src/accounts/clean-up.ts'
+import { AGING_TABLES, type CleanedTable } from '../../../src/accounts/clean-up.ts'
 import type { EmailToken } from '../../../src/accounts/email-token.ts'
 import { type AuditEvent, type EventType, newEvent } from '../../../src/audit-log/event.ts'
 import type { UserLastRequests } from '../../../src/auth/last-requests.ts'
 import type { Session } from '../../../src/auth/session.ts'
+import { firstIdAt } from '../../../src/ids.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import type { AccountProof, VerifiedState } from '../../../src/storage/stores.ts'
 import { NO_FACTORS } from '../../../src/users/factors.ts'
@@ -162,7 +163,9 @@ export const removeOld = (
   before: number,
   limit: number,
 ): Promise<boolean> => {
-  const table = agingTables(0).find(table => table.name === name)
+  if (name === 'events')
+    return storage.cleanUp.removeOldRows({ name, key: 'id' }, 'id', firstIdAt(before), limit)
+  const table = AGING_TABLES.find(table => table.name === name)
   if (table === undefined) throw new Error(`${name} does not age`)
   const { key, cleanUp }: CleanedTable = table
   if (cleanUp === undefined) throw new Error(`${name} does not age`)
