@@ -214,6 +214,7 @@ export interface AccountEvent {
     | 'webhook.resumed'
     | 'webhook.replayed'
     | 'webhook.disabled'
+    | 'console.signed-in'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -385,6 +386,7 @@ export interface AuditEvent {
     | 'webhook.resumed'
     | 'webhook.replayed'
     | 'webhook.disabled'
+    | 'console.signed-in'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -1058,7 +1060,8 @@ export interface CreateWebhookRequest {
     | 'webhook.paused'
     | 'webhook.resumed'
     | 'webhook.replayed'
-    | 'webhook.disabled'>
+    | 'webhook.disabled'
+    | 'console.signed-in'>
     | null
   /** By which you recognise it */
   description?: string | null
@@ -1163,7 +1166,8 @@ export interface UpdateWebhookRequest {
     | 'webhook.paused'
     | 'webhook.resumed'
     | 'webhook.replayed'
-    | 'webhook.disabled'>
+    | 'webhook.disabled'
+    | 'console.signed-in'>
     | null
   /** By which you recognise it */
   description?: string | null
@@ -1286,6 +1290,7 @@ export interface ListOwnEventsQuery {
     | 'webhook.resumed'
     | 'webhook.replayed'
     | 'webhook.disabled'
+    | 'console.signed-in'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -1363,6 +1368,7 @@ export interface ListEventsQuery {
     | 'webhook.resumed'
     | 'webhook.replayed'
     | 'webhook.disabled'
+    | 'console.signed-in'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -2045,6 +2051,15 @@ export interface AdminClient {
   impersonateUser(id: string, options?: CallOptions): Call<SignedIn>
 
   /**
+   * List the sessions of a user, newest first, at most 1,000
+   *
+   * Needs the scope `users:read`.
+   *
+   * `GET /admin/users/{id}/sessions`
+   */
+  listUserSessions(id: string, options?: CallOptions): Call<SessionList>
+
+  /**
    * End all sessions of a user
    *
    * Needs the scope `users:write`.
@@ -2052,6 +2067,15 @@ export interface AdminClient {
    * `DELETE /admin/users/{id}/sessions`
    */
   deleteUserSessions(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * End a session of a user
+   *
+   * Needs the scope `users:write`.
+   *
+   * `DELETE /admin/users/{id}/sessions/{sessionId}`
+   */
+  deleteUserSession(id: string, sessionId: string, options?: CallOptions): Call<void>
 
   /**
    * Export all users in order of creation, one per line
@@ -2258,7 +2282,9 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     deleteUser: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}`, { options }),
     deleteUserFactors: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/factors`, { options }),
     impersonateUser: (id, options) => transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
+    listUserSessions: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/sessions`, { options }),
     deleteUserSessions: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
+    deleteUserSession: (id, sessionId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions/${segment(sessionId)}`, { options }),
     exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),
     importUsers: (lines, options) => transport.importLines('POST', '/admin/users/import', lines, options),
     warmUpCache: (body, options) => transport.json('POST', '/admin/warm-up', { body, options }),

@@ -254,6 +254,32 @@ const users: ConsolePage = {
     ],
     sections: [
       {
+        name: 'sessions',
+        title: { en: 'Sessions', de: 'Sitzungen' },
+        scope: 'users:read',
+        api: '/admin/users/:id/sessions',
+        empty: { en: 'The user has no session.', de: 'Der Nutzer hat keine Sitzung.' },
+        columns: [
+          textOf({ en: 'Client', de: 'Programm' }, 'userAgent'),
+          textOf({ en: 'Address', de: 'Adresse' }, 'ip'),
+          textOf({ en: 'Method', de: 'Anmeldeweg' }, 'method'),
+          listOf({ en: 'Authentication', de: 'Nachweise' }, 'amr'),
+          textOf({ en: 'Impersonated', de: 'Durch die Verwaltung' }, 'impersonated'),
+          timeOf({ en: 'Opened', de: 'Geöffnet' }, 'createdAt'),
+          timeOf(LAST_REQUEST, 'lastRequestAt'),
+        ],
+        rowActions: [
+          {
+            name: 'end',
+            label: { en: 'End', de: 'Beenden' },
+            scope: 'users:write',
+            isDangerous: true,
+            call: ({ id, rowId }) => ({ method: 'DELETE', path: `/admin/users/${id}/sessions/${rowId}` }),
+            done: { en: 'The session has ended.', de: 'Die Sitzung ist beendet.' },
+          },
+        ],
+      },
+      {
         name: 'events',
         title: { en: 'Events', de: 'Ereignisse' },
         scope: 'events:read',

@@ -206,6 +206,8 @@ export interface ListState {
   readonly list: ConsoleList
   readonly values: Values
   readonly response: ApiResponse
+  /** The URL of the stream for a list that is live, below the console. */
+  readonly live: string
   readonly notice: string | null
 }
 
@@ -248,7 +250,7 @@ const pager = (
 }
 
 export const listBody = (context: ConsoleContext, state: ListState): Html => {
-  const { page, list, values, response, notice } = state
+  const { page, list, values, response, live, notice } = state
   const { say } = context
   const texts = textsOf(context)
   const form = new Form(context, response.errors, 'filter-')
@@ -265,7 +267,7 @@ ${
   !form.hasErrors &&
   html`<section id="rows"${
     isLive &&
-    html` data-live="${context.root}console/live?${new URLSearchParams(values).toString()}" data-following="${texts.live}" data-pause="${texts.pause}" data-follow="${texts.follow}"`
+    html` data-live="${context.root}console/${live}" data-following="${texts.live}" data-pause="${texts.pause}" data-follow="${texts.follow}"`
   }>
 ${summary !== null && html`<p class="muted">${summary}</p>`}
 ${tableOf(context, list, page.path, results)}

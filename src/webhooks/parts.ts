@@ -143,6 +143,7 @@ export const parts = {
     ),
   },
   routes: new URL('routes/', import.meta.url),
+  console: () => import('./console-pages.ts'),
 } as const
 
 export type WebhooksDeps = DepsOf<typeof parts>

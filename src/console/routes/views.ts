@@ -1,23 +1,28 @@
 /** Pages of the console that show what there is: lists, and items with their sections. */
 import { Type } from '@sinclair/typebox'
-import type { FastifyInstance } from 'fastify'
-import { FormText, Strict } from '../../../routes/schemas.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { eventsProperties, sendEvents } from '../../../routes/events.ts'
+import { adminKeyOf } from '../../../routes/request-context.ts'
+import { FormText, InputId, Strict } from '../../../routes/schemas.ts'
+import { serializeEvent } from '../../../routes/serializers.ts'
 import type { ConsoleInput, ConsoleItem, ConsoleList, ConsolePage } from '../../pages/feature-pages.ts'
 import { LATEST_EVENTS, overviewBody } from '../overview.ts'
 import { itemBody, listBody, textsOf, type Values } from '../render.ts'
 import { enteredIn, fieldSchemas, filled, type Ids, idsIn, type Shell } from './shell.ts'
 
-/** The path of the API with the filters of a page and its cursor. */
-const withFilters = (api: string, filters: readonly ConsoleInput[], values: Values): string => {
+/** The query of the API for the filters of a page. */
+const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchParams => {
   const query = new URLSearchParams()
   for (const filter of filters) {
     const value = enteredIn(filter, values)
     if (typeof value === 'string') query.set(filter.name, value)
   }
   if (values.cursor !== undefined) query.set('cursor', values.cursor)
-  if (query.size === 0) return api
-  return `${api}${api.includes('?') ? '&' : '?'}${query}`
+  return query
 }
+
+const withQuery = (api: string, query: URLSearchParams): string =>
+  query.size === 0 ? api : `${api}${api.includes('?') ? '&' : '?'}${query}`
 
 export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, list: ConsoleList): void => {
   const { filters = [] } = list
@@ -25,14 +30,39 @@ export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, l
   app.get(`/${page.path}`, { schema: { hide: true, querystring } }, async (request, reply) => {
     const sent = Object.entries(request.validatedData.query as Values)
     const values = Object.fromEntries(sent.filter(([, value]) => value !== ''))
-    const response = await shell.read(request, withFilters(list.api, filters, values))
+    const query = queryOf(filters, values)
+    const response = await shell.read(request, withQuery(list.api, query))
     if (response.status === 403 || response.status >= 500) return shell.fail(request, reply, response)
     const notice = shell.takeNotice(reply)
+    const state = { page, list, values, response, live: `${page.path}/live?${query}` }
     return shell.send(request, reply.relay(response), {
       title: ({ say }) => say(page.title),
-      body: context => listBody(context, { page, list, values, response, notice: notice(context) }),
+      body: context => listBody(context, { ...state, notice: notice(context) }),
       current: page.path,
       errors: response.errors,
+    })
+  })
+}
+
+/**
+ * The stream that the audit log follows where script runs: that of the API.
+ * @param isOpen whether the session of the request still exists, and its key is valid.
+ */
+export const addStream = (
+  app: FastifyInstance,
+  shell: Shell,
+  isOpen: (request: FastifyRequest) => Promise<boolean>,
+): void => {
+  const querystring = Strict({
+    ...eventsProperties(Object.keys(app.services.eventSchemas)),
+    userId: Type.Optional(InputId),
+  })
+  app.get('/events/live', { schema: { hide: true, querystring } }, (request, reply) => {
+    shell.requireScope(request, 'events:read')
+    return sendEvents(request, reply, {
+      query: request.validatedData.query as Parameters<typeof sendEvents>[2]['query'],
+      serialize: serializeEvent,
+      stream: { credential: adminKeyOf(request).id, isAuthenticated: () => isOpen(request) },
     })
   })
 }

@@ -9,7 +9,7 @@ import { ERRORS } from '../../../parts.ts'
 import { signInBody } from '../../../render.ts'
 import { addAction, placedActions } from '../../actions.ts'
 import { Shell } from '../../shell.ts'
-import { addItem, addList, addOverview } from '../../views.ts'
+import { addItem, addList, addOverview, addStream } from '../../views.ts'
 
 /** The notice of a session that has ended. */
 const ENDED = 'console/ended'
@@ -89,6 +89,16 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     return reply.redirectToPage('console/sign-in', hasEnded ? ENDED : undefined)
   }
 
+  /** Whether the session of a request that began with one still exists, and its admin key is valid. */
+  const isOpen = async (request: FastifyRequest): Promise<boolean> => {
+    const adminKey = await sessions.adminKeyOf(request.cookies[cookie] ?? '', false)
+    if (adminKey === null || request.adminKey === null) return false
+    return (
+      adminAuthenticator.isCurrent(request.adminKey) ||
+      (await adminAuthenticator.authenticate(adminKey)) !== null
+    )
+  }
+
   /** @returns whether the request has a session whose admin key is valid; it is the `adminKey` of the request then. */
   const authenticate = async (request: FastifyRequest, secret: string): Promise<boolean> => {
     const isUse = request.headers['console-refresh'] === undefined
@@ -109,6 +119,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       return askToSignIn(request, reply.clearCookie(cookie, attributes), true)
     })
     addOverview(scoped, shell)
+    addStream(scoped, shell, isOpen)
     for (const page of pages) {
       if (page.list !== undefined) addList(scoped, shell, page, page.list)
       if (page.item !== undefined) addItem(scoped, shell, page, page.item)
