@@ -1,13 +1,14 @@
-/** The pages of the console: those of the core, then those of features. */
+/** The pages and plots of the console: those of the core, then those of features. */
 import type { Feature } from '../feature.ts'
-import type { ConsoleDeclarations, ConsolePage, ConsoleSection } from '../pages/feature-pages.ts'
+import type { ConsoleDeclarations, ConsolePage, ConsolePlot, ConsoleSection } from '../pages/feature-pages.ts'
 import { statusPage } from './console-pages.ts'
+import { CORE_PLOTS } from './plots.ts'
 
 /** @param features in which the console is the last one of the core. */
-export const consolePagesOf = async (
+export const consolePartsOf = async (
   features: readonly Feature[],
   declared: ConsoleDeclarations,
-): Promise<readonly ConsolePage[]> => {
+): Promise<{ readonly pages: readonly ConsolePage[]; readonly plots: readonly ConsolePlot[] }> => {
   const own = features.filter(({ name }) => name === 'console')
   const others = features.filter(({ name }) => name !== 'console')
   const modules = await Promise.all([...own, ...others].map(({ console: load }) => load?.()))
@@ -18,7 +19,10 @@ export const consolePagesOf = async (
   })
   const userSections = parts.flatMap(({ userSections: sections = [] }) => sections)
   const pages = parts.flatMap(({ pages: some = [] }) => some)
-  return [...pages.map(page => withSections(page, userSections)), statusPage]
+  return {
+    pages: [...pages.map(page => withSections(page, userSections)), statusPage],
+    plots: [...CORE_PLOTS, ...parts.flatMap(({ plots = [] }) => plots)],
+  }
 }
 
 /** The page of a user has the sections of features before its own, which end with events. */

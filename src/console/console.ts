@@ -1,7 +1,12 @@
 /** The console (docs/console.md): hosted pages for administrators. They call the API with the admin key that opened the session. */
 import { defineFeature } from '../feature.ts'
+import { ConsoleHistory } from './console-history.ts'
 import { ConsoleSessions } from './console-sessions.ts'
+import { HistoryRecorder } from './history.ts'
 import { parts } from './parts.ts'
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
 
 export const consoleFeature = defineFeature({
   ...parts,
@@ -16,6 +21,13 @@ export const consoleFeature = defineFeature({
     consoleSessions: ({ keyring: keyringOf, ...deps }) => {
       const keyring = deps.settings.CONSOLE === 'on' ? keyringOf() : null
       return keyring && new ConsoleSessions({ ...deps, keyring })
+    },
+    consoleHistory: ({ store, clock }) => new ConsoleHistory({ store, clock }),
+  },
+  backgroundTasks: {
+    async recordHistory(deps, signal) {
+      if (deps.settings.CONSOLE === 'off') await untilAborted(signal)
+      else await new HistoryRecorder(deps).run(signal)
     },
   },
 })

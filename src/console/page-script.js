@@ -22,7 +22,7 @@ const PACE = 1_000
  * @param rows the section that is replaced, with the URL of the stream and the texts of the button.
  */
 const follow = rows => {
-  const { live, following, pause, follow: resume } = rows.dataset
+  const { live, following, pause, follow: resume, pace = PACE } = rows.dataset
   const bar = document.createElement('div')
   const status = document.createElement('span')
   const button = document.createElement('button')
@@ -59,7 +59,7 @@ const follow = rows => {
   const start = () => {
     source = new EventSource(live)
     source.onmessage = () => {
-      if (timer === null) timer = setTimeout(refresh, PACE)
+      if (timer === null) timer = setTimeout(refresh, Number(pace))
     }
     // Refused, because the session has ended for example. Other failures repeat themselves.
     source.onerror = () => {

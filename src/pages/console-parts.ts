@@ -132,7 +132,20 @@ export interface ConsolePage {
   readonly item?: ConsoleItem
 }
 
+/** A plot of the overview, of a metric that is declared with `kept`. */
+export interface ConsolePlot {
+  readonly title: Text
+  /** What the scale measures, such as "seconds". A rate is per minute. */
+  readonly unit: Text
+  readonly metric: string
+  /** How counts become values: per minute; for a histogram p50 and p99 in milliseconds; a gauge as it is. */
+  readonly kind: 'rate' | 'quantiles' | 'gauge'
+  /** The name of the curve of values with these labels. Values of one curve are added up. Default: one curve. */
+  readonly curve?: (labels: Readonly<Record<string, string>>) => string
+}
+
 export interface ConsoleParts {
+  readonly plots?: readonly ConsolePlot[]
   readonly pages?: readonly ConsolePage[]
   /** Sections of the page of a user. */
   readonly userSections?: readonly ConsoleSection[]

@@ -105,6 +105,14 @@ const axes = ({ heading, top, x, y, format, formatX = short }: Panel, theme: The
   ].join('')
 }
 
+/** Points beside which a label may stand: trying each of a long line would take longer than drawing it. */
+const ANCHORS = 24
+
+const thinned = (line: readonly Point[]): readonly Point[] => {
+  const every = Math.ceil(line.length / ANCHORS)
+  return every <= 1 ? line : line.filter((_, index) => index % every === 0)
+}
+
 export const draw = (panel: Panel, theme: Theme): string => {
   const { top, x, y, series, hasDiagonal = false } = panel
   const bottom = top + PANEL_HEIGHT
@@ -137,7 +145,11 @@ export const draw = (panel: Panel, theme: Theme): string => {
     ].join('')
   })
   const names = series.map(({ name, color }, index) => {
-    const placed = labels.place(lines[index] ?? [], name.length * SIZE.label * BOLD_CHARACTER, SIZE.label)
+    const placed = labels.place(
+      thinned(lines[index] ?? []),
+      name.length * SIZE.label * BOLD_CHARACTER,
+      SIZE.label,
+    )
     return text(name, { ...placed.at, 'font-size': SIZE.label, 'font-weight': 600, fill: color })
   })
   const reference = hasDiagonal

@@ -145,6 +145,14 @@ const ACTIONS: readonly ConsoleAction[] = [
 ]
 
 export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
+  plots: [
+    {
+      title: { en: 'Lag of webhooks', de: 'Rückstand der Webhooks' },
+      unit: { en: 'seconds', de: 'Sekunden' },
+      metric: 'gatehouse_webhook_lag_seconds',
+      kind: 'gauge',
+    },
+  ],
   pages: [
     {
       path: 'webhooks',

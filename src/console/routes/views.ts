@@ -5,8 +5,15 @@ import { eventsProperties, sendEvents } from '../../../routes/events.ts'
 import { adminKeyOf } from '../../../routes/request-context.ts'
 import { FormText, InputId, Strict } from '../../../routes/schemas.ts'
 import { serializeEvent } from '../../../routes/serializers.ts'
-import type { ConsoleInput, ConsoleItem, ConsoleList, ConsolePage } from '../../pages/feature-pages.ts'
-import { LATEST_EVENTS, overviewBody } from '../overview.ts'
+import type {
+  ConsoleInput,
+  ConsoleItem,
+  ConsoleList,
+  ConsolePage,
+  ConsolePlot,
+} from '../../pages/feature-pages.ts'
+import { RANGES, type RangeName } from '../console-history.ts'
+import { LATEST_EVENTS, overviewBody, PLOTS_SCOPE } from '../overview.ts'
 import { itemBody, listBody, textsOf, type Values } from '../render.ts'
 import { enteredIn, fieldSchemas, filled, type Ids, idsIn, type Shell } from './shell.ts'
 
@@ -91,13 +98,19 @@ export const addItem = (app: FastifyInstance, shell: Shell, page: ConsolePage, i
   })
 }
 
-export const addOverview = (app: FastifyInstance, shell: Shell): void => {
-  app.get('', { schema: { hide: true } }, async (request, reply) => {
+const Range = Type.Unsafe<RangeName>({ type: 'string', enum: Object.keys(RANGES), default: 'hour' })
+
+export const addOverview = (app: FastifyInstance, shell: Shell, plots: readonly ConsolePlot[]): void => {
+  const { consoleHistory } = app.services
+  const querystring = Strict({ range: Range })
+  app.get('', { schema: { hide: true, querystring } }, async (request, reply) => {
+    const { range } = request.validatedData.query as { range: RangeName }
     const { scope, api } = LATEST_EVENTS
     const events = shell.may(request, scope) ? await shell.read(request, api) : null
+    const history = shell.may(request, PLOTS_SCOPE) ? await consoleHistory.read(range) : null
     return shell.send(request, reply, {
       title: context => textsOf(context).overview,
-      body: context => overviewBody(context, { events }),
+      body: context => overviewBody(context, { range, plots, history, events }),
       current: '',
     })
   })

@@ -4,7 +4,7 @@ import { adminActor } from '../../../../../routes/request-context.ts'
 import { FormText, pageForm } from '../../../../../routes/schemas.ts'
 import type { FieldErrors } from '../../../../errors.ts'
 import { html } from '../../../../pages/feature-pages.ts'
-import { consolePagesOf } from '../../../all-parts.ts'
+import { consolePartsOf } from '../../../all-parts.ts'
 import { ERRORS } from '../../../parts.ts'
 import { signInBody } from '../../../render.ts'
 import { addAction, placedActions } from '../../actions.ts'
@@ -20,7 +20,8 @@ const consoleRoutes: FastifyPluginAsync = async app => {
   const { isProduction } = app.config
   app.servePages()
   app.decorateRequest('consoleKey', '')
-  const pages = await consolePagesOf(features, { eventTypes: Object.keys(eventSchemas), adminScopes })
+  const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
+  const { pages, plots } = await consolePartsOf(features, declared)
   const shell = new Shell(app, pages)
 
   // Browsers accept the prefix over HTTPS only.
@@ -118,7 +119,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       await sessions.close(secret)
       return askToSignIn(request, reply.clearCookie(cookie, attributes), true)
     })
-    addOverview(scoped, shell)
+    addOverview(scoped, shell, plots)
     addStream(scoped, shell, isOpen)
     for (const page of pages) {
       if (page.list !== undefined) addList(scoped, shell, page, page.list)
