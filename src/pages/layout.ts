@@ -217,15 +217,20 @@ export const usernameField = (email: string): Html =>
 export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-/** A time in UTC: without script, the page does not know the zone of its reader. @param at ISO 8601 */
-export const time = ({ language }: PageContext, at: string): Html => {
-  const format = new Intl.DateTimeFormat(language, {
-    dateStyle: 'medium',
-    timeStyle: 'short',
-    timeZone: 'UTC',
-  })
-  return html`<time datetime="${at}">${format.format(new Date(at))} UTC</time>`
+/** By language. Each takes 50 µs to create. */
+const timeFormats = new Map<Language, Intl.DateTimeFormat>()
+
+const timeFormat = (language: Language): Intl.DateTimeFormat => {
+  const format =
+    timeFormats.get(language) ??
+    new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+  timeFormats.set(language, format)
+  return format
 }
+
+/** A time in UTC: without script, the page does not know the zone of its reader. @param at ISO 8601 */
+export const time = ({ language }: PageContext, at: string): Html =>
+  html`<time datetime="${at}">${timeFormat(language).format(new Date(at))} UTC</time>`
 
 interface Button {
   /** The URL of the form, relative to the service. */

@@ -8,6 +8,8 @@ export interface Theme {
   readonly grid: string
   /** The colours of the curves: blue and orange, which every kind of colour blindness leaves distinct. Their contrast suffices for text. */
   readonly series: readonly string[]
+  /** Whether names of curves have a rim in the colour of the background, where they may lie over curves. */
+  readonly hasRims?: true
 }
 
 /** The variables of a page's stylesheet, which has them for both colour schemes. */
@@ -18,6 +20,7 @@ export const PAGE_THEME: Theme = {
   muted: 'var(--muted)',
   grid: 'var(--line)',
   series: ['var(--series-1)', 'var(--series-2)', 'var(--series-3)', 'var(--series-4)', 'var(--series-5)'],
+  hasRims: true,
 }
 
 /** For files of their own. The backgrounds and greys are those of GitHub, where the plots are shown. */
