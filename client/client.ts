@@ -204,6 +204,7 @@ export interface AccountEvent {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'magic-link.requested'
     | 'identity.linked'
     | 'identity.removed'
     | 'webhook.created'
@@ -376,6 +377,7 @@ export interface AuditEvent {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'magic-link.requested'
     | 'identity.linked'
     | 'identity.removed'
     | 'webhook.created'
@@ -933,10 +935,33 @@ export interface RequestEmailCodeRequest {
   email: string
 }
 
+export interface RequestMagicLinkRequest {
+  email: string
+}
+
+export interface CheckMagicLinkRequest {
+  token: string
+}
+
+export interface MagicLink {
+  email: string
+  emailVerified: boolean
+  /** ISO 8601 in UTC, with milliseconds */
+  requestedAt: string
+  network: string | null
+  userAgent: string | null
+}
+
 export interface SignInByEmailCodeRequest {
   email: string
   /** The eight digits of the newest mail */
   emailCode: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface SignInByMagicLinkRequest {
+  token: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
 }
@@ -1051,6 +1076,7 @@ export interface CreateWebhookRequest {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'magic-link.requested'
     | 'identity.linked'
     | 'identity.removed'
     | 'webhook.created'
@@ -1157,6 +1183,7 @@ export interface UpdateWebhookRequest {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'magic-link.requested'
     | 'identity.linked'
     | 'identity.removed'
     | 'webhook.created'
@@ -1280,6 +1307,7 @@ export interface ListOwnEventsQuery {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'magic-link.requested'
     | 'identity.linked'
     | 'identity.removed'
     | 'webhook.created'
@@ -1358,6 +1386,7 @@ export interface ListEventsQuery {
     | 'passkey.removed'
     | 'passkey.counter-regressed'
     | 'email-code.requested'
+    | 'magic-link.requested'
     | 'identity.linked'
     | 'identity.removed'
     | 'webhook.created'
@@ -1813,6 +1842,24 @@ export interface Client {
   requestEmailCode(body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted>
 
   /**
+   * Mail a link to sign in with, if the account exists
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/magic-link`
+   */
+  requestMagicLink(body: RequestMagicLinkRequest, options?: CallOptions): Call<Accepted>
+
+  /**
+   * The account of a mailed link, and from where it was asked for. The link stays valid
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/magic-link/check`
+   */
+  checkMagicLink(body: CheckMagicLinkRequest, options?: CallOptions): Call<MagicLink>
+
+  /**
    * Sign in with a mailed code
    *
    * Needs no credentials.
@@ -1820,6 +1867,15 @@ export interface Client {
    * `POST /account/sign-in/email-code`
    */
   signInByEmailCode(body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Sign in with the token of a mailed link
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/magic-link`
+   */
+  signInByMagicLink(body: SignInByMagicLinkRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * List your accounts of other providers, newest first
@@ -1929,7 +1985,10 @@ export const createClient = (options: ClientOptions): Client => {
     createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
     signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
+    requestMagicLink: (body, options) => transport.json('POST', '/account/magic-link', { body, options }),
+    checkMagicLink: (body, options) => transport.json('POST', '/account/magic-link/check', { body, options }),
     signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
+    signInByMagicLink: (body, options) => transport.signIn('POST', '/account/sign-in/magic-link', { body, options }),
     listIdentities: (options) => transport.json('GET', '/account/identities', { options }),
     startIdentityLink: (body, options) => transport.json('POST', '/account/identities', { body, options }),
     linkIdentity: (body, options) => transport.json('POST', '/account/identities/link', { body, options }),

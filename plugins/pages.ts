@@ -31,7 +31,7 @@ declare module 'fastify' {
     callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
     /** What features add to the security page. */
     readonly securitySections: readonly SecuritySection[]
-    /** What features add to the sign-in page. */
+    /** What features add to the pages for sign-in and sign-up. */
     readonly signInParts: readonly SignInPart[]
   }
   interface FastifyReply {
@@ -248,6 +248,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       root: rootOf(this.request),
       product: config.productName,
       hasPages: config.hasPages,
+      hasSignUpPage: config.hasSignUpPage,
       scripts: scriptUrls,
       hasSession: config.hasPages && hasSession(this.request),
     }

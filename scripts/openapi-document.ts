@@ -14,6 +14,7 @@ export const openApiDocument = async (): Promise<string> => {
         NODE_ENV: 'test',
         LOG_LEVEL: 'silent',
         EMAIL_CODES: 'on',
+        MAGIC_LINKS: 'on',
         DRAIN_DELAY: '0s',
         DATABASE_URL: `sqlite:${join(folder, 'empty.db')}`,
       }),

@@ -29,6 +29,9 @@ export const CACHED_TOKEN_SIZE = RECORD_SIZE + 4 * 12 + 2 * 8
 
 const powerOfTwo = (atLeast: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, atLeast)))
 
+/** Records for each bucket in use, on average, until another one is used: those that are split last have twice as many. */
+const LOAD_OF_USED = LOAD / 2
+
 /** Spreads a number of 32 bits over a power of two up to 2²⁴. */
 const spread = (value: number, mask: number): number => (Math.imul(value, 0x9e3779b1) >>> 8) & mask
 
@@ -50,11 +53,14 @@ export class OffHeapTokenCache {
   /** In tokens of users without metadata. */
   readonly capacity: number
   readonly #log: RecordLog
-  /** In buckets of {@link WAYS}. */
+  /** In buckets of {@link WAYS}. The operating system gives memory only to those in use, which are the first ones. */
   readonly #keys: Int32Array
   /** The position of the record of each key. */
   readonly #positions: Float64Array
-  readonly #bucketMask: number
+  readonly #maxBuckets: number
+  #buckets = 1
+  /** Selects a bucket: one less than the next power of two from {@link #buckets} on. */
+  #mask = 0
   /** Counters of changes, which no process can make overflow. */
   readonly #changes: Float64Array
   #replaced = 0
@@ -65,10 +71,9 @@ export class OffHeapTokenCache {
   constructor(capacity: number) {
     this.capacity = capacity
     this.#log = new RecordLog(Math.max(1, capacity) * RECORD_SIZE)
-    const buckets = powerOfTwo(capacity / LOAD)
-    this.#bucketMask = buckets - 1
-    this.#keys = new Int32Array(buckets * WAYS)
-    this.#positions = new Float64Array(buckets * WAYS)
+    this.#maxBuckets = powerOfTwo(capacity / LOAD)
+    this.#keys = new Int32Array(this.#maxBuckets * WAYS)
+    this.#positions = new Float64Array(this.#maxBuckets * WAYS)
     this.#changes = new Float64Array(powerOfTwo(capacity * COUNTERS))
   }
 
@@ -127,6 +132,7 @@ export class OffHeapTokenCache {
     if (this.#log.records >= this.capacity) this.#log.removeOldest()
     const position = TokenRecord.append(this.#log, principal, { userSlot, userChanges, usedAt })
     if (position === 0) return null
+    if (this.#log.records > this.#buckets * LOAD_OF_USED && this.#buckets < this.#maxBuckets) this.#split()
     const key = keyOf(principal.token)
     const entry = this.#placeOf(key)
     this.#keys[entry] = key
@@ -155,9 +161,30 @@ export class OffHeapTokenCache {
     return spread(hashOf(userId), this.#changes.length - 1)
   }
 
+  /** The first entry of the bucket of a key. */
+  #firstEntryOf(key: number): number {
+    const bucket = spread(key, this.#mask)
+    return (bucket < this.#buckets ? bucket : bucket & (this.#mask >>> 1)) * WAYS
+  }
+
+  /** Uses another bucket, to which a part of one moves (linear hashing): the index grows with the records, and never all at once. */
+  #split(): void {
+    const bucket = this.#buckets
+    this.#buckets += 1
+    if (bucket > this.#mask) this.#mask = 2 * this.#mask + 1
+    const first = (bucket & (this.#mask >>> 1)) * WAYS
+    for (let way = 0; way < WAYS; way += 1) {
+      const key = this.#keys[first + way] as number
+      if (spread(key, this.#mask) !== bucket) continue
+      this.#keys[bucket * WAYS + way] = key
+      this.#positions[bucket * WAYS + way] = this.#positions[first + way] as number
+      this.#positions[first + way] = 0
+    }
+  }
+
   /** -1 if no record has the key. */
   #entryOf(key: number): number {
-    const first = spread(key, this.#bucketMask) * WAYS
+    const first = this.#firstEntryOf(key)
     for (let entry = first; entry < first + WAYS; entry += 1)
       if (this.#keys[entry] === key && this.#log.has(this.#positions[entry] as number)) return entry
     return -1
@@ -165,7 +192,7 @@ export class OffHeapTokenCache {
 
   /** A place in the index for a new record: of two tokens with the same key, and in a full bucket, the oldest is replaced. */
   #placeOf(key: number): number {
-    const first = spread(key, this.#bucketMask) * WAYS
+    const first = this.#firstEntryOf(key)
     let oldest = this.#entryOf(key)
     if (oldest === -1) {
       oldest = first

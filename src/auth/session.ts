@@ -11,7 +11,7 @@ export interface SessionClient {
 const UNKNOWN_CLIENT: SessionClient = { ip: null, userAgent: null }
 
 /** Characters of a user agent that are stored. */
-const USER_AGENT_LENGTH = 256
+export const USER_AGENT_LENGTH = 256
 
 /** Not known, or of nobody's sign-in. */
 export const NO_AMR: readonly string[] = Object.freeze([])

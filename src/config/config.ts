@@ -217,6 +217,10 @@ export const siteOf = (v: Values, basePath = '') => {
     accountUrl: v.WEB_URL ?? `${publicUrl}/security`,
     /** Whether the service has pages for sign-in, password resets and account security. */
     hasPages: v.WEB_URL === null,
+    /** Whether one of them is for sign-up. */
+    hasSignUpPage: v.WEB_URL === null && v.SIGN_UP_PAGE === 'on',
+    /** The terms that the page for sign-up links to. */
+    termsUrl: v.TERMS_URL,
   }
 }
 

@@ -77,6 +77,8 @@ export const SETTINGS = {
   PUBLIC_URL: { read: serviceUrl, default: null },
   HSTS: { read: hsts, default: null },
   WEB_URL: { read: pageUrl, default: null },
+  SIGN_UP_PAGE: { read: oneOf('on', 'off'), default: 'on' },
+  TERMS_URL: { read: pageUrl, default: null },
   CACHE_SIZE: { read: integer(1_000, 10_000_000), default: null },
   WARM_UP: { read: oneOf('off', 'on'), default: 'off' },
   DRAIN_DELAY: { read: duration('0s'), default: '1s' },

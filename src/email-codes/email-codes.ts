@@ -1,4 +1,4 @@
-/** Signing in with a code that is mailed (docs/design.md, "E-mail codes"). */
+/** Signing in with a code that is mailed (docs/design.md, "E-mail codes"), and the feature of mailed codes and links. */
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import type { AuthResult } from '../accounts/auth-result.ts'
@@ -8,7 +8,8 @@ import type { SessionClient } from '../auth/session.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { defineErrors, ServiceError } from '../errors.ts'
 import { type DepsOf, defineFeature, type MailSite, newId, oneOf } from '../feature.ts'
-import { type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
+import { MagicLinks, magicLinkParts } from './magic-links.ts'
+import { LIFETIME, type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
 
 const ERRORS = defineErrors({
   wrongEmailCode: { status: 401, field: 'emailCode', message: 'is wrong or has expired' },
@@ -55,8 +56,8 @@ const MAILS = {
 
 const parts = {
   ...storedEmailCodes,
-  events: { 'email-code.requested': Type.Object({}) },
-  mails: MAILS,
+  events: { 'email-code.requested': Type.Object({}), ...magicLinkParts.events },
+  mails: { ...MAILS, ...magicLinkParts.mails },
   errors: ERRORS,
   settings: {
     EMAIL_CODES: {
@@ -65,15 +66,13 @@ const parts = {
       description:
         'on: users can sign in with codes that are mailed; with PostgreSQL it needs ENCRYPTION_KEY',
     },
+    ...magicLinkParts.settings,
   },
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
 } as const
 
 const DIGITS = 8
-
-/** Milliseconds. */
-const LIFETIME = 600_000
 
 /** What the code of a user is encrypted for. */
 const contextOf = (userId: string) => ({ purpose: 'email-code', owner: userId })
@@ -183,6 +182,7 @@ export class EmailCodes {
       createdAt: now,
       expiresAt: now + LIFETIME,
       code: keyring.encrypt(code, contextOf(userId)),
+      askedFrom: null,
     }
     const event = newEvent('email-code.requested', anonymous(ip), userId)
     if ((await store.addEmailCode(stored, event)) === 'added')
@@ -192,17 +192,17 @@ export class EmailCodes {
 
 export const emailCodes = defineFeature({
   ...parts,
-  checkSettings: ({ EMAIL_CODES }, { sendsMails, encrypts }) =>
-    EMAIL_CODES !== 'on'
-      ? []
-      : [
-          ...(sendsMails ? [] : ['MAIL_URL cannot be off with EMAIL_CODES: no code would be sent']),
-          ...(encrypts
-            ? []
-            : [
-                'ENCRYPTION_KEY is needed with PostgreSQL and EMAIL_CODES: every instance has to read the codes',
-              ]),
-        ],
+  checkSettings: ({ EMAIL_CODES, MAGIC_LINKS }, { sendsMails, encrypts }) => [
+    ...(EMAIL_CODES === 'on' && !sendsMails
+      ? ['MAIL_URL cannot be off with EMAIL_CODES: no code would be sent']
+      : []),
+    ...(MAGIC_LINKS === 'on' && !sendsMails
+      ? ['MAIL_URL cannot be off with MAGIC_LINKS: no link would be sent']
+      : []),
+    ...(EMAIL_CODES === 'on' && !encrypts
+      ? ['ENCRYPTION_KEY is needed with PostgreSQL and EMAIL_CODES: every instance has to read the codes']
+      : []),
+  ],
   signInMethods: {
     emailCode: {
       amr: ['otp'],
@@ -211,6 +211,13 @@ export const emailCodes = defineFeature({
       provesMailbox: true,
       isEnabled: ({ EMAIL_CODES }) => EMAIL_CODES === 'on',
     },
+    magicLink: {
+      amr: ['otp'],
+      rejection: 'badEmailToken',
+      needsSecondFactor: true,
+      provesMailbox: true,
+      isEnabled: ({ MAGIC_LINKS }) => MAGIC_LINKS === 'on',
+    },
   },
   services: {
     /** `null` with `EMAIL_CODES=off`. */
@@ -218,5 +225,7 @@ export const emailCodes = defineFeature({
       const keyring = deps.settings.EMAIL_CODES === 'on' ? keyringOf() : null
       return keyring && new EmailCodes({ ...deps, keyring })
     },
+    /** `null` with `MAGIC_LINKS=off`. */
+    magicLinks: deps => (deps.settings.MAGIC_LINKS === 'on' ? new MagicLinks(deps) : null),
   },
 })

@@ -9,6 +9,7 @@ import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
  * addresses exactly where it believes them from the browser.
  */
 const PASSED_ON = [
+  'accept-language',
   'cookie',
   'origin',
   'sec-fetch-site',

@@ -34,12 +34,17 @@ export class Connection {
 const CONNECTION = Symbol('gatehouse.connection')
 
 interface TrackedSocket extends Duplex {
-  [CONNECTION]?: Connection
+  [CONNECTION]?: Connection | undefined
 }
 
 /** Starts tracking a connection, before it receives data. */
 export const trackConnection = (socket: TrackedSocket): void => {
   socket[CONNECTION] = new Connection()
+  socket.on('close', forget)
+}
+
+function forget(this: TrackedSocket): void {
+  this[CONNECTION] = undefined
 }
 
 /** @returns `undefined` for sockets that are not connections of the server, as in `app.inject`. */

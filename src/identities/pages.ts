@@ -1,4 +1,4 @@
-/** Other providers on the hosted pages: buttons of the sign-in page, a section of the security page, and the pages around a callback. */
+/** Other providers on the hosted pages: buttons of the pages for sign-in and sign-up, a section of the security page, and the pages around a callback. */
 import type { FieldErrors } from '../errors.ts'
 import type { FeaturePages } from '../pages/feature-pages.ts'
 import {
@@ -16,6 +16,7 @@ import { codeField } from '../pages/signed-out.ts'
 
 const en = {
   signIn: (name: string) => `Sign in with ${name}`,
+  signUp: (name: string) => `Sign up with ${name}`,
   continueTo: (name: string) => `Continue to ${name}`,
   continueText: 'You are being taken to the provider. If nothing happens, use the link.',
   title: 'Other providers',
@@ -36,6 +37,7 @@ const en = {
 
 const de: typeof en = {
   signIn: name => `Mit ${name} anmelden`,
+  signUp: name => `Mit ${name} registrieren`,
   continueTo: name => `Weiter zu ${name}`,
   continueText: 'Sie werden zum Anbieter weitergeleitet. Wenn nichts geschieht, verwenden Sie den Link.',
   title: 'Andere Anbieter',
@@ -183,19 +185,34 @@ ${providers.map(({ id, name }) =>
 </section>`
 }
 
-const signInButtons = ({ root, texts, language }: PageContext, providers: readonly Provider[]): Html =>
+/** @param text of a button. Both pages lead to the same flow. */
+const providerButtons = (
+  { root, texts, language }: PageContext,
+  providers: readonly Provider[],
+  text: 'signIn' | 'signUp',
+): Html =>
   html`<p class="or">${texts.or}</p>
 ${providers.map(
   ({
     id,
     name,
-  }) => html`<form method="post" action="${root}sign-in/providers/${id}"><button class="main plain">${TEXTS[language].signIn(name)}</button></form>
+  }) => html`<form method="post" action="${root}sign-in/providers/${id}"><button class="main plain">${TEXTS[language][text](name)}</button></form>
 `,
 )}`
 
+interface ConfiguredProvider extends Provider {
+  /** Whether it may open accounts. */
+  readonly signUp: boolean
+}
+
 /** @param settings of the feature. */
-export default ({ OIDC_PROVIDERS: providers }: { readonly OIDC_PROVIDERS: readonly Provider[] }) =>
-  ({
+export default ({
+  OIDC_PROVIDERS: providers,
+}: {
+  readonly OIDC_PROVIDERS: readonly ConfiguredProvider[]
+}) => {
+  const forSignUp = providers.filter(({ signUp }) => signUp)
+  return {
     errors: {
       en: {
         identityNotFound: 'This provider is unlinked already.',
@@ -230,5 +247,13 @@ export default ({ OIDC_PROVIDERS: providers }: { readonly OIDC_PROVIDERS: readon
         identitiesSection(context, providers, results),
       isOfFactor: true,
     },
-    signIn: { identity: { button: (context: PageContext) => signInButtons(context, providers) } },
-  }) satisfies FeaturePages
+    signIn: {
+      identity: {
+        button: (context: PageContext) => providerButtons(context, providers, 'signIn'),
+        ...(forSignUp.length > 0 && {
+          signUpButton: (context: PageContext) => providerButtons(context, forSignUp, 'signUp'),
+        }),
+      },
+    },
+  } satisfies FeaturePages
+}

@@ -18,6 +18,8 @@ export interface PageContext {
   readonly product: string
   /** Whether there are all pages, and not only the one that confirms an e-mail. */
   readonly hasPages: boolean
+  /** Whether there is a page to sign up. */
+  readonly hasSignUpPage: boolean
   /** The URLs of the scripts of features, relative to the service. */
   readonly scripts: readonly string[]
   /** Whether the browser has a session. */
@@ -232,6 +234,35 @@ const timeFormat = (language: Language): Intl.DateTimeFormat => {
 export const time = ({ language }: PageContext, at: string): Html =>
   html`<time datetime="${at}">${timeFormat(language).format(new Date(at))} UTC</time>`
 
+/** Words of a user agent, and what they name. The first that matches counts: browsers also name those that they are compatible with. */
+const BROWSERS = [
+  [/\bEdg(?:A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/(?:Chrome|CriOS)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+] as const
+
+const SYSTEMS = [
+  [/\bAndroid\b/, 'Android'],
+  [/\biPad\b/, 'iPadOS'],
+  [/\biPhone\b/, 'iOS'],
+  [/\bMacintosh\b/, 'macOS'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+] as const
+
+/** The device of a client in the words of people, such as "Firefox, Windows"; the user agent itself where it names none. */
+export const deviceOf = ({ texts }: PageContext, userAgent: string | null): string => {
+  if (!userAgent) return texts.unknownClient
+  const nameIn = (names: typeof BROWSERS | typeof SYSTEMS) =>
+    names.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)]
+  return browser === undefined || system === undefined ? userAgent : `${browser}, ${system}`
+}
+
 interface Button {
   /** The URL of the form, relative to the service. */
   readonly action: string
@@ -276,10 +307,12 @@ ${hasPages && links([[root + next[0], next[1]]])}`,
 
 export { Html, html } from './html.ts'
 
-/** How the sign-in page offers a sign-in method. */
+/** How the pages for sign-in and sign-up offer a sign-in method. */
 export interface SignInPart {
   /** Below the form: to a page of the feature. */
   readonly link?: (context: PageContext) => Link
   /** Below the button of the form. */
   readonly button?: (context: PageContext) => Html
+  /** Below the button of the form to sign up, for a method that opens accounts. */
+  readonly signUpButton?: (context: PageContext) => Html
 }

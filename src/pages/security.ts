@@ -5,6 +5,7 @@ import { type Html, html } from './html.ts'
 import {
   backToSecurity,
   button,
+  deviceOf,
   Form,
   hiddenField,
   messagePage,
@@ -41,7 +42,7 @@ export interface SecurityState {
 
 const sessionItem = (context: PageContext, session: Session): Html => {
   const { texts } = context
-  const client = session.userAgent || texts.unknownClient
+  const client = deviceOf(context, session.userAgent)
   return html`<li><div>
 <p>${client}${session.current && html` <strong class="tag">${texts.thisSession}</strong>`}${
     session.impersonated && html` <strong class="tag">${texts.impersonatedSession}</strong>`

@@ -1,4 +1,4 @@
-/** Pages of users who are not signed in: sign-in, forgotten passwords, links of mails, errors. */
+/** Pages of users who are not signed in: sign-in, sign-up, forgotten passwords, links of mails, errors. */
 
 import type { FieldErrors } from '../errors.ts'
 import { type Html, html } from './html.ts'
@@ -68,10 +68,70 @@ ${fields}
 ${parts.map(({ button }) => button?.(context))}
 </div>
 ${links([
+  ...(context.hasSignUpPage ? [[`${root}sign-up`, texts.signUp] as const] : []),
   [`${root}forgot-password`, texts.forgotLink],
   ...parts.flatMap(({ link }) => (link === undefined ? [] : [link(context)])),
 ])}`,
   }
+}
+
+export interface SignUpState {
+  readonly email?: string
+  readonly firstName?: string | undefined
+  readonly lastName?: string | undefined
+  readonly errors?: FieldErrors
+}
+
+/** @param parts the sign-in methods of features. */
+export const signUpPage = (
+  context: PageContext,
+  parts: readonly SignInPart[],
+  { minLength, termsUrl }: { readonly minLength: number; readonly termsUrl: string | null },
+  { email, firstName, lastName, errors = NO_ERRORS }: SignUpState = {},
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const name = { autocomplete: 'given-name', isOptional: true } as const
+  const fields = [
+    form.field(emailField(context, email)),
+    form.field({
+      name: 'password',
+      label: texts.password,
+      type: 'password',
+      hint: texts.passwordHint(minLength),
+      autocomplete: 'new-password',
+    }),
+    form.field({ ...name, name: 'firstName', label: texts.firstName, value: firstName }),
+    form.field({
+      ...name,
+      name: 'lastName',
+      label: texts.lastName,
+      value: lastName,
+      autocomplete: 'family-name',
+    }),
+  ]
+  const [before, terms, after] = texts.terms
+  return {
+    title: texts.signUp,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.signUp}</h1>
+${form.summary()}
+<form method="post" action="${root}sign-up">
+${fields}
+${termsUrl !== null && html`<p>${before}<a href="${termsUrl}">${terms}</a>${after}</p>`}
+<button class="main">${texts.signUpButton}</button>
+</form>
+${parts.map(({ signUpButton }) => signUpButton?.(context))}
+</div>
+${links([[`${root}sign-in`, texts.toSignIn]])}`,
+  }
+}
+
+/** The same whether or not the address has an account. */
+export const signUpSentPage = (context: PageContext, email: string): Page => {
+  const { signUpSent: title, signUpSentText, backToSignIn } = context.texts
+  return messagePage(context, { title, text: signUpSentText(email), next: ['sign-in', backToSignIn] })
 }
 
 export type EmailState = Pick<SignInState, 'email' | 'errors'>

@@ -22,6 +22,16 @@ const en = {
   forgotLink: 'Forgot your password?',
   or: 'or',
 
+  signUp: 'Create an account',
+  signUpButton: 'Create the account',
+  firstName: 'First name',
+  lastName: 'Last name',
+  terms: ['By creating an account you accept the ', 'terms of use', '.'],
+  toSignIn: 'You have an account already? Sign in',
+  signUpSent: 'Check your mail',
+  signUpSentText: (email: string) =>
+    `A mail to ${email} is on its way. Open its link within a day, and enter your password, to open your account.`,
+
   forgot: 'Forgot your password?',
   forgotText: 'Enter the e-mail of your account. We send you a link to choose a new password.',
   forgotButton: 'Send the link',
@@ -172,6 +182,16 @@ const de: Texts = {
     'Ihr Konto braucht auch einen Code. Bitte geben Sie das Passwort noch einmal ein, und den Code.',
   forgotLink: 'Passwort vergessen?',
   or: 'oder',
+
+  signUp: 'Konto erstellen',
+  signUpButton: 'Konto erstellen',
+  firstName: 'Vorname',
+  lastName: 'Nachname',
+  terms: ['Mit der Registrierung akzeptieren Sie die ', 'Nutzungsbedingungen', '.'],
+  toSignIn: 'Sie haben schon ein Konto? Anmelden',
+  signUpSent: 'Sehen Sie in Ihre Mails',
+  signUpSentText: email =>
+    `Eine Mail an ${email} ist unterwegs. Öffnen Sie deren Link innerhalb eines Tages und geben Sie Ihr Passwort ein: Dann wird Ihr Konto eröffnet.`,
 
   forgot: 'Passwort vergessen?',
   forgotText:

@@ -11,7 +11,7 @@ import { generateClient, type OpenApiDocument } from '../../client/generate.ts'
 import { FEATURES } from '../../src/features.ts'
 import { build, temporaryFolder } from '../support/build.ts'
 import { listen } from '../support/clients.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 const RUNTIME = 'gatehouse/client/runtime'
@@ -25,7 +25,7 @@ const run = (...args: string[]): Promise<{ code: number; stdout: string; stderr:
     error => error,
   )
 
-const app = await build(t, { env: EMAIL_CODES })
+const app = await build(t, { env: MAILED_SIGN_INS })
 const document: OpenApiDocument = (await app.inject('/openapi.json')).json()
 
 /** The client of a fork with features has their routes once it has run `npm run client`. */

@@ -99,7 +99,21 @@ const WRONG: [name: string, values: string[]][] = [
     ['accounts.example.com', 'ftp://h', 'https://u:canary@h', 'https://h/?a=b', 'https://h/#a', 'https://'],
   ],
   ['WEB_URL', ['/welcome', 'javascript:alert(1)', 'https://u:canary@h', 'https://h/#/app']],
+  [
+    'TERMS_URL',
+    [
+      '/terms',
+      '//e',
+      'JaVaScRiPt:alert(1)',
+      'data:text/html,x',
+      'https:e',
+      'https://good@e',
+      'ftp://h/terms',
+    ],
+  ],
+  ['SIGN_UP_PAGE', ['true', 'ON']],
   ['EMAIL_CODES', ['true', 'ON', '1']],
+  ['MAGIC_LINKS', ['true', 'ON', '1']],
   ['DRAIN_DELAY', ['soon']],
 ]
 

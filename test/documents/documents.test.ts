@@ -18,7 +18,7 @@ import { FEATURES } from '../../src/features.ts'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build } from '../support/build.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 const BUILT_IN: readonly Feature[] = BUILT_IN_FEATURES
@@ -33,7 +33,7 @@ const readme = read('README.md')
 const api = read('docs/api.md')
 const architecture = read('ARCHITECTURE.md')
 
-const app = await build(t, { env: EMAIL_CODES })
+const app = await build(t, { env: MAILED_SIGN_INS })
 const live = liveRoutes(app)
 
 /** The rows of the first table below a heading, cells without back quotes. */

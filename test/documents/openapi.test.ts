@@ -23,7 +23,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { NDJSON } from '../support/bulk-users.ts'
-import { codesOf, EMAIL_CODES } from '../support/email-codes.ts'
+import { codesOf, linksOf, MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
 import { perAddress } from '../support/limits.ts'
@@ -43,7 +43,7 @@ const app = await build(t, {
   hasher: quickHashing,
   // On, so that the headers of limits are sent.
   env: {
-    ...EMAIL_CODES,
+    ...MAILED_SIGN_INS,
     ...providersEnv([provider.entry()], [provider.issuer]),
     PUBLIC_URL,
     DATABASE_URL,
@@ -53,7 +53,7 @@ const app = await build(t, {
   rateLimits: { ...RATE_LIMITS, perAddress: perAddress() },
 })
 const mails = mailbox(app)
-const codes = codesOf(app)
+const [codes, links] = [codesOf(app), linksOf(app)]
 const program = programOf(app, provider)
 const routes = liveRoutes(app).filter(({ page }) => !page)
 const document = (await app.inject('/openapi.json')).json()
@@ -153,6 +153,8 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'POST /account/sign-up': () => ({ email: freshEmail(), password: PASSWORD }),
   'POST /account/sign-in': ({ email }) => ({ email, password: PASSWORD }),
   'POST /account/sign-in/email-code': async ({ email }) => ({ email, emailCode: await codes.request(email) }),
+  'POST /account/magic-link/check': async ({ email }) => ({ token: await links.request(email) }),
+  'POST /account/sign-in/magic-link': async ({ email }) => ({ token: await links.request(email) }),
   'POST /account/verify-email': async user => ({ ...(await verification(user)), password: PASSWORD }),
   'POST /account/verify-email/reject': verification,
   'POST /account/reset-password': async ({ email }) => {

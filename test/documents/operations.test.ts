@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { build } from '../support/build.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { documentOf, operationIds, operationsOf } from '../support/openapi.ts'
 
@@ -17,7 +17,7 @@ const RELEASED = globSync('*/operations.json', { cwd: RELEASES }).map(file => ({
 }))
 
 t.test('operationIds are camelCase, unique and stable', async t => {
-  const app = await build(t, { env: EMAIL_CODES, hasher: quickHashing })
+  const app = await build(t, { env: MAILED_SIGN_INS, hasher: quickHashing })
   const document = await documentOf(app)
   const operations = operationsOf(document)
   const ids = Object.values(operations).map(({ operationId }) => operationId)

@@ -3,7 +3,16 @@ import { join } from 'node:path'
 import t from 'tap'
 import { build, manualClock, signUp, temporaryFolder } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
-import { codesOf, EMAIL_CODES, otherThan, signInByCode } from '../support/email-codes.ts'
+import {
+  checkLink,
+  codesOf,
+  EMAIL_CODES,
+  linksOf,
+  MAILED_SIGN_INS,
+  otherThan,
+  signInByCode,
+  signInByLink,
+} from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -40,22 +49,27 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 })
 
-t.test('`copy` moves pending codes with their attempts, and restores no used one', async t => {
+t.test('`copy` moves pending codes and links with their attempts, and restores no used one', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
-  const source = await build(t, { env: { ...EMAIL_CODES, DATABASE_URL: `sqlite:${file}` } })
+  const source = await build(t, { env: { ...MAILED_SIGN_INS, DATABASE_URL: `sqlite:${file}` } })
   const codes = codesOf(source)
-  const [ann, ben] = [await signUp(source), await signUp(source)]
+  const [ann, ben, cat] = [await signUp(source), await signUp(source), await signUp(source)]
   const [codeOfAnn, codeOfBen] = [await codes.request(ann.email), await codes.request(ben.email)]
   for (let attempt = 1; attempt <= 3; attempt += 1)
     await signInByCode(source, ben.email, otherThan(codeOfBen, attempt))
-  t.match(await copyHere(file, url), { tables: { email_codes: { added: 2 } }, complete: true })
+  const token = await linksOf(source).request(cat.email)
+  const link = (await checkLink(source, token)).json()
+  t.match(await copyHere(file, url), { tables: { email_codes: { added: 3 } }, complete: true })
 
-  const target = await build(t, { env: { ...EMAIL_CODES, DATABASE_URL: url } })
+  const target = await build(t, { env: { ...MAILED_SIGN_INS, DATABASE_URL: url } })
   t.equal((await signInByCode(target, ann.email, codeOfAnn)).statusCode, 200)
   for (let attempt = 4; attempt <= 5; attempt += 1)
     errorsAt(t, await signInByCode(target, ben.email, otherThan(codeOfBen, attempt)), 401, ['emailCode'])
   errorsAt(t, await signInByCode(target, ben.email, codeOfBen), 401, ['emailCode'], 'five attempts in all')
+  t.same((await checkLink(target, token)).json(), link)
+  t.equal((await signInByLink(target, token)).statusCode, 200)
   await copyHere(file, url)
+  errorsAt(t, await signInByLink(target, token), 400, ['token'], 'used in the target')
   errorsAt(t, await signInByCode(target, ann.email, codeOfAnn), 401, ['emailCode'], 'used in the target')
 })

@@ -16,7 +16,7 @@ import {
   signUp,
 } from '../support/build.ts'
 import { importAll } from '../support/bulk-users.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 
@@ -122,7 +122,7 @@ const inputsOf = ({ routeTable }: FastifyInstance) =>
   )
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t, { env: EMAIL_CODES })
+  const app = await build(t, { env: MAILED_SIGN_INS })
   let user = await signUp(app)
   const [target, bystander] = [await signUp(app), await signUp(app)]
   const routes = inputsOf(app)

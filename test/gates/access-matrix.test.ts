@@ -3,12 +3,12 @@ import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { createKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, accountStatus, bearer, cookie, signUp, updateUser } from '../support/build.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 await onEveryEngine(t, async (t, { name, build }) => {
-  const app = await build(t, { env: EMAIL_CODES })
+  const app = await build(t, { env: MAILED_SIGN_INS })
   const routes = liveRoutes(app)
   let good = await signUp(app)
   const disabled = await signUp(app)

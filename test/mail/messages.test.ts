@@ -5,7 +5,7 @@ import type { SMTPServerAuthentication } from 'smtp-server'
 import t from 'tap'
 import type { AccountMails } from '../../src/accounts/mails.ts'
 import { ADMIN_KEY, bearer, build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'
 import { lines, RawConnection, withJson } from '../support/raw-http.ts'
 import { liveRoutes } from '../support/routes.ts'
@@ -196,7 +196,7 @@ const FORGED = [
 t.test('R4: links are those of PUBLIC_URL, also behind a proxy that passes on what clients send', async t => {
   for (const TRUST_PROXY of ['none', 'loopback']) {
     const PUBLIC_URL = 'https://accounts.example.com'
-    const app = await build(t, { env: { ...EMAIL_CODES, PUBLIC_URL, TRUST_PROXY } })
+    const app = await build(t, { env: { ...MAILED_SIGN_INS, PUBLIC_URL, TRUST_PROXY } })
     const mails = mailbox(app)
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
@@ -207,6 +207,7 @@ t.test('R4: links are those of PUBLIC_URL, also behind a proxy that passes on wh
       'POST /account/sign-up': { email: created, password: PASSWORD },
       'POST /account/forgot-password': { email },
       'POST /account/email-code': { email },
+      'POST /account/magic-link': { email },
       'POST /account/verify-email/resend': {},
       'PUT /account/email': { email: newEmail, password: PASSWORD },
     }
@@ -234,7 +235,7 @@ t.test('R4: links are those of PUBLIC_URL, also behind a proxy that passes on wh
     const responses = await connection.untilClosed()
     t.same(
       responses.map(({ statusCode }) => statusCode),
-      [201, 202, 202, 202, 202, 201, 200, 303, 200, 200],
+      [201, 202, 202, 202, 202, 202, 201, 200, 303, 200, 200],
       TRUST_PROXY,
     )
     t.notMatch(connection.received, /evil/, 'no response has what a client has sent')
@@ -242,6 +243,7 @@ t.test('R4: links are those of PUBLIC_URL, also behind a proxy that passes on wh
       [email, 'verification', 2],
       [email, 'passwordReset', 2],
       [email, 'emailCode', 1],
+      [email, 'magicLink', 1],
       [created, 'verification', 1],
       [newEmail, 'emailChange', 1],
     ] as const)

@@ -3,15 +3,18 @@ import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { accountOf } from '../support/account-routes.ts'
 import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
-import { accountStatus, build, manualClock, PASSWORD, signUp } from '../support/build.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { accountStatus, build, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 const NEW = 'nine otters crossed a bridge'
 
 t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
   const clock = manualClock(Date.now())
-  const app = await build(t, { clock: clock.now, env: EMAIL_CODES })
+  const app = await build(t, {
+    clock: clock.now,
+    env: { ...MAILED_SIGN_INS, TERMS_URL: 'https://example.com/terms' },
+  })
   const mails = mailbox(app)
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const service = `http://localhost:${port}`
@@ -21,7 +24,10 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     const { pathname, search } = new URL(link)
     return service + pathname + search
   }
-  const linkTo = async (email: string, kind: 'verification' | 'passwordReset'): Promise<string> => {
+  const linkTo = async (
+    email: string,
+    kind: 'verification' | 'passwordReset' | 'magicLink',
+  ): Promise<string> => {
     const [mail] = await mails.to(email, kind)
     return local(/https?:\/\/\S+\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? '')
   }
@@ -69,6 +75,13 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       await page.fill('#email', email)
       await press('email-code')
       await seen('mailed code')
+      await page.goto(`${service}/sign-in/magic-link`)
+      await seen('request of a mailed link')
+      await page.fill('#email', email)
+      await press('magic-link')
+      await seen('mailed link sent')
+      await page.goto(await linkTo(email, 'magicLink'))
+      await seen('mailed link')
       await page.goto(`${service}/sign-in`)
       await page.fill('#email', email)
       await page.fill('#password', 'wrong')
@@ -128,6 +141,72 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await page.click('form[action$="sign-out"] button')
     await page.waitForURL(`${service}/sign-in`)
     t.same(complaints, [])
+  })
+
+  t.test('the page to sign up opens an account, with and without script', async t => {
+    for (const [view, options] of VIEWS) {
+      const javaScriptEnabled = view !== VIEWS[1]?.[0]
+      const { page, complaints } = await openBrowser(browser, { ...options, javaScriptEnabled })
+      const seen = (name: string) => (javaScriptEnabled ? checkPage(t, page, view, name) : Promise.resolve())
+      const email = freshEmail()
+      await page.goto(`${service}/sign-in`)
+      await page.click('a[href$="sign-up"]')
+      await page.waitForURL(`${service}/sign-up`)
+      await seen('sign-up')
+      t.equal(await page.locator('main a[href="https://example.com/terms"]').count(), 1)
+      await page.fill('#email', email)
+      await page.fill('#password', 'password1')
+      await page.fill('#firstName', 'Ann')
+      await page.press('#firstName', 'Enter')
+      await page.waitForSelector('#password-error')
+      await seen('sign-up with errors')
+      t.equal(await page.inputValue('#password'), '')
+      t.equal(await page.inputValue('#email'), email)
+      t.equal(await page.inputValue('#firstName'), 'Ann')
+      await page.fill('#password', PASSWORD)
+      await page.click('form[action$="sign-up"] button')
+      await page.waitForURL(`${service}/security`)
+      t.match(await page.textContent('main'), email)
+      t.same(complaints, [], view)
+    }
+  })
+
+  t.test('with required verification the page to sign up leads to the mail', async t => {
+    const own = await build(t, { env: { REQUIRE_EMAIL_VERIFICATION: 'true' } })
+    const address = `http://localhost:${new URL(await own.listen({ host: '127.0.0.1', port: 0 })).port}`
+    const [view, options] = VIEWS[1] ?? VIEWS[0] ?? []
+    const { page, complaints } = await openBrowser(browser, options ?? {})
+    const email = freshEmail()
+    await page.goto(`${address}/sign-up`)
+    await page.fill('#email', email)
+    await page.fill('#password', PASSWORD)
+    await page.press('#password', 'Enter')
+    await page.waitForSelector('h1 >> text=Sehen Sie in Ihre Mails')
+    t.match(await page.textContent('main'), email)
+    await checkPage(t, page, view ?? '', 'sign-up sent')
+    t.same(complaints, [])
+  })
+
+  t.test('a mailed link signs in another browser than the one that asked, without script too', async t => {
+    for (const javaScriptEnabled of [true, false]) {
+      const { email } = await signUp(app)
+      const asking = await openBrowser(browser, {})
+      await asking.page.goto(`${service}/sign-in`)
+      await asking.page.click('a[href$="sign-in/magic-link"]')
+      await asking.page.fill('#email', email)
+      await asking.page.press('#email', 'Enter')
+      const { page, context, complaints } = await openBrowser(browser, { javaScriptEnabled })
+      await page.goto(await linkTo(email, 'magicLink'))
+      const text = await page.textContent('main')
+      t.match(text, email)
+      t.match(text, /Chrome, Linux · 127\.0\.0\.0\/24|Chrome, Linux · 0:0:0::\/48/)
+      t.same(await context.cookies(service), [], 'not yet')
+      await page.click('form[action$="magic-link"] button')
+      await page.waitForURL(`${service}/security`)
+      t.match(await page.textContent('main'), email)
+      t.same(await asking.context.cookies(service), [], 'the browser that asked is not signed in')
+      t.same([...complaints, ...asking.complaints], [])
+    }
   })
 
   for (const javaScriptEnabled of [true, false])

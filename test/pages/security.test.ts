@@ -48,6 +48,27 @@ await onEveryEngine(t, async (t, { build }) => {
   const codesIn = (page: string): string[] =>
     Array.from(page.matchAll(/<li>((?:[a-z\d]{4}-)+[a-z\d]{4})<\/li>/g), ([, code = '']) => code)
 
+  t.test('a session is named by its browser and system, or else by its user agent', async t => {
+    const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0'
+    for (const [userAgent, name] of [
+      [`Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${chrome} Safari/537.36 Edg/142.0.0.0`, 'Edge, Windows'],
+      [`Mozilla/5.0 (Linux; Android 16; K) ${chrome} Mobile Safari/537.36`, 'Chrome, Android'],
+      [`Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) ${chrome} Safari/537.36`, 'Chrome, ChromeOS'],
+      [
+        'Mozilla/5.0 (iPhone; CPU iPhone OS 26_1 like Mac OS X) AppleWebKit/605.1.15 Version/26.1 Mobile/15E148 Safari/604.1',
+        'Safari, iOS',
+      ],
+      ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:146.0) Firefox/146.0', 'Firefox, macOS'],
+      ['curl/8.14.1', 'curl/8.14.1'],
+      ['A program for Windows', 'A program for Windows'],
+      ['', 'Unknown device'],
+    ] as const) {
+      const { email } = await signUp(app)
+      const { page } = await signedIn(app, email, { 'user-agent': userAgent })
+      t.match(page, `<p>${name} <strong class="tag">this session</strong>`)
+    }
+  })
+
   t.test('without a session every page and button leads to sign-in', async t => {
     for (const url of ['/security', '/security/password', '/security/api-keys', '/security/proof']) {
       const response = await app.inject(url)

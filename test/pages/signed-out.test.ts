@@ -33,7 +33,13 @@ const HOSTILE = `"><script>alert('1')</script>&amp;`
 /** Of pages with passkeys. */
 const SCRIPT = "script-src 'self'; connect-src 'self'; "
 
-const PAGES = ['/sign-in', '/forgot-password', '/reset-password?token=x', '/account/verify-email?token=x']
+const PAGES = [
+  '/sign-in',
+  '/sign-up',
+  '/forgot-password',
+  '/reset-password?token=x',
+  '/account/verify-email?token=x',
+]
 
 /** The page of a link that was used, has expired or was guessed: neither a success nor an error. */
 const isDeadLink = (t: Test, browser: FormClient): void => {

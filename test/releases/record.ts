@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib'
 import packageJson from '../../package.json' with { type: 'json' }
 import { ENCRYPTION_KEY } from '../support/authenticator-apps.ts'
 import { build, type Context, manualClock, temporaryFolder } from '../support/build.ts'
-import { EMAIL_CODES } from '../support/email-codes.ts'
+import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { documentOf, operationIds } from '../support/openapi.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { recordRows, recordSchema } from './postgres-dump.ts'
@@ -40,7 +40,7 @@ try {
   const schema = await recordSchema(url)
   const postgres = await record(url)
   const statements = [...schema, ...(await recordRows(url))]
-  const operations = operationIds(await documentOf(await build(context, { env: EMAIL_CODES })))
+  const operations = operationIds(await documentOf(await build(context, { env: MAILED_SIGN_INS })))
   mkdirSync(folder)
   writeFileSync(join(folder, 'sqlite.db.gz'), gzipSync(readFileSync(file)))
   writeFileSync(join(folder, 'postgres.sql'), `${statements.join(';\n')};\n`)

@@ -9,8 +9,10 @@ import { type AppOptions, buildApp } from '../../src/app.ts'
 import { allFeatures } from '../../src/built-in-features.ts'
 import { checkFeatures } from '../../src/check-features.ts'
 import { loadConfig } from '../../src/config/config.ts'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { quickHashing } from './fake-hashing.ts'
 import { createMigratedFile } from './sqlite.ts'
+import { pooledWriter } from './writer-pool.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789abcdef'
 export const JWT_SECRET = 'test-jwt-secret-0123456789abcdef0123456789abcdef'
@@ -70,7 +72,16 @@ export const build = async (
   // On PostgreSQL mails would become files below the working directory.
   const mail = { ...config.mail, folder: join(temporaryFolder(t), 'outbox') }
   const hashing = realHashing ? {} : { hasher: quickHashing }
-  const app = await buildApp({ ...config, mail }, { ...hashing, maxDeferral: MAX_DEFERRAL, ...parts })
+  const storage =
+    parts.storage ??
+    (config.storage.engine === 'sqlite'
+      ? await openSqliteStorage(config.storage.file, features, pooledWriter)
+      : null)
+  const options = { ...hashing, maxDeferral: MAX_DEFERRAL, ...parts, ...(storage && { storage }) }
+  const app = await buildApp({ ...config, mail }, options).catch(async error => {
+    await storage?.close()
+    throw error
+  })
   t.teardown(() => app.close())
   extend?.(app)
   await app.ready()

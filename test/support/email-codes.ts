@@ -1,4 +1,4 @@
-/** Signing in with mailed codes over HTTP (docs/design.md, "E-mail codes"). */
+/** Signing in with mailed codes and links over HTTP (docs/design.md, "E-mail codes" and "Magic links"). */
 import type { FastifyInstance } from 'fastify'
 import { call } from './account-routes.ts'
 import { mailbox } from './mailbox.ts'
@@ -8,6 +8,9 @@ export const EMAIL_CODES = {
   EMAIL_CODES: 'on',
   ENCRYPTION_KEY: 'test-encryption-key-0123456789abcdef',
 }
+
+/** With mailed links too. */
+export const MAILED_SIGN_INS = { ...EMAIL_CODES, MAGIC_LINKS: 'on' }
 
 export const requestCode = (app: FastifyInstance, email: unknown) =>
   call(app, 'POST', '/account/email-code', { email })
@@ -38,6 +41,30 @@ export const codesOf = (app: FastifyInstance) => {
       const { statusCode, body } = await requestCode(app, email)
       if (statusCode !== 202) throw new Error(`${statusCode}: ${body}`)
       return newest(email, count)
+    },
+  }
+}
+
+export const requestLink = (app: FastifyInstance, email: unknown, headers: Record<string, string> = {}) =>
+  call(app, 'POST', '/account/magic-link', { email }, headers)
+
+export const checkLink = (app: FastifyInstance, token: unknown) =>
+  call(app, 'POST', '/account/magic-link/check', { token })
+
+/** @param code of the second factor. */
+export const signInByLink = (app: FastifyInstance, token: unknown, code?: string) =>
+  call(app, 'POST', '/account/sign-in/magic-link', { token, ...(code !== undefined && { code }) })
+
+/** Requests links, and reads their tokens from the mails. */
+export const linksOf = (app: FastifyInstance) => {
+  const mails = mailbox(app)
+  return {
+    mails,
+    /** @param count the number of the mail, if it is not the first one to this address. */
+    async request(email: string, count = 1): Promise<string> {
+      const { statusCode, body } = await requestLink(app, email)
+      if (statusCode !== 202) throw new Error(`${statusCode}: ${body}`)
+      return mails.token(email, 'magicLink', count)
     },
   }
 }

@@ -16,7 +16,10 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
       '0001_console': '2368748e3df297c253618c8c51525d907275e4e63c11730ff74b503109ff5b22',
     },
     consumers: { '0001_consumers': 'd316be72ee96194a4267f4eb16d643deaa344dfd38ad738d3cd8bd289776c578' },
-    'email-codes': { '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22' },
+    'email-codes': {
+      '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22',
+      '0002_magic_links': '5d2befc1c2b4b0a41cab2af9ce7d4a4ad7eebac4a274c381a2ff9bda480236eb',
+    },
     identities: { '0001_identities': 'ee33707cab487e90231fed07c33d0c86e0a63fc6ce4965e35e4d261a3f3c6061' },
     jobs: { '0001_job_leases': 'd09e89cd09cc745f77a449b8c78c9caccd6ed8238a377bd7d5c82d0cb29a575e' },
     passkeys: { '0001_passkeys': '93e0e92f1db0527361ca28fafe1e8ca646af610e839ed89f01a0a1b8e1534b8e' },
@@ -37,7 +40,10 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
       '0001_console': 'a8d626c52b6f6a8a8d499bcb2719b55df79e3b04328df8af0644528b4495d6c5',
     },
     consumers: { '0001_consumers': '7c06e01b326637daa454f3a449ba5502aae062b878273afbb544b73e8d18d693' },
-    'email-codes': { '0001_email_codes': '65951d5e0a9c9d9597559c54126ab22857e6ca8ba19f5f0997bccdbad9ff08e1' },
+    'email-codes': {
+      '0001_email_codes': '65951d5e0a9c9d9597559c54126ab22857e6ca8ba19f5f0997bccdbad9ff08e1',
+      '0002_magic_links': '6f06b4fe97d6a37c2ad1b61c7bdc4d062e85219997b5d7092b10f29599d1f9b1',
+    },
     identities: { '0001_identities': 'd3f3cbf6e924682ff803154a59fd9a9d34ca1bce140bf296e037898c368fcbff' },
     jobs: { '0001_job_leases': 'f974200998a4e6e7b7db3461b29adafdc04c320269115dc980783fa57212158d' },
     passkeys: { '0001_passkeys': '5d3dccc870cf4c3db7610550d207053986998a3ca5804c161d8ea4e44ad40eac' },

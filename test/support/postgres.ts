@@ -46,17 +46,20 @@ const connected = async <Result>(
 export const query = (url: string, text: string): Promise<Record<string, unknown>[]> =>
   connected(url, async client => (await client.query(text)).rows)
 
-const create = async (): Promise<string> => {
+/** @param template the database to copy. */
+const create = async (template = 'template1'): Promise<string> => {
   const server = await serverUrl()
   const name = `gatehouse_test_${randomBytes(8).toString('hex')}`
-  await query(server, `CREATE DATABASE ${name}`)
+  await query(server, `CREATE DATABASE ${name} TEMPLATE ${template}`)
   const url = new URL(server)
   url.pathname = name
   return url.href
 }
 
+const nameOf = (url: string): string => new URL(url).pathname.slice(1)
+
 const drop = async (url: string): Promise<void> => {
-  await query(await serverUrl(), `DROP DATABASE IF EXISTS ${new URL(url).pathname.slice(1)} WITH (FORCE)`)
+  await query(await serverUrl(), `DROP DATABASE IF EXISTS ${nameOf(url)} WITH (FORCE)`)
 }
 
 /** Of the database that is connected. The service would hide them by repeating the transaction. */
@@ -123,25 +126,31 @@ const EMPTY = `DO $$
     PERFORM pg_stat_reset();
   END $$`
 
-/** Databases with the schema of the service and without rows, which no test uses. */
+/** Copies of the template without rows, which no test uses. */
 const idle: string[] = []
 
-let migratedState: Promise<unknown> | null = null
+/** The URL of a database with the schema of the service, and its state. */
+let template: Promise<{ readonly url: string; readonly state: unknown }> | null = null
 
-const createMigrated = async (): Promise<string> => {
+const createTemplate = async () => {
   const url = await create()
   await migrate(url, allFeatures())
-  migratedState ??= query(url, STATE).then(([state]) => state)
-  await migratedState
-  return url
+  const [state] = await query(url, STATE)
+  return { url, state }
 }
 
-/** Makes the database what {@link createMigrated} returned. @returns whether that is possible. */
+/** A copy takes a quarter of the migrations, and has their times, so that it can be compared. */
+const copyTemplate = async (): Promise<string> => {
+  template ??= createTemplate()
+  return create(nameOf((await template).url))
+}
+
+/** Makes the database what {@link copyTemplate} returned. @returns whether that is possible. */
 const restore = (url: string): Promise<boolean> =>
   connected(url, async client => {
     const [state] = (await client.query(STATE)).rows
     assertNoDeadlock(state)
-    if (!isDeepStrictEqual(state, await migratedState)) return false
+    if (!isDeepStrictEqual(state, (await template)?.state)) return false
     await client.query(EMPTY)
     return true
   })
@@ -152,7 +161,7 @@ const restore = (url: string): Promise<boolean> =>
  * @returns its URL.
  */
 export const newDatabase = async (t: Context): Promise<string> => {
-  const url = idle.pop() ?? (await createMigrated())
+  const url = idle.pop() ?? (await copyTemplate())
   t.teardown(async () => {
     let isRestored = false
     try {
@@ -167,7 +176,10 @@ export const newDatabase = async (t: Context): Promise<string> => {
 
 process.on('beforeExit', () => {
   // A server of this process is removed with its databases.
-  for (const url of idle.splice(0)) if (own === null) void drop(url)
+  if (own !== null) return
+  for (const url of idle.splice(0)) void drop(url)
+  void template?.then(({ url }) => drop(url))
+  template = null
 })
 
 /** Blocks the insertion of a user with this e-mail, in the middle of a bulk statement. */

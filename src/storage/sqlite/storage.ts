@@ -36,7 +36,7 @@ import { Reader } from './reader.ts'
 import { remoteRateLimits, serveRateLimits } from './remote-rate-limits.ts'
 import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
-import { type Connect, WriterOwner } from './writer-owner.ts'
+import { type Connect, type StartWriter, WriterOwner } from './writer-owner.ts'
 
 // The lookup of a session, or API key, and its user: two statements take less time than a join, see `USER_VALUES`.
 const FIND_SESSION = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id = ?`
@@ -278,11 +278,13 @@ export interface SharedStore {
 
 /**
  * Opens the store in `file`, which is created when missing and migrated when it is of an older version.
+ * @param startWriter by default starts a thread for this store.
  * @throws {Error} when the file cannot be opened or migrated.
  */
 export const openSharedStore = async (
   file: string,
   features: readonly StoredFeature[] = [],
+  startWriter?: StartWriter,
 ): Promise<SharedStore> => {
   // The writer thread imports them too. A feature that it could not find must not start.
   await assertImportable(features)
@@ -291,7 +293,7 @@ export const openSharedStore = async (
   const { reader, files } = openReader(file, fileHandle)
   const invalidations = newInvalidationBuffer()
   const modules = features.map(({ name, module }) => ({ name, module }))
-  const owner = new WriterOwner({ ...files, features: modules, invalidations })
+  const owner = new WriterOwner({ ...files, features: modules, invalidations }, startWriter)
   const openRateLimit = rateLimitsInMemory()
   const storage = storageOfEventLoop(
     reader,
@@ -330,7 +332,8 @@ export const openSharedStore = async (
 export const openSqliteStorage = async (
   file: string,
   features: readonly StoredFeature[] = [],
-): Promise<Storage> => (await openSharedStore(file, features)).storage
+  startWriter?: StartWriter,
+): Promise<Storage> => (await openSharedStore(file, features, startWriter)).storage
 
 /** @throws {Error} when the files at the path are not the open ones. */
 const assertInPlace = (files: OpenFiles): void => {

@@ -1,0 +1,37 @@
+/** The page to sign up. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { type SignUpState, signUpPage, signUpSentPage } from '../../../src/pages/signed-out.ts'
+import { FormText, pageForm } from '../../schemas.ts'
+
+const signUp: FastifyPluginAsyncTypebox = async app => {
+  const { hasSignUpPage, passwordMinLength: minLength, termsUrl } = app.config
+  if (!hasSignUpPage) return
+  app.servePages()
+
+  const page = (state: SignUpState) => (context: Parameters<typeof signUpPage>[0]) =>
+    signUpPage(context, app.signInParts, { minLength, termsUrl }, state)
+
+  app.get('', { schema: { hide: true } }, (_request, reply) => reply.sendPage(page({})))
+
+  const SignUp = {
+    email: FormText,
+    password: FormText,
+    firstName: Type.Optional(FormText),
+    lastName: Type.Optional(FormText),
+  }
+
+  app.post('', pageForm(SignUp), async (request, reply) => {
+    const { email, password, firstName, lastName } = request.validatedData.body
+    const body = { email, password, ...(firstName && { firstName }), ...(lastName && { lastName }) }
+    const response = await app.callApi(request, { method: 'POST', path: '/account/sign-up', body })
+    reply.relay(response)
+    const { status, errors } = response
+    if (status === 201) return reply.redirectToPage('security')
+    return reply.sendPage(
+      status < 400 ? context => signUpSentPage(context, email) : page({ email, firstName, lastName, errors }),
+    )
+  })
+}
+
+export default signUp
