@@ -267,6 +267,10 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     if (url.startsWith('/account/identities/:id')) return linkedIdentity(user)
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
   }
+  const keyId = async (): Promise<string> => {
+    if (url.includes('/identities/')) return linkedIdentity(user)
+    return url.includes('/sessions/') ? sessions.json().results[0].id : created.id
+  }
   return {
     headers: {
       ...(gate && credentials[gate]),
@@ -276,7 +280,7 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     impersonation: (await impersonate(app, user.id)).json().accessToken,
     limited: await limitedKey(route),
     id: await idFor(),
-    keyId: url.includes('/identities/') ? await linkedIdentity(user) : created.id,
+    keyId: await keyId(),
     ...(payload !== undefined && { payload }),
   }
 }
