@@ -224,6 +224,7 @@ export interface AccountEvent {
     | 'organization.invitation-created'
     | 'organization.invitation-revoked'
     | 'organization.invitation-accepted'
+    | 'console.signed-in'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -411,6 +412,7 @@ export interface AuditEvent {
     | 'organization.invitation-created'
     | 'organization.invitation-revoked'
     | 'organization.invitation-accepted'
+    | 'console.signed-in'
   actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
@@ -1144,7 +1146,8 @@ export interface CreateWebhookRequest {
     | 'organization.member-removed'
     | 'organization.invitation-created'
     | 'organization.invitation-revoked'
-    | 'organization.invitation-accepted'>
+    | 'organization.invitation-accepted'
+    | 'console.signed-in'>
     | null
   /** By which you recognise it */
   description?: string | null
@@ -1259,7 +1262,8 @@ export interface UpdateWebhookRequest {
     | 'organization.member-removed'
     | 'organization.invitation-created'
     | 'organization.invitation-revoked'
-    | 'organization.invitation-accepted'>
+    | 'organization.invitation-accepted'
+    | 'console.signed-in'>
     | null
   /** By which you recognise it */
   description?: string | null
@@ -1527,6 +1531,7 @@ export interface ListOwnEventsQuery {
     | 'organization.invitation-created'
     | 'organization.invitation-revoked'
     | 'organization.invitation-accepted'
+    | 'console.signed-in'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -1614,6 +1619,7 @@ export interface ListEventsQuery {
     | 'organization.invitation-created'
     | 'organization.invitation-revoked'
     | 'organization.invitation-accepted'
+    | 'console.signed-in'
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -2496,6 +2502,15 @@ export interface AdminClient {
   impersonateUser(id: string, options?: CallOptions): Call<SignedIn>
 
   /**
+   * List the sessions of a user, newest first, at most 1,000
+   *
+   * Needs the scope `users:read`.
+   *
+   * `GET /admin/users/{id}/sessions`
+   */
+  listUserSessions(id: string, options?: CallOptions): Call<SessionList>
+
+  /**
    * End all sessions of a user
    *
    * Needs the scope `users:write`.
@@ -2503,6 +2518,15 @@ export interface AdminClient {
    * `DELETE /admin/users/{id}/sessions`
    */
   deleteUserSessions(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * End a session of a user
+   *
+   * Needs the scope `users:write`.
+   *
+   * `DELETE /admin/users/{id}/sessions/{sessionId}`
+   */
+  deleteUserSession(id: string, sessionId: string, options?: CallOptions): Call<void>
 
   /**
    * Export all users in order of creation, one per line
@@ -2781,7 +2805,9 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     deleteUser: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}`, { options }),
     deleteUserFactors: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/factors`, { options }),
     impersonateUser: (id, options) => transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
+    listUserSessions: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/sessions`, { options }),
     deleteUserSessions: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
+    deleteUserSession: (id, sessionId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions/${segment(sessionId)}`, { options }),
     exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),
     importUsers: (lines, options) => transport.importLines('POST', '/admin/users/import', lines, options),
     warmUpCache: (body, options) => transport.json('POST', '/admin/warm-up', { body, options }),

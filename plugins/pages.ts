@@ -141,6 +141,14 @@ const loadFeaturePages = async (
     scripts: pages.flatMap(({ feature, script }) =>
       script === undefined ? [] : [{ url: `pages/${feature}.js`, script }],
     ),
+    assets: pages.flatMap(({ feature, assets }) =>
+      assets === undefined
+        ? []
+        : [
+            { url: `pages/${feature}.js`, type: 'text/javascript', file: assets.script },
+            { url: `pages/${feature}.css`, type: 'text/css', file: assets.style },
+          ],
+    ),
     signInParts: pages.flatMap(({ signIn = {} }) =>
       Object.entries(signIn).flatMap(([method, part]) => (signIns.has(method) ? [part] : [])),
     ),
@@ -246,7 +254,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     }
     const page = create(context)
     this.vary('accept-language')
-    return this.headers(page.hasScripts && scripts.length > 0 ? headersWithScript : headers)
+    const hasScript = (page.hasScripts && scripts.length > 0) || page.assetsOf !== undefined
+    return this.headers(hasScript ? headersWithScript : headers)
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
       .send(documentOf(context, page).text)
@@ -286,10 +295,14 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     '/pages/style.css',
     staticResponse('text/css; charset=utf-8', () => STYLE),
   )
-  for (const { url, script } of scripts)
+  const files = [
+    ...scripts.map(({ url, script }) => ({ url, type: 'text/javascript', file: script })),
+    ...featurePages.assets,
+  ]
+  for (const { url, type, file } of files)
     serve(
       `/${url}`,
-      staticResponse('text/javascript; charset=utf-8', () => readFileSync(script)),
+      staticResponse(`${type}; charset=utf-8`, () => readFileSync(file)),
     )
 }
 

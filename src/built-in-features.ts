@@ -3,6 +3,7 @@
 import type { AccountMails } from './accounts/mails.ts'
 import { adminKeys } from './admin-keys/admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
+import { consoleFeature } from './console/console.ts'
 import { consumers } from './consumers/cursors.ts'
 import { emailCodes } from './email-codes/email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
@@ -28,6 +29,7 @@ export const BUILT_IN_FEATURES = [
   consumers,
   webhooks,
   organizations,
+  consoleFeature,
 ] as const satisfies readonly Feature[]
 
 /**

@@ -331,6 +331,8 @@ function* problemsOfFunctions(feature: Members, owner: string): Problems {
     yield `The feature ${String(feature.name)} has userRemoved without userRemoval`
   if (feature.pages !== undefined && !isFunction(feature.pages))
     yield `The pages ${owner} must be a function, such as () => import('./pages.ts')`
+  if (feature.console !== undefined && !isFunction(feature.console))
+    yield `The console ${owner} must be a function, such as () => import('./console-pages.ts')`
 }
 
 function* problemsOfSignInTables({ tables, signInMethods }: Members, owner: string): Problems {

@@ -34,6 +34,8 @@ import type { BackgroundTask, NamedTask } from './jobs/background-tasks.ts'
 import type { Job, ScheduledJob } from './jobs/jobs.ts'
 import type { MailKinds, MailSender } from './mail/kinds.ts'
 import type { MaybePromise } from './maybe-promise.ts'
+import type { KeptValue } from './metrics/snapshot.ts'
+import type { ConsoleModule } from './pages/console-parts.ts'
 import type { FeaturePages } from './pages/feature-pages.ts'
 import type { WindowLimit } from './rate-limits/limits.ts'
 import type { LoginThrottle } from './rate-limits/login-throttle.ts'
@@ -201,6 +203,8 @@ interface CoreDeps extends BaseDeps {
   readonly signIns: Pick<SignIns, 'complete' | 'remove'>
   /** Mails the link that confirms the e-mail of users, unless it is confirmed. On the command line nothing is mailed. */
   readonly emailAddresses: Pick<EmailAddresses, 'sendVerification'>
+  /** The values of metrics whose history is kept, of this process; none on the command line. */
+  readonly readKeptMetrics: () => Promise<readonly KeptValue[]>
 }
 
 /** {@link FeatureDeps} without what is created after the second factor. */
@@ -384,6 +388,8 @@ interface PlainParts extends StoredFeature {
   readonly pages?: () => Promise<{
     readonly default: FeaturePages | ((settings: AnySettings) => FeaturePages)
   }>
+  /** What it adds to the console: `() => import('./console-pages.ts')`, because only services with `CONSOLE=on` load it. */
+  readonly console?: () => Promise<ConsoleModule>
 }
 
 type SettingsByName = Readonly<Record<string, FeatureSetting>>
@@ -682,7 +688,9 @@ export type { JobRun } from './jobs/jobs.ts'
 export { hasLease } from './jobs/stored-jobs.ts'
 export type { MailSender, MailSite } from './mail/kinds.ts'
 export type { MaybePromise } from './maybe-promise.ts'
-export { counter, gauge } from './metrics/declarations.ts'
+export { counter, gauge, kept } from './metrics/declarations.ts'
+export type { KeptValue } from './metrics/snapshot.ts'
+export type { ConsoleParts } from './pages/console-parts.ts'
 export type { FeaturePages } from './pages/feature-pages.ts'
 export { cursorAt, idOfCursor, type Page, pageOf } from './pagination.ts'
 export { emailSubject } from './rate-limits/login-throttle.ts'

@@ -509,11 +509,13 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     sessions: accounts.sessions,
     signIns,
     emailAddresses: accounts.emailAddresses,
+    // They are created with what features do.
+    readKeptMetrics: () => metrics.collectKept(),
   }
   const consumers = createConsumers(foundation, featureDeps, deps)
   const jobs = startJobs(foundation, featureDeps, consumers, deps.jobPace)
   const backgroundTasks = startBackgroundTasks(foundation, featureDeps)
-  const metrics = new Metrics({
+  const metrics: Metrics = new Metrics({
     declarations: { ...METRICS, ...metricsOf(features) },
     featureMetrics,
     jobs,

@@ -1,9 +1,9 @@
 /** Writes the plots and their data into `bench/plots`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { THEMES } from '../../src/plots/svg.ts'
 import { chart } from './chart.ts'
 import type { LoadCurves } from './load-curves.ts'
-import { THEMES } from './svg.ts'
 
 const FOLDER = join(import.meta.dirname, '..', 'plots')
 

@@ -35,6 +35,7 @@ const parts = {
   events: EVENTS,
   errors: ERRORS,
   routes: new URL('routes/', import.meta.url),
+  console: () => import('./console-pages.ts'),
 }
 
 type AdminKeysDeps = DepsOf<typeof parts>

@@ -56,6 +56,7 @@ const parts = {
   errors: ERRORS,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
+  console: () => import('./console-pages.ts'),
 }
 
 type ApiKeysDeps = DepsOf<typeof parts>

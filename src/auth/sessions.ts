@@ -40,6 +40,13 @@ export class Sessions {
     throw new ServiceError(outcome === 'sessionNotFound' ? outcome : 'signInRequired')
   }
 
+  /** Revokes a session of a user, for an administrator. @throws {ServiceError} `sessionNotFound`: disabled users have none */
+  async revokeOf(userId: string, id: string, actor: Actor): Promise<void> {
+    const { store, clock } = this.#deps
+    const event = newEvent('session.ended', actor, userId, clock(), { session: id })
+    if ((await store.revoke(id, event)) !== 'revoked') throw new ServiceError('sessionNotFound')
+  }
+
   /** Revokes the session of the request. A session that has already ended is no error. */
   async signOut(userId: string, id: string, actor: Actor): Promise<void> {
     const { store, clock } = this.#deps

@@ -125,6 +125,7 @@ export const withStore = async (
     keyring,
     signIns: NO_SIGN_INS,
     emailAddresses: { sendVerification: async () => undefined },
+    readKeptMetrics: async () => [],
     loginThrottle: noLoginThrottle,
     openRateLimit: storage.openRateLimit,
     openCache: openNoCache,

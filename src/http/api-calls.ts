@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import { ServiceError } from '../errors.ts'
 import type { ApiCall, ApiResponse } from '../pages/feature-pages.ts'
+import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
 
 /**
  * What the API reads of the browser's request. The address is that of the same connection, so the service believes forwarded
@@ -19,11 +20,19 @@ const PASSED_ON = [
   'x-forwarded-proto',
 ] as const
 
-const headersOf = ({ headers, host, socket }: FastifyRequest): Record<string, string> => {
+const headersOf = (
+  { headers, host, socket }: FastifyRequest,
+  adminKey: string | undefined,
+): Record<string, string> => {
   const { remoteAddress } = socket
   // Without an address (a Unix socket), nobody is a trusted proxy.
-  const passedOn = PASSED_ON.filter(name => remoteAddress !== undefined || !name.startsWith('x-forwarded-'))
+  const passedOn = PASSED_ON.filter(
+    name =>
+      (remoteAddress !== undefined || !name.startsWith('x-forwarded-')) &&
+      (adminKey === undefined || name !== 'cookie'),
+  )
   return Object.fromEntries([
+    ...(adminKey === undefined ? [] : [[ADMIN_KEY_HEADER, adminKey]]),
     ['host', headers.host ?? host],
     ['user-agent', headers['user-agent'] ?? ''],
     ...passedOn.flatMap(name => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
@@ -42,19 +51,19 @@ const send = async (app: FastifyInstance, options: InjectOptions) => {
 
 /**
  * @param app the instance of the service.
- * @param request of the browser, whose session and address the API sees. No other credentials are passed on.
+ * @param request of the browser, whose session and address the API sees. Other credentials are not passed on.
  * @throws {ServiceError} `draining`
  */
 export const callApi = async (
   app: FastifyInstance,
   request: FastifyRequest,
-  { method, path, body }: ApiCall,
+  { method, path, body, adminKey }: ApiCall,
 ): Promise<ApiResponse> => {
   const { remoteAddress } = request.socket
   const { statusCode, headers, payload } = await send(app, {
     method,
     url: app.prefix + path,
-    headers: headersOf(request),
+    headers: headersOf(request, adminKey),
     ...(remoteAddress !== undefined && { remoteAddress }),
     ...(body !== undefined && { payload: body }),
   })

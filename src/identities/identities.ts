@@ -98,7 +98,7 @@ export const identities = defineFeature({
   ...parts,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
-
+  console: () => import('./console-pages.ts'),
   listMethods,
   bulkFactor: {
     credentials: () => import('./credential-schemas.ts'),

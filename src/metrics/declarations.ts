@@ -23,15 +23,28 @@ export const gauge = <const Labels extends readonly string[]>(
   ...labels: Labels
 ) => ({ type: 'gauge', help, labels, workers }) as const
 
+/** A metric whose history the console keeps. @param labels by which it is kept: few combinations. */
+export const kept = <Declared extends Metric>(metric: Declared, ...labels: readonly string[]) => ({
+  ...metric,
+  keptBy: labels,
+})
+
 export const METRICS = {
-  http_server_request_duration_seconds: histogram(
-    'Time from the header fields of a request until its response is handed to the socket, of a stream until it ends',
-    'method',
-    'route',
+  http_server_request_duration_seconds: kept(
+    histogram(
+      'Time from the header fields of a request until its response is handed to the socket, of a stream until it ends',
+      'method',
+      'route',
+      'status',
+    ),
     'status',
   ),
-  gatehouse_sign_ins_total: counter('Sign-ins by method and outcome', 'method', 'outcome'),
-  gatehouse_sign_ups_total: counter('Sign-ups by outcome', 'outcome'),
+  gatehouse_sign_ins_total: kept(
+    counter('Sign-ins by method and outcome', 'method', 'outcome'),
+    'method',
+    'outcome',
+  ),
+  gatehouse_sign_ups_total: kept(counter('Sign-ups by outcome', 'outcome'), 'outcome'),
   gatehouse_breached_password_checks_total: counter(
     'New passwords that were to be compared with breached ones, by outcome',
     'outcome',

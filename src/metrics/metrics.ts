@@ -21,7 +21,7 @@ import type { Storage } from '../storage/storage.ts'
 import type { MetricDeclarations, MetricName } from './declarations.ts'
 import { heapMetrics, NO_PROCESS_METRICS, processMetrics } from './process-metrics.ts'
 import { RequestDurations } from './request-durations.ts'
-import { type Sample, type Snapshot, sample, samplesBy } from './snapshot.ts'
+import { type KeptValue, keptValues, type Sample, type Snapshot, sample, samplesBy } from './snapshot.ts'
 import { toText } from './text-format.ts'
 import type { WorkerChannel } from './worker-metrics.ts'
 
@@ -209,6 +209,11 @@ export class Metrics {
       ...heapMetrics(),
     } satisfies ServiceSnapshot
     return { ...ofCore, ...featureSamples(this.#deps.featureMetrics.values) }
+  }
+
+  /** The values of this process whose history is kept. */
+  async collectKept(): Promise<readonly KeptValue[]> {
+    return keptValues(this.#deps.declarations, await this.collect())
   }
 
   close(): void {

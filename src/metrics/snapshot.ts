@@ -60,6 +60,37 @@ export const aggregate = (declarations: MetricDeclarations, snapshots: readonly 
   return result
 }
 
+/** A value of a metric whose history is kept. */
+export interface KeptValue {
+  readonly metric: string
+  readonly isGauge: boolean
+  /** As of a {@link Sample}, of the labels by which it is kept. */
+  readonly labels: string
+  readonly value: Value
+}
+
+/** Label values have no escaped quotes where history is kept: they are names. */
+const LABEL = /(\w+)="[^"]*"/g
+
+const selected = (labels: string, names: readonly string[]): string =>
+  Array.from(labels.matchAll(LABEL))
+    .filter(([, name = '']) => names.includes(name))
+    .map(([text]) => text)
+    .join(',')
+
+/** The values of the metrics whose history is kept. */
+export const keptValues = (declarations: MetricDeclarations, snapshot: Snapshot): readonly KeptValue[] =>
+  Object.entries(declarations).flatMap(([name, metric]) => {
+    const { keptBy } = metric
+    if (keptBy === undefined) return []
+    const fewer = (snapshot[name] ?? []).map(({ labels, value }) => ({
+      labels: selected(labels, keptBy),
+      value,
+    }))
+    const { [name]: samples = [] } = aggregate({ [name]: metric }, [{ [name]: fewer }])
+    return samples.map(each => ({ ...each, metric: name, isGauge: metric.type === 'gauge' }))
+  })
+
 /** Without gauges: what remains of a process that has ended, so that no sum decreases. */
 export const countsOf = (declarations: MetricDeclarations, snapshot: Snapshot): Snapshot =>
   Object.fromEntries(Object.entries(snapshot).filter(([name]) => declarations[name]?.type !== 'gauge'))

@@ -2,29 +2,9 @@
  * What pages of features are made of, and what a feature adds to the hosted pages besides pages of its own, which are routes.
  * docs/extending.md lists it. Host applications import it as `gatehouse/pages`.
  */
-import type { ErrorBody } from '../errors.ts'
 import type { Html } from './html.ts'
 import type { PageContext, SignInPart } from './layout.ts'
 import type { Language } from './texts.ts'
-
-/** A call of the API by a hosted page. */
-export interface ApiCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the prefix of the service. */
-  readonly path: string
-  /** The JSON body. */
-  readonly body?: object
-}
-
-export interface ApiResponse {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | number | undefined>>
-  /** The JSON body; `null` without one. */
-  // biome-ignore lint/suspicious/noExplicitAny: the routes validate their responses by schemas of their own
-  readonly body: any
-  /** The messages by field; empty if the call has succeeded. */
-  readonly errors: ErrorBody['errors']
-}
 
 /** Texts by name, in every language of the pages. */
 type TextsByName = Readonly<Record<Language, Readonly<Record<string, string>>>>
@@ -49,17 +29,21 @@ export interface FeaturePages {
   readonly security?: SecuritySection
   /** A module of JavaScript for the sign-in page and the security page: `new URL('page-script.js', import.meta.url)`. */
   readonly script?: URL
+  /** A module of JavaScript and a stylesheet for the feature's own pages, which name them with `Page.assetsOf`. */
+  readonly assets?: { readonly script: URL; readonly style: URL }
   /** By the names of the feature's sign-in methods. A method that is switched off is left out. */
   readonly signIn?: Readonly<Record<string, SignInPart>>
 }
 
 export type { FieldErrors } from '../errors.ts'
+export type { ApiCall, ApiResponse } from './api-calls.ts'
+export type * from './console-parts.ts'
 export {
   backToSecurity,
   button,
   type Field,
   Form,
-  type Html,
+  Html,
   hiddenField,
   html,
   links,

@@ -10,6 +10,8 @@ export interface FeatureMetric {
   readonly labels: readonly string[]
   /** Gauges only. */
   readonly workers?: Aggregation
+  /** The labels by which the console keeps its history. Values that differ in others become one. */
+  readonly keptBy?: readonly string[]
 }
 
 /** The values of a metric's labels, if it has any. */

@@ -31,7 +31,10 @@ export const decryptSecret = (keyring: Keyring | null, userId: string, encrypted
 }
 
 /** Sign-ins are created after it. */
-type CodeVerifierDeps = Omit<TotpDeps, 'users' | 'sessions' | 'signIns' | 'emailAddresses'>
+type CodeVerifierDeps = Omit<
+  TotpDeps,
+  'users' | 'sessions' | 'signIns' | 'emailAddresses' | 'readKeptMetrics'
+>
 
 export class CodeVerifier implements SecondFactor {
   readonly #deps: CodeVerifierDeps

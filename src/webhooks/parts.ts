@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { type DepsOf, defineErrors, duration, type MailSite, type Reader, SettingError } from '../feature.ts'
 import { allowedHosts } from '../http-client/http-client.ts'
-import { counter, gauge } from '../metrics/declarations.ts'
+import { counter, gauge, kept } from '../metrics/declarations.ts'
 import { newEmailViolations } from '../validation/formats.ts'
 import { storedWebhooks } from './stored-webhooks.ts'
 import { type DisabledReason, MAX_WEBHOOKS } from './webhook.ts'
@@ -136,13 +136,12 @@ export const parts = {
       'Events that an enabled webhook has not passed, 10,000 at most; as every process sees it',
       'webhook',
     ),
-    gatehouse_webhook_lag_seconds: gauge(
-      'max',
-      'Age of the next event of an enabled webhook; as every process sees it',
-      'webhook',
+    gatehouse_webhook_lag_seconds: kept(
+      gauge('max', 'Age of the next event of an enabled webhook; as every process sees it', 'webhook'),
     ),
   },
   routes: new URL('routes/', import.meta.url),
+  console: () => import('./console-pages.ts'),
 } as const
 
 export type WebhooksDeps = DepsOf<typeof parts>

@@ -307,6 +307,10 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     if (url.startsWith('/account/identities/:id')) return linkedIdentity(user)
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
   }
+  const keyId = async (): Promise<string> => {
+    if (url.includes('/identities/')) return linkedIdentity(user)
+    return url.includes('/sessions/') ? sessions.json().results[0].id : created.id
+  }
   if (name === 'GET /organizations' || url === '/admin/users/:id/organizations') {
     await organizationOf(app, user)
     await organizationOf(app, user)
@@ -315,7 +319,7 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     ? await idsInOrganization(url, user)
     : {
         id: await idFor(),
-        keyId: url.includes('/identities/') ? await linkedIdentity(user) : created.id,
+        keyId: await keyId(),
       }
   return {
     headers: {

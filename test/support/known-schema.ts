@@ -12,6 +12,9 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
       '0002_users_identity': '2868298bb4c6c5aae7e7eb64442d5cf768459fbd9c24e8c202dd7b0732720d1f',
     },
     'api-keys': { '0001_api_keys': 'db4b421f12fcd761e989ac7f626f0d63efa9a11d9e3760e3dfec2451bc2c30c8' },
+    console: {
+      '0001_console': '2368748e3df297c253618c8c51525d907275e4e63c11730ff74b503109ff5b22',
+    },
     consumers: { '0001_consumers': 'd316be72ee96194a4267f4eb16d643deaa344dfd38ad738d3cd8bd289776c578' },
     'email-codes': {
       '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22',
@@ -36,6 +39,9 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
       '0002_users_identity': '673275f4b3ebc454d6c1f619e0f417e7ccceeb0c26298248c3f217d4c1bb2195',
     },
     'api-keys': { '0001_api_keys': '459cd1723b64b04c269f0f4d166298dcd91b2984ce4788b6d64c937442e628e4' },
+    console: {
+      '0001_console': 'a8d626c52b6f6a8a8d499bcb2719b55df79e3b04328df8af0644528b4495d6c5',
+    },
     consumers: { '0001_consumers': '7c06e01b326637daa454f3a449ba5502aae062b878273afbb544b73e8d18d693' },
     'email-codes': {
       '0001_email_codes': '65951d5e0a9c9d9597559c54126ab22857e6ca8ba19f5f0997bccdbad9ff08e1',

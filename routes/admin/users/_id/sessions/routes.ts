@@ -1,9 +1,30 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../../request-context.ts'
-import { ErrorBody, IdParams } from '../../../../schemas.ts'
+import { ErrorBody, IdParams, InputId, SessionList, Strict } from '../../../../schemas.ts'
+import { serializeSession } from '../../../../serializers.ts'
 
 const sessions: FastifyPluginAsyncTypebox = async app => {
+  app.get(
+    '',
+    {
+      config: { scope: 'users:read' },
+      schema: {
+        operationId: 'listUserSessions',
+        summary: 'List the sessions of a user, newest first, at most 1,000',
+        params: IdParams,
+        response: { 200: SessionList, 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { users, sessions } = app.services
+      const { id } = await users.get(request.validatedData.params.id)
+      const found = await sessions.list(id)
+      reply.header('cache-control', 'no-store')
+      return { results: found.map(session => serializeSession(session, null)) }
+    },
+  )
+
   app.delete(
     '',
     {
@@ -17,6 +38,24 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       await app.services.sessions.revokeAll(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/:sessionId',
+    {
+      config: { scope: 'users:write' },
+      schema: {
+        operationId: 'deleteUserSession',
+        summary: 'End a session of a user',
+        params: Strict({ id: InputId, sessionId: InputId }),
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { id, sessionId } = request.validatedData.params
+      await app.services.sessions.revokeOf(id, sessionId, adminActor(request))
       return reply.code(204).send(null)
     },
   )

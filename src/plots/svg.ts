@@ -1,16 +1,29 @@
-/** Writes SVG: elements as text, colours of both themes. Deterministic: the same input gives the same bytes. */
+/** Writes SVG: elements as text, colours of themes. Deterministic: the same input gives the same bytes. */
 
 export interface Theme {
-  readonly name: 'light' | 'dark'
+  readonly name: string
   readonly background: string
   readonly text: string
   readonly muted: string
   readonly grid: string
   /** The colours of the curves: blue and orange, which every kind of colour blindness leaves distinct. Their contrast suffices for text. */
-  readonly series: readonly [string, string]
+  readonly series: readonly string[]
+  /** Whether names of curves have a rim in the colour of the background, where they may lie over curves. */
+  readonly hasRims?: true
 }
 
-/** The backgrounds and greys are those of GitHub, where the plots are shown. */
+/** The variables of a page's stylesheet, which has them for both colour schemes. */
+export const PAGE_THEME: Theme = {
+  name: 'page',
+  background: 'var(--card)',
+  text: 'var(--text)',
+  muted: 'var(--muted)',
+  grid: 'var(--line)',
+  series: ['var(--series-1)', 'var(--series-2)', 'var(--series-3)', 'var(--series-4)', 'var(--series-5)'],
+  hasRims: true,
+}
+
+/** For files of their own. The backgrounds and greys are those of GitHub, where the plots are shown. */
 export const THEMES: readonly Theme[] = [
   {
     name: 'light',

@@ -1,4 +1,4 @@
-/** Logarithmic scales and their ticks. */
+/** Scales and their ticks. */
 export interface Scale {
   readonly low: number
   readonly high: number
@@ -30,5 +30,33 @@ export const logScale = (values: readonly number[]): Scale => {
     high,
     position: value => Math.min(1, Math.max(0, Math.log10(value / low) / decades)),
     ticks: roundValues(decades > FEW_DECADES ? [1] : ROUND).filter(value => value >= low && value <= high),
+  }
+}
+
+/** Ticks of a scale that begins with 0, at most. */
+const LINEAR_TICKS = 4
+
+/** A scale from 0 to a round value. */
+export const linearScale = (values: readonly number[]): Scale => {
+  const most = Math.max(0, ...values) || 1
+  const step = roundValues(ROUND).find(value => value * LINEAR_TICKS >= most) ?? most
+  const count = Math.ceil(most / step)
+  const high = count * step
+  return {
+    low: 0,
+    high,
+    position: value => Math.min(1, Math.max(0, value / high)),
+    ticks: Array.from({ length: count + 1 }, (_, index) => index * step),
+  }
+}
+
+/** A scale of time. @param low and high milliseconds since the epoch. @param step milliseconds between two ticks, which are multiples of it. */
+export const timeScale = (low: number, high: number, step: number): Scale => {
+  const first = Math.ceil(low / step) * step
+  return {
+    low,
+    high,
+    position: value => Math.min(1, Math.max(0, (value - low) / (high - low))),
+    ticks: Array.from({ length: Math.floor((high - first) / step) + 1 }, (_, index) => first + index * step),
   }
 }

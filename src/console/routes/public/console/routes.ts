@@ -1,0 +1,132 @@
+/** `/console`: signing in with an admin key, and pages that show what the API responds to it. */
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { adminActor } from '../../../../../routes/request-context.ts'
+import { FormText, pageForm } from '../../../../../routes/schemas.ts'
+import type { FieldErrors } from '../../../../errors.ts'
+import { html } from '../../../../pages/feature-pages.ts'
+import { consolePartsOf } from '../../../all-parts.ts'
+import { ERRORS } from '../../../parts.ts'
+import { signInBody } from '../../../render.ts'
+import { addAction, placedActions } from '../../actions.ts'
+import { Shell } from '../../shell.ts'
+import { addItem, addList, addOverview, addStream } from '../../views.ts'
+
+/** The notice of a session that has ended. */
+const ENDED = 'console/ended'
+
+const consoleRoutes: FastifyPluginAsync = async app => {
+  const { consoleSessions: sessions, adminAuthenticator, features, eventSchemas, adminScopes } = app.services
+  if (sessions === null) return
+  const { isProduction } = app.config
+  app.servePages()
+  app.decorateRequest('consoleKey', '')
+  const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
+  const { pages, plots } = await consolePartsOf(features, declared)
+  const shell = new Shell(app, pages)
+
+  // Browsers accept the prefix over HTTPS only.
+  const cookie = isProduction ? '__Host-gatehouse-console' : 'gatehouse-console'
+  const attributes = {
+    httpOnly: true,
+    sameSite: 'strict',
+    path: '/',
+    secure: isProduction,
+    signed: false,
+  } as const
+
+  const sendSignIn = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    errors: FieldErrors,
+    hasEnded: boolean,
+  ): Promise<FastifyReply> =>
+    shell.send(request, reply, {
+      title: ({ texts }) => texts.signIn,
+      body: context => signInBody(context, errors, hasEnded),
+      errors,
+    })
+
+  app.get('/sign-in', { schema: { hide: true } }, (request, reply) =>
+    sendSignIn(request, reply, {}, reply.takeNotice() === ENDED),
+  )
+
+  const SignInForm = pageForm({ adminKey: FormText })
+
+  app.post('/sign-in', { config: { rateLimit: 'console' }, ...SignInForm }, async (request, reply) => {
+    const { adminKey } = request.validatedData.body as { adminKey: string }
+    const presented = adminKey.trim()
+    const key = await adminAuthenticator.authenticate(presented)
+    if (key === null) {
+      request.log.warn('a sign-in to the console failed: the admin key is not valid')
+      const { status, field, message } = ERRORS.adminKeyWrong
+      const errors = { [field]: [message] }
+      return sendSignIn(request, reply.relay({ status, headers: {}, errors }), errors, false)
+    }
+    const former = request.cookies[cookie]
+    if (former !== undefined) await sessions.close(former)
+    request.adminKey = key
+    reply.setCookie(cookie, await sessions.open(presented, adminActor(request)), attributes)
+    const wayBack = reply.takeWayBack()
+    return reply.redirectToPage(wayBack?.startsWith('console/') ? wayBack : 'console')
+  })
+
+  app.post('/sign-out', { schema: { hide: true } }, async (request, reply) => {
+    const secret = request.cookies[cookie]
+    if (secret !== undefined) await sessions.close(secret)
+    return reply.clearCookie(cookie, attributes).redirectToPage('console/sign-in')
+  })
+
+  const askToSignIn = (request: FastifyRequest, reply: FastifyReply, hasEnded: boolean) => {
+    const { url, method, headers } = request
+    // Browsers do not send the cookie behind a link of another site. A page that opens itself again gets it.
+    if (!hasEnded && method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
+      return reply.sendPage(({ texts }) => ({
+        title: texts.signIn,
+        body: html`<p><a href="${url}">${texts.signIn}</a></p>`,
+        refreshTo: url,
+      }))
+    const [path = ''] = url.slice(app.prefix.length + 1).split('?', 1)
+    if (method === 'GET' && path !== '') reply.comeBackTo(`console/${path}`)
+    return reply.redirectToPage('console/sign-in', hasEnded ? ENDED : undefined)
+  }
+
+  /** Whether the session of a request that began with one still exists, and its admin key is valid. */
+  const isOpen = async (request: FastifyRequest): Promise<boolean> => {
+    const adminKey = await sessions.adminKeyOf(request.cookies[cookie] ?? '', false)
+    if (adminKey === null || request.adminKey === null) return false
+    return (
+      adminAuthenticator.isCurrent(request.adminKey) ||
+      (await adminAuthenticator.authenticate(adminKey)) !== null
+    )
+  }
+
+  /** @returns whether the request has a session whose admin key is valid; it is the `adminKey` of the request then. */
+  const authenticate = async (request: FastifyRequest, secret: string): Promise<boolean> => {
+    const isUse = request.headers['console-refresh'] === undefined
+    const adminKey = await sessions.adminKeyOf(secret, isUse)
+    if (adminKey === null) return false
+    request.adminKey = await adminAuthenticator.authenticate(adminKey)
+    request.consoleKey = adminKey
+    return request.adminKey !== null
+  }
+
+  app.register(async function signedIn(scoped: FastifyInstance) {
+    scoped.addHook('onRequest', async (request, reply) => {
+      const secret = request.cookies[cookie]
+      if (secret === undefined) return askToSignIn(request, reply, false)
+      if (await authenticate(request, secret)) return
+      // The session ends with its key.
+      await sessions.close(secret)
+      return askToSignIn(request, reply.clearCookie(cookie, attributes), true)
+    })
+    addOverview(scoped, shell, plots)
+    addStream(scoped, shell, isOpen)
+    for (const page of pages) {
+      if (page.list !== undefined) addList(scoped, shell, page, page.list)
+      if (page.item !== undefined) addItem(scoped, shell, page, page.item)
+      for (const placed of placedActions(page)) addAction(scoped, shell, placed)
+    }
+  })
+}
+
+export default consoleRoutes

@@ -1,0 +1,131 @@
+/** What all pages of the console do: read the API with the admin key of the session, and send documents with the menu. */
+import { type TObject, Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { adminKeyOf } from '../../../routes/request-context.ts'
+import { FormText, InputId, Strict } from '../../../routes/schemas.ts'
+import { missingScopes } from '../../auth/admin-key.ts'
+import { type FieldErrors, ServiceError } from '../../errors.ts'
+import type {
+  ApiCall,
+  ApiResponse,
+  ConsoleContext,
+  ConsoleInput,
+  ConsolePage,
+  Html,
+  PageContext,
+  Text,
+} from '../../pages/feature-pages.ts'
+import { errorBody, framed, type Values } from '../render.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The admin key of the console's session, on its pages. */
+    consoleKey: string
+  }
+}
+
+interface Document {
+  readonly title: (context: ConsoleContext) => string
+  readonly body: (context: ConsoleContext) => Html
+  /** The path of the page in the menu. */
+  readonly current?: string
+  readonly errors?: FieldErrors
+}
+
+export class Shell {
+  readonly #app: FastifyInstance
+  readonly #pages: readonly ConsolePage[]
+  /** What pages say once, by the name in the notice. */
+  readonly #notices = new Map<string, Text>()
+
+  constructor(app: FastifyInstance, pages: readonly ConsolePage[]) {
+    this.#app = app
+    this.#pages = pages
+  }
+
+  send(request: FastifyRequest, reply: FastifyReply, document: Document): Promise<FastifyReply> {
+    const { title, body, current, errors = {} } = document
+    return reply.sendPage((page: PageContext) => {
+      const context: ConsoleContext = {
+        ...page,
+        say: text => text[page.language],
+        can: scope => request.adminKey !== null && this.may(request, scope),
+      }
+      return framed(context, {
+        title: title(context),
+        body: body(context),
+        pages: request.adminKey === null ? [] : this.#pages,
+        ...(current !== undefined && { current }),
+        hasErrors: Object.keys(errors).length > 0,
+      })
+    })
+  }
+
+  /** Sends a page with the errors of the API. */
+  fail(request: FastifyRequest, reply: FastifyReply, response: ApiResponse): Promise<FastifyReply> {
+    const { errors } = response
+    return this.send(request, reply.relay(response), {
+      title: ({ texts }) => texts.failed,
+      body: context => errorBody(context, errors),
+      errors,
+    })
+  }
+
+  call(request: FastifyRequest, call: ApiCall): Promise<ApiResponse> {
+    return this.#app.callApi(request, { ...call, adminKey: request.consoleKey })
+  }
+
+  read(request: FastifyRequest, path: string): Promise<ApiResponse> {
+    return this.call(request, { method: 'GET', path })
+  }
+
+  may(request: FastifyRequest, scope: string): boolean {
+    return missingScopes(adminKeyOf(request), [scope]).length === 0
+  }
+
+  /** For pages that only lead to the API. @throws {ServiceError} `scopeRequired`, as the API does */
+  requireScope(request: FastifyRequest, scope: string): void {
+    if (!this.may(request, scope)) throw new ServiceError('scopeRequired', { missingAdminScopes: [scope] })
+  }
+
+  addNotice(name: string, text: Text): void {
+    this.#notices.set(name, text)
+  }
+
+  takeNotice(reply: FastifyReply): (context: ConsoleContext) => string | null {
+    const text = this.#notices.get(reply.takeNotice() ?? '')
+    return ({ say }) => (text === undefined ? null : say(text))
+  }
+}
+
+/** What a browser has entered, in the form that the API reads. `undefined` for nothing. */
+export const enteredIn = ({ name, kind, options = [] }: ConsoleInput, values: Values) => {
+  if (kind === 'choices') return options.map(([value]) => value).filter(value => `${name}:${value}` in values)
+  const text = values[name]?.trim() ?? ''
+  if (text === '') return undefined
+  return kind === 'day' ? `${text}T00:00:00.000Z` : text
+}
+
+const fieldsOf = ({ name, kind, options = [] }: ConsoleInput): readonly string[] =>
+  kind === 'choices' ? options.map(([value]) => `${name}:${value}`) : [name]
+
+/** The schemas of the fields of a form. */
+export const fieldSchemas = (inputs: readonly ConsoleInput[]) =>
+  Object.fromEntries(inputs.flatMap(fieldsOf).map(name => [name, Type.Optional(FormText)]))
+
+/** Of an item, and of a row of a table. */
+export interface Ids {
+  readonly id?: string
+  readonly rowId?: string
+}
+
+/** A path with the ids in it. */
+export const filled = (path: string, { id = '', rowId = '' }: Ids): string =>
+  path.replace(':rowId', rowId).replace(':id', id)
+
+/** The schema of the ids in a path. */
+export const idsIn = (path: string): TObject =>
+  Strict({
+    ...(path.includes(':id') && { id: InputId }),
+    ...(path.includes(':rowId') && { rowId: InputId }),
+  })

@@ -1,0 +1,117 @@
+/** Pages of the console that show what there is: lists, and items with their sections. */
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { eventsProperties, sendEvents } from '../../../routes/events.ts'
+import { adminKeyOf } from '../../../routes/request-context.ts'
+import { FormText, InputId, Strict } from '../../../routes/schemas.ts'
+import { serializeEvent } from '../../../routes/serializers.ts'
+import type {
+  ConsoleInput,
+  ConsoleItem,
+  ConsoleList,
+  ConsolePage,
+  ConsolePlot,
+} from '../../pages/feature-pages.ts'
+import { RANGES, type RangeName } from '../console-history.ts'
+import { LATEST_EVENTS, overviewBody, PLOTS_SCOPE } from '../overview.ts'
+import { itemBody, listBody, textsOf, type Values } from '../render.ts'
+import { enteredIn, fieldSchemas, filled, type Ids, idsIn, type Shell } from './shell.ts'
+
+/** The query of the API for the filters of a page. */
+const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchParams => {
+  const query = new URLSearchParams()
+  for (const filter of filters) {
+    const value = enteredIn(filter, values)
+    if (typeof value === 'string') query.set(filter.name, value)
+  }
+  if (values.cursor !== undefined) query.set('cursor', values.cursor)
+  return query
+}
+
+const withQuery = (api: string, query: URLSearchParams): string =>
+  query.size === 0 ? api : `${api}${api.includes('?') ? '&' : '?'}${query}`
+
+export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, list: ConsoleList): void => {
+  const { filters = [] } = list
+  const querystring = Strict({ ...fieldSchemas(filters), cursor: Type.Optional(FormText) })
+  app.get(`/${page.path}`, { schema: { hide: true, querystring } }, async (request, reply) => {
+    const sent = Object.entries(request.validatedData.query as Values)
+    const values = Object.fromEntries(sent.filter(([, value]) => value !== ''))
+    const query = queryOf(filters, values)
+    const response = await shell.read(request, withQuery(list.api, query))
+    if (response.status === 403 || response.status >= 500) return shell.fail(request, reply, response)
+    const notice = shell.takeNotice(reply)
+    const state = { page, list, values, response, live: `${page.path}/live?${query}` }
+    return shell.send(request, reply.relay(response), {
+      title: ({ say }) => say(page.title),
+      body: context => listBody(context, { ...state, notice: notice(context) }),
+      current: page.path,
+      errors: response.errors,
+    })
+  })
+}
+
+/**
+ * The stream that the audit log follows where script runs: that of the API.
+ * @param isOpen whether the session of the request still exists, and its key is valid.
+ */
+export const addStream = (
+  app: FastifyInstance,
+  shell: Shell,
+  isOpen: (request: FastifyRequest) => Promise<boolean>,
+): void => {
+  const querystring = Strict({
+    ...eventsProperties(Object.keys(app.services.eventSchemas)),
+    userId: Type.Optional(InputId),
+  })
+  app.get('/events/live', { schema: { hide: true, querystring } }, (request, reply) => {
+    shell.requireScope(request, 'events:read')
+    return sendEvents(request, reply, {
+      query: request.validatedData.query as Parameters<typeof sendEvents>[2]['query'],
+      serialize: serializeEvent,
+      stream: { credential: adminKeyOf(request).id, isAuthenticated: () => isOpen(request) },
+    })
+  })
+}
+
+export const addItem = (app: FastifyInstance, shell: Shell, page: ConsolePage, item: ConsoleItem): void => {
+  const path = page.list === undefined ? page.path : `${page.path}/:id`
+  app.get(`/${path}`, { schema: { hide: true, params: idsIn(path) } }, async (request, reply) => {
+    const ids = request.validatedData.params as Ids
+    const response = await shell.read(request, filled(item.api, ids))
+    if (response.status >= 400) return shell.fail(request, reply, response)
+    const shown = (item.sections ?? []).filter(({ scope }) => shell.may(request, scope))
+    const sections = await Promise.all(
+      shown.map(async section => ({
+        section,
+        response: await shell.read(request, filled(section.api, ids)),
+      })),
+    )
+    const { body } = response
+    const notice = shell.takeNotice(reply)
+    const state = { item, body, path: filled(path, ids), sections }
+    return shell.send(request, reply, {
+      title: () => item.title(body),
+      body: context => itemBody(context, { ...state, notice: notice(context) }),
+      current: page.path,
+    })
+  })
+}
+
+const Range = Type.Unsafe<RangeName>({ type: 'string', enum: Object.keys(RANGES), default: 'hour' })
+
+export const addOverview = (app: FastifyInstance, shell: Shell, plots: readonly ConsolePlot[]): void => {
+  const { consoleHistory } = app.services
+  const querystring = Strict({ range: Range })
+  app.get('', { schema: { hide: true, querystring } }, async (request, reply) => {
+    const { range } = request.validatedData.query as { range: RangeName }
+    const { scope, api } = LATEST_EVENTS
+    const events = shell.may(request, scope) ? await shell.read(request, api) : null
+    const history = shell.may(request, PLOTS_SCOPE) ? await consoleHistory.read(range) : null
+    return shell.send(request, reply, {
+      title: context => textsOf(context).overview,
+      body: context => overviewBody(context, { range, plots, history, events }),
+      current: '',
+    })
+  })
+}

@@ -1,0 +1,163 @@
+/**
+ * What a feature adds to the console (docs/console.md): pages, sections of the page of a user, and actions. They are declarations. The
+ * console renders them, asks for confirmation, and calls the API with the admin key of its session, whose scopes decide.
+ */
+import type { ApiCall } from './api-calls.ts'
+import type { Html } from './html.ts'
+import type { PageContext } from './layout.ts'
+import type { Language } from './texts.ts'
+
+/** A text in every language of the pages. */
+export type Text = Readonly<Record<Language, string>>
+
+/** A response of the API, or one of its `results`. */
+// biome-ignore lint/suspicious/noExplicitAny: as in `ApiResponse`
+export type Item = any
+
+export interface ConsoleContext extends PageContext {
+  /** A text in the language of the page. */
+  readonly say: (text: Text) => string
+  /** Whether the admin key has a scope. */
+  readonly can: (scope: string) => boolean
+}
+
+/** A column of a table, or a line about an item. */
+export interface ConsoleField {
+  readonly label: Text
+  /** Text is escaped, and isolated from its surroundings. What is `null` or empty is shown as a dash. */
+  readonly value: (item: Item, context: ConsoleContext) => Html | string | number | boolean | null
+}
+
+/** A field of a form. */
+export interface ConsoleInput {
+  /** The parameter of the API's query, or the name that `call` of an action gets. */
+  readonly name: string
+  readonly label: Text
+  /**
+   * Default: `text`. A `choice` is one of `options`, `choices` are several. A `day` becomes the first millisecond of it in UTC, as
+   * ISO 8601.
+   */
+  readonly kind?: 'text' | 'email' | 'choice' | 'choices' | 'day'
+  /** The value that the API gets, with its text. */
+  readonly options?: readonly (readonly [value: string, text: string | Text])[]
+  readonly hint?: Text
+  readonly isOptional?: true
+  /** What the form of an action begins with. */
+  readonly value?: (item: Item) => string
+}
+
+/** The ids in the URL of an action: of the page's item, and of the row of a section. */
+export interface ActionTarget {
+  readonly id: string
+  readonly rowId: string
+}
+
+/** What a form was sent with: text, or a list for `choices`. What is empty is absent. */
+// biome-ignore lint/suspicious/noExplicitAny: the API validates it
+export type ActionInput = Readonly<Record<string, any>>
+
+/** A button that leads to a page which asks for confirmation. */
+export interface ConsoleAction {
+  /** The last part of its URL. */
+  readonly name: string
+  readonly label: Text
+  /** What it does, on the page of the confirmation. */
+  readonly explanation?: Text
+  /** What the key needs; without it there is no button. */
+  readonly scope: string
+  readonly inputs?: readonly ConsoleInput[]
+  readonly call: (target: ActionTarget, input: ActionInput) => ApiCall
+  /** Whether it makes sense for an item. Default: always. */
+  readonly isOffered?: (item: Item) => boolean
+  /** Whether it takes something away. */
+  readonly isDangerous?: true
+  /** Whether the admin key has to be entered again. */
+  readonly needsKey?: true
+  /** What the response has to show once, such as a secret. */
+  readonly shown?: (body: Item) => readonly (readonly [label: Text, text: string])[]
+  /** What the next page says. */
+  readonly done: Text
+  /** The path of the page that follows, where the item is gone. Default: the page of the button. */
+  readonly next?: string
+}
+
+/** Rows of a list of the API. */
+export interface ConsoleTable {
+  /** What the key needs; without it the table is left out. */
+  readonly scope: string
+  /** The path of the API, with `:id` for that of the page's item; its response has `results`, and `nextCursor` if it has pages. */
+  readonly api: string
+  readonly columns: readonly ConsoleField[]
+  /** What there is to say without rows. */
+  readonly empty: Text
+  /** The path below the console to which the first column leads. */
+  readonly link?: (row: Item) => string | null
+  readonly rowActions?: readonly ConsoleAction[]
+}
+
+/** A table on the page of an item. */
+export interface ConsoleSection extends ConsoleTable {
+  /** A part of the URLs of its actions. */
+  readonly name: string
+  readonly title: Text
+  /** The path of a page with more of it, below the console. */
+  readonly more?: (id: string) => string
+}
+
+export interface ConsoleList extends ConsoleTable {
+  readonly filters?: readonly ConsoleInput[]
+  readonly actions?: readonly ConsoleAction[]
+  /** Something to say above the table. */
+  readonly summary?: (body: Item, context: ConsoleContext) => string | null
+  /** Whether the first page follows the audit log, where script runs. */
+  readonly isLive?: true
+}
+
+export interface ConsoleItem {
+  /** As of a table. */
+  readonly scope: string
+  readonly api: string
+  readonly title: (item: Item) => string
+  readonly fields: readonly ConsoleField[]
+  readonly sections?: readonly ConsoleSection[]
+  readonly actions?: readonly ConsoleAction[]
+}
+
+/** `/console/<path>` with the list, `/console/<path>/:id` with an item; without a list, `/console/<path>` with the item. */
+export interface ConsolePage {
+  readonly path: string
+  /** Its name in the menu. */
+  readonly title: Text
+  readonly list?: ConsoleList
+  readonly item?: ConsoleItem
+}
+
+/** A plot of the overview, of a metric that is declared with `kept`. */
+export interface ConsolePlot {
+  readonly title: Text
+  /** What the scale measures, such as "seconds". A rate is per minute. */
+  readonly unit: Text
+  readonly metric: string
+  /** How counts become values: per minute; for a histogram p50 and p99 in milliseconds; a gauge as it is. */
+  readonly kind: 'rate' | 'quantiles' | 'gauge'
+  /** The name of the curve of values with these labels. Values of one curve are added up. Default: one curve. */
+  readonly curve?: (labels: Readonly<Record<string, string>>) => string
+}
+
+export interface ConsoleParts {
+  readonly plots?: readonly ConsolePlot[]
+  readonly pages?: readonly ConsolePage[]
+  /** Sections of the page of a user. */
+  readonly userSections?: readonly ConsoleSection[]
+}
+
+/** What the core and all features declare. */
+export interface ConsoleDeclarations {
+  readonly eventTypes: readonly string[]
+  readonly adminScopes: Readonly<Record<string, string>>
+}
+
+/** The module that `console` of a feature imports. */
+export interface ConsoleModule {
+  readonly default: ConsoleParts | ((declared: ConsoleDeclarations) => ConsoleParts)
+}

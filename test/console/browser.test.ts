@@ -1,0 +1,173 @@
+/** The console in Chromium: every page and action with and without script, accessibility, colours, widths, the policy. */
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { createKey as createApiKey } from '../support/api-keys.ts'
+import { addTotp } from '../support/authenticator-apps.ts'
+import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import { ADMIN_KEY, build, freshEmail, signIn, signUp, updateUser } from '../support/build.ts'
+import { receiver } from '../support/webhook-receiver.ts'
+
+/** What a user may have in every cell: markup, a script's URL, text that turns its surroundings round, and much of it. */
+const HOSTILE = {
+  name: '<img src=x onerror=alert(1)> "\' שלום',
+  metadata: {
+    '<b>': 'javascript:alert(1)',
+    long: 'x'.repeat(7_000),
+    deep: { '\u202E': ['</pre><script>'] },
+  },
+}
+
+t.test('the console in a browser', { skip: withoutBrowser }, async t => {
+  const { url } = await receiver(t)
+  const { host } = new URL(url)
+  const app = await build(t, { env: { CONSOLE: 'on', WEBHOOK_ALLOWED_HOSTS: host } })
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const service = `http://localhost:${port}`
+  const browser = await launchBrowser(t)
+
+  const signInTo = async (page: Page): Promise<void> => {
+    await page.goto(`${service}/console`)
+    await page.waitForURL(`${service}/console/sign-in`)
+    await page.fill('#adminKey', ADMIN_KEY)
+    await page.press('#adminKey', 'Enter')
+    await page.waitForURL(`${service}/console`)
+  }
+
+  /** @param view `null`: without script, with which axe does not run. */
+  const walk = async (t: Test, page: Page, view: string | null): Promise<void> => {
+    const seen = async (name: string): Promise<void> => {
+      if (view !== null) await checkPage(t, page, view, `console ${name}`)
+    }
+    const open = (path: string) => page.goto(`${service}/console${path}`)
+    const submit = () => page.click('main form[method="post"] button')
+    /** Opens the page of an action by its button, and confirms. */
+    const act = async (name: string, fields: Readonly<Record<string, string>> = {}): Promise<void> => {
+      await page.click(`main a.button[href$="/${name}"]`)
+      await seen(name)
+      for (const [field, value] of Object.entries(fields)) await page.fill(`#${field}`, value)
+      await submit()
+    }
+    const says = async (className: string) => t.ok(await page.textContent(`.${className}`), className)
+
+    const user = await signUp(app, { firstName: HOSTILE.name })
+    const updated = await updateUser(app, user.id, { roles: ['editor'], appMetadata: HOSTILE.metadata })
+    t.equal(updated.statusCode, 200, updated.body)
+    await createApiKey(app, user.token, { name: HOSTILE.name })
+    await addTotp(app, user.token)
+    await signIn(app, user.email)
+
+    await page.goto(`${service}/console/sign-in`)
+    await seen('sign-in')
+    await page.fill('#adminKey', 'no key')
+    await submit()
+    await seen('sign-in with errors')
+    await signInTo(page)
+    await seen('overview')
+    await open('/users')
+    await seen('users')
+    await open('/users?role=no%20role')
+    await seen('users with a wrong filter')
+    await open('/users?search=nobody-of-this-name')
+    await seen('no users')
+    await open(`/users/${user.id}`)
+    await seen('user')
+    await act('change', { firstName: 'Ann' })
+    await says('done')
+    await act('roles', { roles: 'no!role' })
+    await seen('roles with errors')
+    await page.fill('#roles', 'editor admin')
+    await submit()
+    await says('done')
+    await act(`api-keys/${await rowId(page, 'revoke')}/revoke`)
+    await act(`sessions/${await rowId(page, 'end')}/end`)
+    await act('end-sessions')
+    await act('remove-factors')
+    await act('impersonate', { adminKey: ADMIN_KEY })
+    await seen('impersonated')
+    t.match(await page.textContent('.secret'), /^eyJ/)
+    await page.click('main a')
+    await act('disable')
+    await act('enable')
+    await act('delete', { adminKey: ADMIN_KEY })
+    await page.waitForURL(`${service}/console/users`)
+    await open(`/users/${user.id}`)
+    await seen('user who is gone')
+
+    await open('/events')
+    await seen('audit log')
+    await open('/admin-keys')
+    await page.click('main a.button[href$="/create"]')
+    await seen('new admin key')
+    await page.fill('#name', HOSTILE.name)
+    await submit()
+    await seen('new admin key with errors')
+    await page.check('input[name="scopes:users:read"]')
+    await submit()
+    await seen('admin key created')
+    await open('/admin-keys')
+    await seen('admin keys')
+    await act('revoke')
+
+    await open('/webhooks')
+    await seen('no webhooks')
+    await page.click('main a.button[href$="/create"]')
+    await seen('new webhook')
+    await page.fill('#url', 'http://192.168.0.1/')
+    await submit()
+    await seen('new webhook with errors')
+    await page.fill('#url', `${url}?secret=1`)
+    await page.fill('#description', HOSTILE.name)
+    await submit()
+    t.match(await page.textContent('.secret'), /^whsec_/)
+    await page.click('main > p a')
+    await seen('webhooks')
+    await page.click('main td a')
+    await act('ping')
+    await act('pause')
+    await act('resume')
+    await act('replay', { from: '2026-01-01T00:00:00Z' })
+    await act('rotate-secret')
+    t.match(await page.textContent('.secret'), /^whsec_/)
+    await page.click('main > p a')
+    await seen('webhook')
+    await act('delete')
+    await page.waitForURL(`${service}/console/webhooks`)
+    await open('/status')
+    await seen('status')
+    await page.click('form[action$="sign-out"] button')
+    await page.waitForURL(`${service}/console/sign-in`)
+  }
+
+  const rowId = async (page: Page, action: string): Promise<string> => {
+    const href = (await page.getAttribute(`td a[href$="/${action}"]`, 'href')) ?? ''
+    return href.split('/').at(-2) ?? ''
+  }
+
+  for (const [view, options] of VIEWS)
+    t.test(`every page and action: ${view}`, async t => {
+      const { page, complaints } = await openBrowser(browser, options)
+      await walk(t, page, view)
+      t.same(complaints, [], 'no violation of the policy, no error')
+    })
+
+  t.test('every page and action without script', async t => {
+    const { page, complaints } = await openBrowser(browser, { javaScriptEnabled: false, locale: 'en-GB' })
+    await walk(t, page, null)
+    t.same(complaints, [])
+  })
+
+  t.test('with script the audit log follows events, and times are local', async t => {
+    const { page, complaints } = await openBrowser(browser, { locale: 'en-GB', timezoneId: 'Asia/Tokyo' })
+    await signInTo(page)
+    await page.goto(`${service}/console/events?type=user.signed-up`)
+    t.match(await page.textContent('.live'), 'Follows the log')
+    const { id } = await signUp(app, { email: freshEmail() })
+    await page.waitForSelector(`td a[href$="${id}"]`)
+    const time = page.locator('td time').first()
+    t.match(await time.getAttribute('title'), /UTC$/)
+    t.notMatch(await time.textContent(), /UTC/)
+    await page.click('.live button')
+    t.equal(await page.textContent('.live'), 'Follow')
+    t.same(complaints, [])
+  })
+})

@@ -1,0 +1,106 @@
+/** The console (docs/console.md) in a browser without script: signing in, lists, items, actions. */
+import t from 'tap'
+import { ADMIN_KEY, asAdmin, build, signIn, signUp } from '../support/build.ts'
+import { signedInTo } from '../support/console.ts'
+import { FormClient } from '../support/form-client.ts'
+
+t.test('without CONSOLE there is no console', async t => {
+  const app = await build(t)
+  t.equal((await app.inject('/console')).statusCode, 404)
+  t.equal((await app.inject('/pages/console.js')).statusCode, 404)
+})
+
+t.test('the console', async t => {
+  const app = await build(t, { env: { CONSOLE: 'on' } })
+
+  t.test('a page leads to the sign-in, and the sign-in back to the page', async t => {
+    const client = new FormClient(app)
+    await client.open('/console/users')
+    t.equal(client.path, '/console/sign-in')
+    await client.submit('sign-in', { adminKey: 'not-an-admin-key-000' })
+    t.equal(client.status, 401)
+    t.match(client.page, 'The admin key is not valid.')
+    await client.submit('sign-in', { adminKey: ADMIN_KEY })
+    t.equal(client.path, '/console/users')
+    await client.submit('sign-out')
+    t.equal(client.path, '/console/sign-in')
+    await client.open('/console')
+    t.equal(client.path, '/console/sign-in')
+  })
+
+  t.test('users are found by filters, whose URL can be shared', async t => {
+    const { email } = await signUp(app, { firstName: 'Zoë' })
+    const { email: other } = await signUp(app, { firstName: 'Yves' })
+    const client = await signedInTo(app)
+    await client.open('/console/users?search=zo&role=&disabled=')
+    t.ok(client.page.includes(email))
+    t.notOk(client.page.includes(other))
+    await client.open('/console/users?role=no%20role!')
+    t.equal(client.status, 400)
+    t.match(client.page, 'class="summary"')
+    await client.open('/console/users?cursor=forged')
+    t.equal(client.status, 400)
+    await client.open('/console/users?admin=1')
+    t.equal(client.status, 400)
+  })
+
+  t.test('long lists have pages', async t => {
+    for (let user = 0; user < 51; user += 1) await signUp(app, { firstName: 'Paged' })
+    const client = await signedInTo(app)
+    await client.open('/console/users?search=paged')
+    const next = /href="([^"]*)" rel="next"/.exec(client.page)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    t.match(next, 'search=paged')
+    await client.open(next)
+    t.equal(client.page.match(/<tr><td/g)?.length, 1)
+    t.notMatch(client.page, 'rel="next"')
+  })
+
+  t.test('a user is disabled and enabled after a confirmation, by events that name the key', async t => {
+    const { id, email } = await signUp(app)
+    const client = await signedInTo(app)
+    await client.open(`/console/users/${id}/disable`)
+    t.match(client.page, email)
+    await client.submit('disable')
+    t.equal(client.path, `/console/users/${id}`)
+    t.match(client.page, 'The user is disabled.')
+    t.equal((await signIn(app, email)).statusCode, 403)
+    await client.open(`/console/users/${id}/enable`)
+    await client.submit('enable')
+    t.equal((await signIn(app, email)).statusCode, 200)
+    const { results } = (
+      await app.inject({ url: `/admin/events?userId=${id}&type=user.disabled`, headers: asAdmin })
+    ).json()
+    t.match(results, [{ actor: { type: 'adminKey', id: /^[\da-f]{8}$/ }, ip: '127.0.0.1' }])
+  })
+
+  t.test('deleting needs the key again', async t => {
+    const { id, email } = await signUp(app)
+    const client = await signedInTo(app)
+    await client.open(`/console/users/${id}/delete`)
+    await client.submit('delete', { adminKey: `${ADMIN_KEY}0` })
+    t.equal(client.status, 403)
+    t.match(client.page, 'This is not the admin key that you have signed in with.')
+    await client.submit('delete', { adminKey: ADMIN_KEY })
+    t.equal(client.path, '/console/users')
+    t.match(client.page, 'The user is deleted.')
+    t.equal((await signIn(app, email)).statusCode, 401)
+    await client.open(`/console/users/${id}`)
+    t.equal(client.status, 404)
+  })
+
+  t.test('the audit log has the sign-in to the console, and filters', async t => {
+    const client = await signedInTo(app)
+    await client.open('/console/events?type=console.signed-in&after=2026-01-01')
+    t.match(client.page, '<code>console.signed-in</code>')
+    await client.open('/console/events?after=tomorrow')
+    t.equal(client.status, 400)
+  })
+
+  t.test('the overview and the status', async t => {
+    const client = await signedInTo(app)
+    await client.open('/console')
+    t.equal(client.heading, 'Overview')
+    await client.open('/console/status')
+    t.match(client.page, '<bdi>sqlite</bdi>')
+  })
+})
