@@ -3,6 +3,7 @@ import { coresToPin } from '../cores.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { account, accountCookie } from './account.ts'
 import { betterAuth } from './better-auth.ts'
+import { connections } from './connections.ts'
 import { apiKey, eddsa, introspection } from './credentials.ts'
 import { engines } from './engines.ts'
 import { flush } from './flush.ts'
@@ -27,6 +28,7 @@ import { workers, workersSqlite } from './workers.ts'
 
 export const SCENARIOS: readonly Scenario[] = [
   health,
+  connections,
   account,
   accountCookie,
   withoutToken,

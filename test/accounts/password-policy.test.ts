@@ -7,8 +7,7 @@ import t from 'tap'
 import { passwordViolations } from '../../src/passwords/policy.ts'
 import { call, forgot, reset } from '../support/account-routes.ts'
 import { postUser } from '../support/admin-routes.ts'
-import { bearer, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { bearer, build, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
 
@@ -133,62 +132,60 @@ t.test('a repeated short part is rejected, and no input makes the policy throw',
   t.end()
 })
 
-await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t, { hasher: quickHashing })
-  const mails = mailbox(app)
+const app = await build(t, { hasher: quickHashing })
+const mails = mailbox(app)
 
-  t.test('every route that sets a password applies the same policy', async t => {
-    const user = await signUp(app)
-    await forgot(app, user.email)
-    const token = await mails.token(user.email, 'passwordReset')
-    const local = user.email.slice(0, user.email.indexOf('@'))
-    const checked: [password: string, message: string][] = Object.entries(REFUSED).flatMap(
-      ([message, passwords]) => passwords.slice(-2).map((password): [string, string] => [password, message]),
-    )
-    for (const [password, message] of [
-      ...checked,
-      [local.toUpperCase(), EMAIL],
-      [user.email, EMAIL],
+t.test('every route that sets a password applies the same policy', async t => {
+  const user = await signUp(app)
+  await forgot(app, user.email)
+  const token = await mails.token(user.email, 'passwordReset')
+  const local = user.email.slice(0, user.email.indexOf('@'))
+  const checked: [password: string, message: string][] = Object.entries(REFUSED).flatMap(
+    ([message, passwords]) => passwords.slice(-2).map((password): [string, string] => [password, message]),
+  )
+  for (const [password, message] of [
+    ...checked,
+    [local.toUpperCase(), EMAIL],
+    [user.email, EMAIL],
+  ] as const) {
+    const email = message === EMAIL ? user.email : freshEmail()
+    const change = { currentPassword: PASSWORD, newPassword: password }
+    for (const [way, field, response] of [
+      ['sign-up', 'password', await call(app, 'POST', '/account/sign-up', { email, password })],
+      ['admin', 'password', await postUser(app, { email, password })],
+      ['change', 'newPassword', await call(app, 'PUT', '/account/password', change, bearer(user.token))],
+      ['reset', 'password', await reset(app, token, password)],
     ] as const) {
-      const email = message === EMAIL ? user.email : freshEmail()
-      const change = { currentPassword: PASSWORD, newPassword: password }
-      for (const [way, field, response] of [
-        ['sign-up', 'password', await call(app, 'POST', '/account/sign-up', { email, password })],
-        ['admin', 'password', await postUser(app, { email, password })],
-        ['change', 'newPassword', await call(app, 'PUT', '/account/password', change, bearer(user.token))],
-        ['reset', 'password', await reset(app, token, password)],
-      ] as const) {
-        t.equal(response.statusCode, 400, `${way}: ${JSON.stringify(password)}`)
-        t.strictSame(response.json(), { errors: { [field]: [message] } })
-      }
+      t.equal(response.statusCode, 400, `${way}: ${JSON.stringify(password)}`)
+      t.strictSame(response.json(), { errors: { [field]: [message] } })
     }
-    t.equal((await signIn(app, user.email)).statusCode, 200)
-    for (const password of [`it is ${local} who came`, ...ACCEPTED]) {
-      const payload = { email: freshEmail(), password }
-      const response = await call(app, 'POST', '/account/sign-up', payload)
-      t.equal(response.statusCode, 201, `${password}: ${response.body}`)
-    }
-    t.equal((await reset(app, token, `it is ${local} who came`)).statusCode, 200, 'the token was not used up')
-  })
+  }
+  t.equal((await signIn(app, user.email)).statusCode, 200)
+  for (const password of [`it is ${local} who came`, ...ACCEPTED]) {
+    const payload = { email: freshEmail(), password }
+    const response = await call(app, 'POST', '/account/sign-up', payload)
+    t.equal(response.statusCode, 201, `${password}: ${response.body}`)
+  }
+  t.equal((await reset(app, token, `it is ${local} who came`)).statusCode, 200, 'the token was not used up')
+})
 
-  t.test('a new password must differ from the current one, which is checked first', async t => {
-    const [composed, decomposed] = ['four h\u00e9ns crossed', 'four he\u0301ns crossed']
-    const user = await signUp(app, { password: composed })
-    const change = (currentPassword: string, newPassword: string) =>
-      call(app, 'PUT', '/account/password', { currentPassword, newPassword }, bearer(user.token))
-    for (const newPassword of [composed, decomposed]) {
-      const response = await change(composed, newPassword)
-      t.equal(response.statusCode, 400)
-      t.strictSame(response.json(), { errors: { newPassword: [CURRENT] } })
-    }
-    const wrong = await change('no hen', 'no hen ever crossed')
-    t.strictSame(wrong.json(), { errors: { currentPassword: ['is wrong'] } })
-    const guess = await change('no hen ever crossed', 'no hen ever crossed')
-    t.strictSame(
-      guess.json(),
-      { errors: { currentPassword: ['is wrong'] } },
-      'equal ones tell nothing of the right one',
-    )
-    t.equal((await change(composed, composed.toUpperCase())).statusCode, 200, 'letter case counts')
-  })
+t.test('a new password must differ from the current one, which is checked first', async t => {
+  const [composed, decomposed] = ['four h\u00e9ns crossed', 'four he\u0301ns crossed']
+  const user = await signUp(app, { password: composed })
+  const change = (currentPassword: string, newPassword: string) =>
+    call(app, 'PUT', '/account/password', { currentPassword, newPassword }, bearer(user.token))
+  for (const newPassword of [composed, decomposed]) {
+    const response = await change(composed, newPassword)
+    t.equal(response.statusCode, 400)
+    t.strictSame(response.json(), { errors: { newPassword: [CURRENT] } })
+  }
+  const wrong = await change('no hen', 'no hen ever crossed')
+  t.strictSame(wrong.json(), { errors: { currentPassword: ['is wrong'] } })
+  const guess = await change('no hen ever crossed', 'no hen ever crossed')
+  t.strictSame(
+    guess.json(),
+    { errors: { currentPassword: ['is wrong'] } },
+    'equal ones tell nothing of the right one',
+  )
+  t.equal((await change(composed, composed.toUpperCase())).statusCode, 200, 'letter case counts')
 })

@@ -71,7 +71,7 @@ export const newDatabaseFile = async (t: Context): Promise<string> =>
   (await newFile(t)).slice('sqlite:'.length)
 
 /** Ends the process with the test in any case. */
-const stopping = (t: Context, child: ChildProcess): Running['stop'] => {
+export const stopping = (t: Context, child: ChildProcess): Running['stop'] => {
   const exited = once(child, 'exit')
   const stop = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal)

@@ -39,11 +39,10 @@ const addColumn = (column: string): Migration => ({
   },
 })
 
-export const migrations = (dialect: SchemaDialect): Readonly<Record<string, Migration>> => ({
-  ...ownMigrations(dialect),
-  ...Object.fromEntries(
-    FIELDS.flatMap(({ migration, column }) =>
-      migration === undefined ? [] : [[migration, addColumn(column)]],
-    ),
-  ),
-})
+export const migrations = (dialect: SchemaDialect): Readonly<Record<string, Migration>> => {
+  const ofFields = FIELDS.flatMap(({ migration, column }): [string, Migration][] =>
+    migration === undefined ? [] : [[migration, addColumn(column)]],
+  )
+  const all = [...Object.entries(ownMigrations(dialect)), ...ofFields]
+  return Object.fromEntries(all.sort(([one], [other]) => (one < other ? -1 : 1)))
+}
