@@ -15,6 +15,7 @@ import { metrics } from './metrics.ts'
 import { millionUsers } from './million-users.ts'
 import { networkDelay } from './network-delay.ts'
 import { nodeHttp } from './node-http.ts'
+import { organizations } from './organizations.ts'
 import { signInFlood } from './sign-in-flood.ts'
 import { signIns } from './sign-ins.ts'
 import { signUps } from './sign-ups.ts'
@@ -54,6 +55,7 @@ export const SCENARIOS: readonly Scenario[] = [
   workersSqlite,
   streams,
   webhooks,
+  organizations,
   soak,
 ]
 
