@@ -242,6 +242,7 @@ export const organizations = defineFeature({
   ...parts,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
+  console: () => import('./console-pages.ts'),
   guards: { organization: deps => organizationGate(deps) },
   services: {
     organizations: deps => new Organizations(deps),

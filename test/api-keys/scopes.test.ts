@@ -37,14 +37,27 @@ t.test('routes with a scope are those of the table of routes', async t => {
   const withScope = routes.filter(
     ({ scope, ofFeature }) => scope !== undefined && SCOPES.includes(scope) && !ofFeature,
   )
+  const read = [
+    '/account account:read',
+    '/account/events account:read',
+    '/account/invitations organizations:read',
+    '/organizations organizations:read',
+    '/organizations/:organizationId organizations:read',
+    '/organizations/:organizationId/invitations organizations:read',
+    '/organizations/:organizationId/members organizations:read',
+    '/users users:read',
+  ]
   t.same(withScope.map(({ method, url, scope }) => `${method} ${url} ${scope}`).sort(), [
-    'GET /account account:read',
-    'GET /account/events account:read',
-    'GET /users users:read',
-    'HEAD /account account:read',
-    'HEAD /account/events account:read',
-    'HEAD /users users:read',
+    'DELETE /organizations/:organizationId/invitations/:invitationId organizations:write',
+    'DELETE /organizations/:organizationId/members/:userId organizations:write',
+    ...read.map(route => `GET ${route}`),
+    ...read.map(route => `HEAD ${route}`),
+    'POST /account/invitations/accept organizations:write',
+    'POST /organizations organizations:write',
+    'POST /organizations/:organizationId/invitations organizations:write',
     'PUT /account account:write',
+    'PUT /organizations/:organizationId organizations:write',
+    'PUT /organizations/:organizationId/members/:userId organizations:write',
   ])
 })
 

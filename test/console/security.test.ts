@@ -7,7 +7,6 @@ import { ADMIN_KEY, asAdmin, build, manualClock, signUp, updateUser } from '../s
 import { signedInTo } from '../support/console.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { FormClient } from '../support/form-client.ts'
-import { perAddress } from '../support/limits.ts'
 
 const ENV = { CONSOLE: 'on' }
 const COOKIE = 'gatehouse-console'
@@ -157,7 +156,7 @@ t.test('the console', async t => {
     const { id, email } = await signUp(app)
     const key = await createKey(app, ['status:read'])
     const client = await signedInTo(app, key.text)
-    t.notMatch(client.page, /console\/(?:users|events|webhooks|admin-keys)/)
+    t.notMatch(client.page, /console\/(?:users|organizations|events|webhooks|admin-keys)/)
     const urls = app.routeTable.filter(({ url }) => url.startsWith('/console'))
     for (const { url: template, methods } of urls) {
       if (/sign-in|sign-out|status|^\/console\/?$/.test(template)) continue
@@ -171,7 +170,9 @@ t.test('the console', async t => {
             ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
           },
           ...(method === 'POST' && {
-            payload: /users\/.+\/(?:delete|impersonate)$/.test(url) ? `adminKey=${key.text}` : '',
+            payload: /(?:users|organizations)\/.+\/(?:delete|impersonate)$/.test(url)
+              ? `adminKey=${key.text}`
+              : '',
           }),
         })
         t.equal(response.statusCode, 403, `${method} ${url}`)
@@ -212,8 +213,7 @@ t.test('the console', async t => {
 })
 
 t.test('sign-ins with keys are limited by address', async t => {
-  const rateLimits = { ...RATE_LIMITS, perAddress: perAddress({}) }
-  const app = await build(t, { env: { ...ENV, RATE_LIMIT: 'on' }, rateLimits })
+  const app = await build(t, { env: { ...ENV, RATE_LIMIT: 'on' }, rateLimits: RATE_LIMITS })
   const client = new FormClient(app)
   await client.open('/console/sign-in')
   for (let attempt = 0; attempt < 10; attempt += 1) {
