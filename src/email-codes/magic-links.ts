@@ -13,7 +13,7 @@ import { clientNetwork } from '../rate-limits/rate-limit.ts'
 import type { User } from '../users/user.ts'
 import { LIFETIME, type PendingMagicLink, storedEmailCodes } from './stored-email-codes.ts'
 
-interface LinkValues {
+export interface LinkValues {
   readonly token: string
   readonly isConfirmed: boolean
 }

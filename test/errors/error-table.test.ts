@@ -160,7 +160,7 @@ for (const NODE_ENV of ['development', 'production']) {
         '/admin/events': ['GET', 'HEAD'],
         [`/admin/users/${UNKNOWN_USER}`]: ['DELETE', 'GET', 'HEAD', 'PUT'],
         [`/admin/users/${UNKNOWN_USER}/impersonate`]: ['POST'],
-        [`/admin/users/${UNKNOWN_USER}/sessions`]: ['DELETE'],
+        [`/admin/users/${UNKNOWN_USER}/sessions`]: ['DELETE', 'GET', 'HEAD'],
         '/account/sign-out': ['POST'],
         '/account/password': ['DELETE', 'PUT'],
         '/account/email': ['PUT'],
