@@ -212,7 +212,7 @@ t.test('the console', async t => {
 })
 
 t.test('sign-ins with keys are limited by address', async t => {
-  const rateLimits = { ...RATE_LIMITS, perAddress: perAddress({}) }
+  const rateLimits = { ...RATE_LIMITS, perAddress: perAddress({ console: 10 }) }
   const app = await build(t, { env: { ...ENV, RATE_LIMIT: 'on' }, rateLimits })
   const client = new FormClient(app)
   await client.open('/console/sign-in')
