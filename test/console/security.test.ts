@@ -248,4 +248,60 @@ t.test('S12: without a key for encryption PostgreSQL refuses to start with the c
     build(t, { env: { ...ENV, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } }),
     /ENCRYPTION_KEY is needed with PostgreSQL and CONSOLE/,
   )
+
+  t.test('a new admin key needs the key again', async t => {
+    const client = await signedInTo(app)
+    const create = (fields: Record<string, string>) =>
+      app.inject({
+        method: 'POST',
+        url: '/console/admin-keys/create',
+        headers: { ...cookieOf(client), 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams({ name: 'mine', 'scopes:users:read': 'on', ...fields }).toString(),
+      })
+    t.equal((await create({})).statusCode, 400)
+    t.equal((await create({ adminKey: 'wrong' })).statusCode, 403)
+    t.equal((await create({ adminKey: ADMIN_KEY })).statusCode, 200)
+    for (const days of ['abc', '99999999999', '1e3', '-5'])
+      t.equal((await create({ adminKey: ADMIN_KEY, days })).statusCode, 400, days)
+  })
+})
+
+t.test('G10: ALLOWED_ORIGINS and CORS_ORIGINS may neither read the console nor send its forms', async t => {
+  const origin = 'https://app.example.com'
+  const app = await build(t, {
+    env: {
+      ...{ ...ENV, CORS_ORIGINS: origin, PUBLIC_URL: 'https://id.example.com' },
+      ALLOWED_ORIGINS: `${origin},https://id.example.com`,
+    },
+  })
+  const { id } = await signUp(app)
+  const client = await signedInTo(app)
+  const send = (method: 'GET' | 'POST', url: string, more: Record<string, string>) =>
+    app.inject({
+      ...{ method, url, payload: '' },
+      headers: {
+        ...cookieOf(client),
+        ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...more,
+      },
+    })
+  const ofAnother = { origin, 'sec-fetch-site': 'same-site' }
+  for (const [method, url, status] of [
+    ['POST', '/console/sign-in', 403],
+    ['POST', '/console/sign-out', 403],
+    ['POST', `/console/users/${id}/disable`, 403],
+    ['GET', '/console/users', 200],
+    ['GET', '/console/events/live', 200],
+    ['GET', '/console/sign-in', 200],
+  ] as const) {
+    const { statusCode, headers } = await send(method, url, ofAnother)
+    t.equal(statusCode, status, `${method} ${url}`)
+    t.notOk(
+      Object.keys(headers).some(name => name.startsWith('access-control-')),
+      url,
+    )
+  }
+  // A proxy that does not pass on the host (docs/configuration.md).
+  const ofPublicUrl = { origin: 'https://id.example.com' }
+  t.equal((await send('POST', `/console/users/${id}/disable`, ofPublicUrl)).statusCode, 303)
 })

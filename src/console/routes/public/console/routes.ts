@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import { adminActor } from '../../../../../routes/request-context.ts'
 import { FormText, pageForm } from '../../../../../routes/schemas.ts'
 import type { FieldErrors } from '../../../../errors.ts'
+import { crossSiteError } from '../../../../http/cross-site-requests.ts'
 import { html } from '../../../../pages/feature-pages.ts'
 import { consolePartsOf } from '../../../all-parts.ts'
 import { ERRORS } from '../../../parts.ts'
@@ -14,11 +15,24 @@ import { addItem, addList, addOverview, addStream } from '../../views.ts'
 /** The notice of a session that has ended. */
 const ENDED = 'console/ended'
 
+/** What lets pages of `CORS_ORIGINS` read a response. */
+const CORS_HEADERS = [
+  'access-control-allow-origin',
+  'access-control-allow-credentials',
+  'access-control-expose-headers',
+]
+
 const consoleRoutes: FastifyPluginAsync = async app => {
   const { consoleSessions: sessions, adminAuthenticator, features, eventSchemas, adminScopes } = app.services
   if (sessions === null) return
   const { isProduction } = app.config
   app.servePages()
+  const ownOrigins = [new URL(publicUrl).origin]
+  // ALLOWED_ORIGINS may act for users, not for administrators: none may read the console or send its forms.
+  app.addHook('onRequest', function rejectOtherOrigins(request, reply, done) {
+    for (const name of CORS_HEADERS) reply.removeHeader(name)
+    done(crossSiteError(request, ownOrigins))
+  })
   app.decorateRequest('consoleKey', '')
   const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
   const { pages, plots } = await consolePartsOf(features, declared)
