@@ -171,7 +171,9 @@ t.test('the console', async t => {
             ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
           },
           ...(method === 'POST' && {
-            payload: /users\/.+\/(?:delete|impersonate)$/.test(url) ? `adminKey=${key.text}` : '',
+            payload: /users\/.+\/(?:delete|impersonate)$|admin-keys\/create$/.test(url)
+              ? `adminKey=${key.text}`
+              : '',
           }),
         })
         t.equal(response.statusCode, 403, `${method} ${url}`)
@@ -209,45 +211,6 @@ t.test('the console', async t => {
     t.equal(statusCode, 200)
     t.match(body, '<meta http-equiv="refresh" content="0; url=/console/users?role=editor">')
   })
-})
-
-t.test('sign-ins with keys are limited by address', async t => {
-  const rateLimits = { ...RATE_LIMITS, perAddress: perAddress({ console: 10 }) }
-  const app = await build(t, { env: { ...ENV, RATE_LIMIT: 'on' }, rateLimits })
-  const client = new FormClient(app)
-  await client.open('/console/sign-in')
-  for (let attempt = 0; attempt < 10; attempt += 1) {
-    await client.submit('sign-in', { adminKey: 'wrong' })
-    t.equal(client.status, 401)
-  }
-  await client.submit('sign-in', { adminKey: ADMIN_KEY })
-  t.equal(client.status, 429)
-})
-
-t.test('in production the cookie has the prefix __Host-, and its attributes', async t => {
-  const strong = {
-    ADMIN_KEY: 'kX9-qWz3-Lm7r-Tb2v-Yc8n-Hd5p',
-    JWT_SECRET: 'zQ4m-Rt8w-Xb2k-Nv6j-Pc1h-Lf9s-Gd3y-Wa7e',
-  }
-  const app = await build(t, {
-    env: { ...ENV, ...strong, NODE_ENV: 'production', PUBLIC_URL: 'https://id.example.com' },
-  })
-  const response = await app.inject({
-    method: 'POST',
-    url: '/console/sign-in',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    payload: `adminKey=${strong.ADMIN_KEY}`,
-  })
-  t.equal(response.statusCode, 303)
-  const [cookie] = [response.headers['set-cookie']].flat()
-  t.match(cookie, /^__Host-gatehouse-console=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Strict$/)
-})
-
-t.test('S12: without a key for encryption PostgreSQL refuses to start with the console', async t => {
-  t.rejects(
-    build(t, { env: { ...ENV, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } }),
-    /ENCRYPTION_KEY is needed with PostgreSQL and CONSOLE/,
-  )
 
   t.test('a new admin key needs the key again', async t => {
     const client = await signedInTo(app)
@@ -304,4 +267,43 @@ t.test('G10: ALLOWED_ORIGINS and CORS_ORIGINS may neither read the console nor s
   // A proxy that does not pass on the host (docs/configuration.md).
   const ofPublicUrl = { origin: 'https://id.example.com' }
   t.equal((await send('POST', `/console/users/${id}/disable`, ofPublicUrl)).statusCode, 303)
+})
+
+t.test('sign-ins with keys are limited by address', async t => {
+  const rateLimits = { ...RATE_LIMITS, perAddress: perAddress({ console: 10 }) }
+  const app = await build(t, { env: { ...ENV, RATE_LIMIT: 'on' }, rateLimits })
+  const client = new FormClient(app)
+  await client.open('/console/sign-in')
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    await client.submit('sign-in', { adminKey: 'wrong' })
+    t.equal(client.status, 401)
+  }
+  await client.submit('sign-in', { adminKey: ADMIN_KEY })
+  t.equal(client.status, 429)
+})
+
+t.test('in production the cookie has the prefix __Host-, and its attributes', async t => {
+  const strong = {
+    ADMIN_KEY: 'kX9-qWz3-Lm7r-Tb2v-Yc8n-Hd5p',
+    JWT_SECRET: 'zQ4m-Rt8w-Xb2k-Nv6j-Pc1h-Lf9s-Gd3y-Wa7e',
+  }
+  const app = await build(t, {
+    env: { ...ENV, ...strong, NODE_ENV: 'production', PUBLIC_URL: 'https://id.example.com' },
+  })
+  const response = await app.inject({
+    method: 'POST',
+    url: '/console/sign-in',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: `adminKey=${strong.ADMIN_KEY}`,
+  })
+  t.equal(response.statusCode, 303)
+  const [cookie] = [response.headers['set-cookie']].flat()
+  t.match(cookie, /^__Host-gatehouse-console=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Strict$/)
+})
+
+t.test('S12: without a key for encryption PostgreSQL refuses to start with the console', async t => {
+  t.rejects(
+    build(t, { env: { ...ENV, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } }),
+    /ENCRYPTION_KEY is needed with PostgreSQL and CONSOLE/,
+  )
 })
