@@ -1,4 +1,8 @@
 /** What protects the console: the admin key, the cookie, other sites, scopes, hostile text. */
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
@@ -53,6 +57,17 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await app.inject({ url: '/console/events', headers: refreshing })).statusCode, 200)
     clock.advance(11 * MINUTE)
     t.equal((await app.inject({ url: '/console/events', headers: refreshing })).statusCode, 303)
+  })
+
+  t.test('the stream does not count as a use, and is no way back', async t => {
+    const client = await signedInTo(app)
+    const headers = cookieOf(client)
+    clock.advance(20 * MINUTE)
+    t.equal((await app.inject({ url: '/console/events/live', headers })).statusCode, 200)
+    clock.advance(11 * MINUTE)
+    const { statusCode, cookies } = await app.inject({ url: '/console/events/live', headers })
+    t.equal(statusCode, 303)
+    t.notOk(cookies.some(({ name }) => name === 'PAGE_NEXT'))
   })
 
   t.test('S5: a session ends with its key: revoked, or expired', async t => {
@@ -209,7 +224,29 @@ t.test('the console', async t => {
     const crossSite = { 'sec-fetch-site': 'cross-site', accept: 'text/html' }
     const { body, statusCode } = await app.inject({ url: '/console/users?role=editor', headers: crossSite })
     t.equal(statusCode, 200)
-    t.match(body, '<meta http-equiv="refresh" content="0; url=/console/users?role=editor">')
+    t.match(body, '<meta http-equiv="refresh" content="0; url=../console/users?role=editor">')
+  })
+
+  t.test('R5: a request line with another host leads nowhere else', async t => {
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = app.server.address() as AddressInfo
+    for (const site of ['cross-site', 'same-origin']) {
+      const request = get({
+        ...{ host: '127.0.0.1', port, path: 'http://evil.example/console/users' },
+        headers: { 'sec-fetch-site': site, connection: 'close' },
+      })
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      t.notMatch(await text(response), 'evil.example', site)
+      t.notMatch(JSON.stringify(response.headers), 'il.example', site)
+    }
+  })
+
+  t.test('O11: only the path of a page is a way back', async t => {
+    for (const path of [`users/${'a'.repeat(9_000)}`, 'users/%2F%2Fevil', 'users/a%0d%0aset-cookie:x']) {
+      const { statusCode, cookies } = await app.inject({ url: `/console/${path}` })
+      t.equal(statusCode, 303)
+      t.equal(cookies.length, 0, path.slice(0, 30))
+    }
   })
 
   t.test('a new admin key needs the key again', async t => {
