@@ -49,7 +49,7 @@ declare module 'fastify' {
     redirectToPage(path: string, notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
-    /** Lets the security page lead to another page once, so that a user comes back to it after signing in. @param path as above. */
+    /** Lets the security page lead to another page once, so that a user comes back to it after signing in. @param path as above; one that no page has is left out. */
     comeBackTo(path: string): FastifyReply
     /** Ends {@link comeBackTo}. @returns the path; `null` without one. */
     takeWayBack(): string | null
@@ -75,6 +75,11 @@ const WAY_BACK_LIFETIME = 600
 
 /** A path below the service: nothing that a browser could read as another host, whoever has set the cookie. */
 const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*$/
+
+/** Characters. Every page has a shorter path; a long cookie would fill the header of every later request. */
+const MAX_PAGE_PATH = 256
+
+const isPagePath = (path: string): boolean => path.length <= MAX_PAGE_PATH && PAGE_PATH.test(path)
 
 /** Browsers, and clients that accept anything, get a page. */
 const prefersJson = (request: FastifyRequest): boolean => request.accepts().type(['html', 'json']) === 'json'
@@ -213,6 +218,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path) {
+    if (!isPagePath(path)) return this
     return this.setCookie(WAY_BACK_COOKIE, path, { ...noticeAttributes, maxAge: WAY_BACK_LIFETIME })
   })
 
@@ -220,7 +226,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     const path = this.request.cookies[WAY_BACK_COOKIE]
     if (path === undefined) return null
     this.clearCookie(WAY_BACK_COOKIE, noticeAttributes)
-    return PAGE_PATH.test(path) ? path : null
+    return isPagePath(path) ? path : null
   })
 
   const sendRelayedErrors = (reply: FastifyReply): FastifyReply =>

@@ -4,9 +4,12 @@ import { type ConsoleDeclarations, type ConsoleParts, html, time } from '../page
 /** Days for which a new key works. */
 const LIFETIMES = ['30', '90', '365'] as const
 
-/** @param days `undefined`: it does not expire. */
-const expiryAfter = (days: string | undefined): string | null =>
-  days === undefined ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString()
+/** @param days `undefined`: it does not expire. What is no choice goes to the API as it is, which rejects it. */
+const expiryAfter = (days: string | undefined): string | null => {
+  if (days === undefined) return null
+  if (!LIFETIMES.some(lifetime => lifetime === days)) return days
+  return new Date(Date.now() + Number(days) * 86_400_000).toISOString()
+}
 
 export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
   pages: [
@@ -42,6 +45,8 @@ export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
             name: 'create',
             label: { en: 'Create a key', de: 'Schlüssel erzeugen' },
             scope: 'keys:write',
+            // Else whoever has a session gets a key of their own, and with it what needs the key again.
+            needsKey: true,
             inputs: [
               {
                 name: 'name',

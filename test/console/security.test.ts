@@ -1,4 +1,8 @@
 /** What protects the console: the admin key, the cookie, other sites, scopes, hostile text. */
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
@@ -52,6 +56,17 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await app.inject({ url: '/console/events', headers: refreshing })).statusCode, 200)
     clock.advance(11 * MINUTE)
     t.equal((await app.inject({ url: '/console/events', headers: refreshing })).statusCode, 303)
+  })
+
+  t.test('the stream does not count as a use, and is no way back', async t => {
+    const client = await signedInTo(app)
+    const headers = cookieOf(client)
+    clock.advance(20 * MINUTE)
+    t.equal((await app.inject({ url: '/console/events/live', headers })).statusCode, 200)
+    clock.advance(11 * MINUTE)
+    const { statusCode, cookies } = await app.inject({ url: '/console/events/live', headers })
+    t.equal(statusCode, 303)
+    t.notOk(cookies.some(({ name }) => name === 'PAGE_NEXT'))
   })
 
   t.test('S5: a session ends with its key: revoked, or expired', async t => {
@@ -170,7 +185,7 @@ t.test('the console', async t => {
             ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
           },
           ...(method === 'POST' && {
-            payload: /(?:users|organizations)\/.+\/(?:delete|impersonate)$/.test(url)
+            payload: /(?:users|organizations)\/.+\/(?:delete|impersonate)$|admin-keys\/create$/.test(url)
               ? `adminKey=${key.text}`
               : '',
           }),
@@ -208,8 +223,86 @@ t.test('the console', async t => {
     const crossSite = { 'sec-fetch-site': 'cross-site', accept: 'text/html' }
     const { body, statusCode } = await app.inject({ url: '/console/users?role=editor', headers: crossSite })
     t.equal(statusCode, 200)
-    t.match(body, '<meta http-equiv="refresh" content="0; url=/console/users?role=editor">')
+    t.match(body, '<meta http-equiv="refresh" content="0; url=../console/users?role=editor">')
   })
+
+  t.test('R5: a request line with another host leads nowhere else', async t => {
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = app.server.address() as AddressInfo
+    for (const site of ['cross-site', 'same-origin']) {
+      const request = get({
+        ...{ host: '127.0.0.1', port, path: 'http://evil.example/console/users' },
+        headers: { 'sec-fetch-site': site, connection: 'close' },
+      })
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      t.notMatch(await text(response), 'evil.example', site)
+      t.notMatch(JSON.stringify(response.headers), 'il.example', site)
+    }
+  })
+
+  t.test('O11: only the path of a page is a way back', async t => {
+    for (const path of [`users/${'a'.repeat(9_000)}`, 'users/%2F%2Fevil', 'users/a%0d%0aset-cookie:x']) {
+      const { statusCode, cookies } = await app.inject({ url: `/console/${path}` })
+      t.equal(statusCode, 303)
+      t.equal(cookies.length, 0, path.slice(0, 30))
+    }
+  })
+
+  t.test('a new admin key needs the key again', async t => {
+    const client = await signedInTo(app)
+    const create = (fields: Record<string, string>) =>
+      app.inject({
+        method: 'POST',
+        url: '/console/admin-keys/create',
+        headers: { ...cookieOf(client), 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams({ name: 'mine', 'scopes:users:read': 'on', ...fields }).toString(),
+      })
+    t.equal((await create({})).statusCode, 400)
+    t.equal((await create({ adminKey: 'wrong' })).statusCode, 403)
+    t.equal((await create({ adminKey: ADMIN_KEY })).statusCode, 200)
+    for (const days of ['abc', '99999999999', '1e3', '-5'])
+      t.equal((await create({ adminKey: ADMIN_KEY, days })).statusCode, 400, days)
+  })
+})
+
+t.test('G10: ALLOWED_ORIGINS and CORS_ORIGINS may neither read the console nor send its forms', async t => {
+  const origin = 'https://app.example.com'
+  const app = await build(t, {
+    env: {
+      ...{ ...ENV, CORS_ORIGINS: origin, PUBLIC_URL: 'https://id.example.com' },
+      ALLOWED_ORIGINS: `${origin},https://id.example.com`,
+    },
+  })
+  const { id } = await signUp(app)
+  const client = await signedInTo(app)
+  const send = (method: 'GET' | 'POST', url: string, more: Record<string, string>) =>
+    app.inject({
+      ...{ method, url, payload: '' },
+      headers: {
+        ...cookieOf(client),
+        ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...more,
+      },
+    })
+  const ofAnother = { origin, 'sec-fetch-site': 'same-site' }
+  for (const [method, url, status] of [
+    ['POST', '/console/sign-in', 403],
+    ['POST', '/console/sign-out', 403],
+    ['POST', `/console/users/${id}/disable`, 403],
+    ['GET', '/console/users', 200],
+    ['GET', '/console/events/live', 200],
+    ['GET', '/console/sign-in', 200],
+  ] as const) {
+    const { statusCode, headers } = await send(method, url, ofAnother)
+    t.equal(statusCode, status, `${method} ${url}`)
+    t.notOk(
+      Object.keys(headers).some(name => name.startsWith('access-control-')),
+      url,
+    )
+  }
+  // A proxy that does not pass on the host (docs/configuration.md).
+  const ofPublicUrl = { origin: 'https://id.example.com' }
+  t.equal((await send('POST', `/console/users/${id}/disable`, ofPublicUrl)).statusCode, 303)
 })
 
 t.test('sign-ins with keys are limited by address', async t => {

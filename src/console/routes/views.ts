@@ -51,6 +51,8 @@ export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, l
   })
 }
 
+export const STREAM_PATH = '/events/live'
+
 /**
  * The stream that the audit log follows where script runs: that of the API.
  * @param isOpen whether the session of the request still exists, and its key is valid.
@@ -64,7 +66,7 @@ export const addStream = (
     ...eventsProperties(Object.keys(app.services.eventSchemas)),
     userId: Type.Optional(InputId),
   })
-  app.get('/events/live', { schema: { hide: true, querystring } }, (request, reply) => {
+  app.get(STREAM_PATH, { schema: { hide: true, querystring } }, (request, reply) => {
     shell.requireScope(request, 'events:read')
     return sendEvents(request, reply, {
       query: request.validatedData.query as Parameters<typeof sendEvents>[2]['query'],

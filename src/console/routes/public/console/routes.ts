@@ -3,22 +3,36 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import { adminActor } from '../../../../../routes/request-context.ts'
 import { FormText, pageForm } from '../../../../../routes/schemas.ts'
 import type { FieldErrors } from '../../../../errors.ts'
+import { crossSiteError } from '../../../../http/cross-site-requests.ts'
 import { html } from '../../../../pages/feature-pages.ts'
 import { consolePartsOf } from '../../../all-parts.ts'
 import { ERRORS } from '../../../parts.ts'
 import { signInBody } from '../../../render.ts'
 import { addAction, placedActions } from '../../actions.ts'
 import { Shell } from '../../shell.ts'
-import { addItem, addList, addOverview, addStream } from '../../views.ts'
+import { addItem, addList, addOverview, addStream, STREAM_PATH } from '../../views.ts'
 
 /** The notice of a session that has ended. */
 const ENDED = 'console/ended'
 
+/** What lets pages of `CORS_ORIGINS` read a response. */
+const CORS_HEADERS = [
+  'access-control-allow-origin',
+  'access-control-allow-credentials',
+  'access-control-expose-headers',
+]
+
 const consoleRoutes: FastifyPluginAsync = async app => {
   const { consoleSessions: sessions, adminAuthenticator, features, eventSchemas, adminScopes } = app.services
   if (sessions === null) return
-  const { isProduction } = app.config
+  const { isProduction, publicUrl } = app.config
   app.servePages()
+  const ownOrigins = [new URL(publicUrl).origin]
+  // ALLOWED_ORIGINS may act for users, not for administrators: none may read the console or send its forms.
+  app.addHook('onRequest', function rejectOtherOrigins(request, reply, done) {
+    for (const name of CORS_HEADERS) reply.removeHeader(name)
+    done(crossSiteError(request, ownOrigins))
+  })
   app.decorateRequest('consoleKey', '')
   const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
   const { pages, plots } = await consolePartsOf(features, declared)
@@ -76,17 +90,22 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     return reply.clearCookie(cookie, attributes).redirectToPage('console/sign-in')
   })
 
+  const isStream = ({ routeOptions }: FastifyRequest): boolean =>
+    routeOptions.url === `${app.prefix}${STREAM_PATH}`
+
   const askToSignIn = (request: FastifyRequest, reply: FastifyReply, hasEnded: boolean) => {
     const { url, method, headers } = request
+    // Below the service, whatever the request line has: a URL of another host (RFC 9112 §3.2.2) leads to the overview.
+    const below = url.startsWith('/') ? url.slice(app.prefix.length) : ''
     // Browsers do not send the cookie behind a link of another site. A page that opens itself again gets it.
     if (!hasEnded && method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
-      return reply.sendPage(({ texts }) => ({
+      return reply.sendPage(({ texts, root }) => ({
         title: texts.signIn,
-        body: html`<p><a href="${url}">${texts.signIn}</a></p>`,
-        refreshTo: url,
+        body: html`<p><a href="${root}console${below}">${texts.signIn}</a></p>`,
+        refreshTo: `${root}console${below}`,
       }))
-    const [path = ''] = url.slice(app.prefix.length + 1).split('?', 1)
-    if (method === 'GET' && path !== '') reply.comeBackTo(`console/${path}`)
+    const [path = ''] = below.slice(1).split('?', 1)
+    if (method === 'GET' && path !== '' && !isStream(request)) reply.comeBackTo(`console/${path}`)
     return reply.redirectToPage('console/sign-in', hasEnded ? ENDED : undefined)
   }
 
@@ -102,7 +121,8 @@ const consoleRoutes: FastifyPluginAsync = async app => {
 
   /** @returns whether the request has a session whose admin key is valid; it is the `adminKey` of the request then. */
   const authenticate = async (request: FastifyRequest, secret: string): Promise<boolean> => {
-    const isUse = request.headers['console-refresh'] === undefined
+    // Scripts send both by themselves, and browsers open a stream again that has ended.
+    const isUse = request.headers['console-refresh'] === undefined && !isStream(request)
     const adminKey = await sessions.adminKeyOf(secret, isUse)
     if (adminKey === null) return false
     request.adminKey = await adminAuthenticator.authenticate(adminKey)
