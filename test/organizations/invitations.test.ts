@@ -186,6 +186,23 @@ await onEveryEngine(t, async (t, { build }) => {
     errorsOf(t, await accept(ben, await token(ben.email, 4)), 400, 'deleted')
   })
 
+  t.test('an owner who becomes an admin loses the invitations that only owners may send', async t => {
+    const { url, owner, admin } = await team(app)
+    await call(app, owner, 'PUT', `${url}/members/${admin.id}`, { roles: ['owner'] })
+    const invited = await Promise.all([confirmedUser(app), confirmedUser(app), confirmedUser(app)])
+    const roles = [['member', 'owner'], ['admin'], ['member']]
+    for (const [index, { email }] of invited.entries()) await invite(owner, url, email, roles[index])
+    await call(app, admin, 'PUT', `${url}/members/${owner.id}`, { roles: ['admin', 'member'] })
+    const { results } = (await call(app, owner, 'GET', `${url}/invitations`)).json()
+    t.strictSame(
+      results.map((invitation: { roles: readonly string[] }) => invitation.roles),
+      [['member']],
+    )
+    const statuses: number[] = []
+    for (const user of invited) statuses.push((await accept(user, await token(user.email))).statusCode)
+    t.strictSame(statuses, [400, 400, 200])
+  })
+
   t.test('limits: waiting invitations, seats, members already', async t => {
     const { url, owner, member } = await team(app)
     errorsOf(t, await invite(owner, url, member.email), 409, 'already a member')
