@@ -203,6 +203,19 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(statuses, [400, 400, 200])
   })
 
+  t.test('S4: invitations of a disabled user do not work until the user is enabled', async t => {
+    const { url, admin } = await team(app)
+    const ben = await confirmedUser(app)
+    await invite(admin, url, ben.email)
+    const presented = await token(ben.email)
+    await updateUser(app, admin.id, { disabled: true })
+    errorsOf(t, await accept(ben, presented), 400, 'disabled')
+    const page = await app.inject({ url: `/organizations/accept?token=${presented}` })
+    t.notMatch(page.body, ben.email)
+    await updateUser(app, admin.id, { disabled: false })
+    t.equal((await accept(ben, presented)).statusCode, 200)
+  })
+
   t.test('limits: waiting invitations, seats, members already', async t => {
     const { url, owner, member } = await team(app)
     errorsOf(t, await invite(owner, url, member.email), 409, 'already a member')
