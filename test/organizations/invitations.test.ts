@@ -1,5 +1,6 @@
 /** Invitations to organizations: who gets the token, and who can use it (docs/organizations.md). */
 import t from 'tap'
+import { impersonate } from '../support/admin-routes.ts'
 import {
   bearer,
   confirmedUser,
@@ -214,6 +215,17 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notMatch(page.body, ben.email)
     await updateUser(app, admin.id, { disabled: false })
     t.equal((await accept(ben, presented)).statusCode, 200)
+  })
+
+  t.test('an impersonated session gives nobody access that stays when it has ended', async t => {
+    const { url, owner, admin } = await team(app)
+    const { accessToken } = (await impersonate(app, owner.id)).json()
+    const impersonated = { ...owner, token: accessToken }
+    errorsOf(t, await invite(impersonated, url, freshEmail(), ['owner']), 403)
+    const roles = { roles: ['owner'] }
+    errorsOf(t, await call(app, impersonated, 'PUT', `${url}/members/${admin.id}`, roles), 403)
+    errorsOf(t, await accept(impersonated, 'a-token'), 403)
+    t.strictSame((await call(app, owner, 'GET', `${url}/invitations`)).json().results, [])
   })
 
   t.test('limits: waiting invitations, seats, members already', async t => {
