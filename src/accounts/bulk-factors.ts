@@ -38,6 +38,8 @@ export interface FactorRows {
 export interface BulkProperty<Value = unknown> {
   /** Of a line. */
   readonly name: string
+  /** What an admin key needs besides `users:import`: lines with the property change more than users. */
+  readonly scope: string
   /** @returns what is wrong with a line; empty if nothing is. Nothing is stored yet. */
   check(value: Value): Promise<FieldErrors>
   /**

@@ -1,5 +1,6 @@
 /** Import and export of users in bulk. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
+import { missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
 import { ERRORS, type ErrorBody, errorBody, type FieldErrors, ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { BulkUserStore, Imported } from '../storage/stores.ts'
@@ -163,6 +164,12 @@ export interface ImportsDeps {
   readonly clock: () => number
 }
 
+/** The key that imports. */
+type ImportingKey = Pick<PresentedAdminKey, 'scopes'>
+
+/** The operator, and a root key, may import everything. */
+const EVERY_SCOPE: ImportingKey = { scopes: null }
+
 export class Imports {
   readonly #deps: ImportsDeps
 
@@ -173,15 +180,17 @@ export class Imports {
   /**
    * Imports lines in batches and yields the results of each batch when it is on disk. The last result is `finished` or
    * `stopped`. An import can be repeated: existing users do not change.
+   * @param key lines with a property fail unless it has the property's scope.
    */
   async *run(
     batches: AsyncIterable<readonly UserLine[]>,
     actor: Actor,
+    key: ImportingKey = EVERY_SCOPE,
   ): AsyncGenerator<readonly ImportResult[]> {
     const counts: Counts = { created: 0, exists: 0, failed: 0 }
     try {
       for await (const lines of batches) {
-        const results = await this.#import(lines, actor)
+        const results = await this.#import(lines, actor, key)
         for (const { status } of results) counts[status] += 1
         yield results
       }
@@ -193,10 +202,10 @@ export class Imports {
     yield [{ status: 'finished', ...counts }]
   }
 
-  async #import(lines: readonly UserLine[], actor: Actor) {
+  async #import(lines: readonly UserLine[], actor: Actor, key: ImportingKey) {
     const now = this.#deps.clock()
     const prepared = await Promise.all(
-      lines.map(line => (line.errors === undefined ? this.#prepare(line.value, now) : line)),
+      lines.map(line => (line.errors === undefined ? this.#prepare(line.value, now, key) : line)),
     )
     const added = prepared.filter(line => line.errors === undefined)
     const users = added.map(({ user }) => user)
@@ -253,8 +262,12 @@ export class Imports {
     }
   }
 
-  async #prepare(whole: UserRecord, now: number): Promise<Prepared> {
+  async #prepare(whole: UserRecord, now: number, key: ImportingKey): Promise<Prepared> {
     const { record: own, properties } = this.#split(whole)
+    const forbidden = properties.flatMap(({ property: { name, scope } }) =>
+      missingScopes(key, [scope]).map(missing => [name, [`needs an admin key with the scope ${missing}`]]),
+    )
+    if (forbidden.length > 0) return { errors: Object.fromEntries(forbidden) }
     const { credentials, factors: listed = NO_FACTORS, ...record } = own
     const id = record.id ?? newId()
     const user = { id, keepsId: record.id !== undefined }

@@ -29,8 +29,11 @@ export interface MailTexts {
 /** A mail, with its texts in English, and in German if it has them. */
 export interface MailKind extends MailTexts {
   readonly de?: MailTexts
-  /** Whether the limit for each recipient applies. Mails that give access back to an owner are exempt. */
-  readonly isRateLimited: boolean
+  /**
+   * Whether the limit for each recipient applies. Mails that give access back to an owner are exempt. `alone`: those of this kind are counted
+   * by themselves, because strangers cause them, who must not use up the mails that tell of changes.
+   */
+  readonly isRateLimited: boolean | 'alone'
   /** The mail's main link, for templates that replace `body`. */
   readonly link?: (site: MailSite, ...values: never[]) => string
 }

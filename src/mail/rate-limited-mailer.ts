@@ -31,9 +31,10 @@ export class RateLimitedMailer<Kinds extends MailKinds> implements MailSender<Ki
     ...values: MailValues<Kinds[Name]>
   ): void {
     const { kinds, mails, onDropped } = this.#deps
-    if (!kinds[name]?.isRateLimited) return mails.send(name, to, ...values)
+    const isRateLimited = kinds[name]?.isRateLimited ?? false
+    if (isRateLimited === false) return mails.send(name, to, ...values)
     const done = this.#limit
-      .consume(digestKey(to.email))
+      .consume(digestKey(isRateLimited === 'alone' ? `${name} ${to.email}` : to.email))
       .then(({ allowed }) => (allowed ? mails.send(name, to, ...values) : onDropped()))
       .finally(() => this.#pending.delete(done))
     this.#pending.add(done)

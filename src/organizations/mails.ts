@@ -22,7 +22,7 @@ const acceptLink = ({ webUrl }: MailSite, { token }: InvitationValue): string =>
 export const MAILS = {
   organizationInvitation: {
     subject: 'You are invited to an organization',
-    isRateLimited: true,
+    isRateLimited: 'alone',
     link: acceptLink,
     body: (site: MailSite, values: InvitationValue) => [
       `You are invited to the organization “${values.organization}” at ${site.name}.`,

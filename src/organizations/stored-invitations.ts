@@ -165,7 +165,9 @@ function* acceptInvitation(
   if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refused('signInRequired')
   // Used up here: what the lookup above has found may have been accepted, replaced or revoked since.
   const used = yield* firstRow<{ id: string; email: string; roles: string }>({
-    text: 'DELETE FROM organization_invitations WHERE digest = $1 RETURNING id, email, roles',
+    text: `DELETE FROM organization_invitations
+      WHERE digest = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE id = invited_by AND disabled = 1)
+      RETURNING id, email, roles`,
     values: [digest],
   })
   if (organization === undefined || used === undefined) return refused('badEmailToken')
@@ -233,7 +235,8 @@ const findInvitation = (
       name: 'invitation',
       text: `SELECT name AS "organizationName", email
         FROM organization_invitations JOIN organizations ON organizations.id = organization_id
-        WHERE digest = $1 AND expires_at > $2 AND deleted_at = 0`,
+        WHERE digest = $1 AND expires_at > $2 AND deleted_at = 0
+          AND NOT EXISTS (SELECT 1 FROM users WHERE id = invited_by AND disabled = 1)`,
       values: [digest, now],
     },
     ([found]: readonly { organizationName: string; email: string }[]) => found,

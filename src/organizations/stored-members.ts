@@ -21,6 +21,7 @@ import {
 import {
   type ActingRefusal,
   addMemberStatement,
+  endHighInvitationsOf,
   endInvitationsOf,
   hasMostMemberships,
   hasOtherOwner,
@@ -64,6 +65,7 @@ function* setRoles(
     return refused('lastOwner')
   yield updateRoles(member.id, roles, event.at)
   if (rank === MEMBER_RANK) yield endInvitationsOf(organizationId, userId)
+  else if (rank === ADMIN_RANK) yield endHighInvitationsOf(organizationId, userId)
   if (!(yield* recordAs(acting, event))) return refused('signInRequired')
   return invalidates(userId, 'changed')
 }

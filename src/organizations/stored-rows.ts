@@ -6,7 +6,9 @@ import { refusalOf } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import {
   type Acting,
+  ADMIN,
   type Organization,
+  OWNER,
   OWNER_RANK,
   type Rank,
   rankOf,
@@ -188,6 +190,13 @@ export const addMemberStatement = (
 export const endInvitationsOf = (organizationId: string, userId: string): Statement => ({
   text: 'DELETE FROM organization_invitations WHERE organization_id = $1 AND invited_by = $2',
   values: [organizationId, userId],
+})
+
+/** Those to the roles `owner` and `admin`, which only an owner may send: an owner who becomes an admin must not return by one. */
+export const endHighInvitationsOf = (organizationId: string, userId: string): Statement => ({
+  text: `DELETE FROM organization_invitations
+    WHERE organization_id = $1 AND invited_by = $2 AND (roles LIKE $3 OR roles LIKE $4)`,
+  values: [organizationId, userId, ...[OWNER, ADMIN].map(role => `%${JSON.stringify(role)}%`)],
 })
 
 /** Whether another member than this one is an owner. */

@@ -4,11 +4,12 @@
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'
-import { bearer, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
+import { bearer, confirmedUser, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
+import { organizationOf } from '../support/organizations.ts'
 
 const rateLimits = {
   ...RATE_LIMITS,
@@ -57,6 +58,29 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal((await changeEmail(app, token, { email: victim, password: PASSWORD })).statusCode, 202)
     }
     t.equal((await mails.final(victim)).length, count)
+  })
+
+  t.test('a stranger who invites an address does not use up the mails that tell of changes', async t => {
+    const { app, mails } = await start(t)
+    const stranger = await confirmedUser(app)
+    const { email, token } = await signUp(app)
+    const { id } = await organizationOf(app, stranger)
+    for (let invitation = 0; invitation < count + 2; invitation += 1) {
+      const body = { email, roles: ['member'] }
+      const response = await call(
+        app,
+        'POST',
+        `/organizations/${id}/invitations`,
+        body,
+        bearer(stranger.token),
+      )
+      t.equal(response.statusCode, 201, response.body)
+    }
+    const passwords = { currentPassword: PASSWORD, newPassword: `${PASSWORD}1` }
+    t.equal((await call(app, 'PUT', '/account/password', passwords, bearer(token))).statusCode, 200)
+    const subjects = await mails.final(email)
+    t.ok(subjects.includes('Your password has been changed'))
+    t.equal(subjects.filter(subject => subject === 'You are invited to an organization').length, count)
   })
 
   t.test('a stop loses no mail whose limit is being counted', async t => {

@@ -75,6 +75,43 @@ await onEveryEngine(t, async (t, { build: buildOn }) => {
     const { results: members } = (await adminCall(app, 'GET', `/admin/organizations/${id}/members`)).json()
     t.equal(members.length, 3)
   })
+
+  t.test('G8: a key that may import users makes nobody a member without organizations:write', async t => {
+    const app = await buildOn(t)
+    const { organization, owner } = await team(app)
+    const stranger = await confirmedUser(app)
+    const { id, name, slug } = organization
+    const organizations = [{ id, name, slug, roles: ['owner'] }]
+    const importBy = async (scopes: readonly string[]) => {
+      const { adminKey } = (await adminCall(app, 'POST', '/admin/keys', { name: 'import', scopes })).json()
+      const lines = [
+        { id: stranger.id, email: stranger.email, organizations },
+        { email: freshEmail(), organizations },
+        { email: freshEmail() },
+      ]
+      const response = await app.inject({
+        method: 'POST',
+        url: '/admin/users/import',
+        headers: { 'x-admin-key': adminKey, 'content-type': 'application/x-ndjson' },
+        payload: lines.map(line => JSON.stringify(line)).join('\n'),
+      })
+      const results = response.body.trim().split('\n')
+      return results.slice(0, 3).map(line => JSON.parse(line))
+    }
+    const members = async () => (await call(app, owner, 'GET', `/organizations/${id}/members`)).json().results
+    const refused = {
+      status: 'failed',
+      errors: { organizations: ['needs an admin key with the scope organizations:write'] },
+    }
+    t.match(await importBy(['users:import']), [refused, refused, { status: 'created' }])
+    t.equal((await members()).length, 3)
+    t.match(await importBy(['users:import', 'organizations:write']), [
+      { status: 'exists' },
+      { status: 'created' },
+      { status: 'created' },
+    ])
+    t.equal((await members()).length, 5)
+  })
 })
 
 t.test('`copy` moves organizations, members and invitations, and restores no deleted one', async t => {

@@ -1,5 +1,6 @@
 /** Invitations to organizations: who gets the token, and who can use it (docs/organizations.md). */
 import t from 'tap'
+import { impersonate } from '../support/admin-routes.ts'
 import {
   bearer,
   confirmedUser,
@@ -184,6 +185,47 @@ await onEveryEngine(t, async (t, { build }) => {
     await invite(owner, url, ben.email)
     await adminCall(app, 'DELETE', `/admin${url}`)
     errorsOf(t, await accept(ben, await token(ben.email, 4)), 400, 'deleted')
+  })
+
+  t.test('an owner who becomes an admin loses the invitations that only owners may send', async t => {
+    const { url, owner, admin } = await team(app)
+    await call(app, owner, 'PUT', `${url}/members/${admin.id}`, { roles: ['owner'] })
+    const invited = await Promise.all([confirmedUser(app), confirmedUser(app), confirmedUser(app)])
+    const roles = [['member', 'owner'], ['admin'], ['member']]
+    for (const [index, { email }] of invited.entries()) await invite(owner, url, email, roles[index])
+    await call(app, admin, 'PUT', `${url}/members/${owner.id}`, { roles: ['admin', 'member'] })
+    const { results } = (await call(app, owner, 'GET', `${url}/invitations`)).json()
+    t.strictSame(
+      results.map((invitation: { roles: readonly string[] }) => invitation.roles),
+      [['member']],
+    )
+    const statuses: number[] = []
+    for (const user of invited) statuses.push((await accept(user, await token(user.email))).statusCode)
+    t.strictSame(statuses, [400, 400, 200])
+  })
+
+  t.test('S4: invitations of a disabled user do not work until the user is enabled', async t => {
+    const { url, admin } = await team(app)
+    const ben = await confirmedUser(app)
+    await invite(admin, url, ben.email)
+    const presented = await token(ben.email)
+    await updateUser(app, admin.id, { disabled: true })
+    errorsOf(t, await accept(ben, presented), 400, 'disabled')
+    const page = await app.inject({ url: `/organizations/accept?token=${presented}` })
+    t.notMatch(page.body, ben.email)
+    await updateUser(app, admin.id, { disabled: false })
+    t.equal((await accept(ben, presented)).statusCode, 200)
+  })
+
+  t.test('an impersonated session gives nobody access that stays when it has ended', async t => {
+    const { url, owner, admin } = await team(app)
+    const { accessToken } = (await impersonate(app, owner.id)).json()
+    const impersonated = { ...owner, token: accessToken }
+    errorsOf(t, await invite(impersonated, url, freshEmail(), ['owner']), 403)
+    const roles = { roles: ['owner'] }
+    errorsOf(t, await call(app, impersonated, 'PUT', `${url}/members/${admin.id}`, roles), 403)
+    errorsOf(t, await accept(impersonated, 'a-token'), 403)
+    t.strictSame((await call(app, owner, 'GET', `${url}/invitations`)).json().results, [])
   })
 
   t.test('limits: waiting invitations, seats, members already', async t => {

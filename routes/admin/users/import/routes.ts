@@ -5,7 +5,7 @@ import { serializeImportResult } from '../../../../src/accounts/serializers.ts'
 import { bulkPropertySchemasOf, credentialSchemasOf } from '../../../../src/feature.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
 import { ImportedUser } from '../../../../src/validation/schemas.ts'
-import { adminActor } from '../../../request-context.ts'
+import { adminActor, adminKeyOf } from '../../../request-context.ts'
 import { ErrorBody, Id } from '../../../schemas.ts'
 
 const ImportedLine = Type.Object(
@@ -60,9 +60,10 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
         return serializeImportResult(result)
       }
       const actor = adminActor(request)
+      const key = adminKeyOf(request)
       async function* results() {
         const lines = app.requestAuthentication.whileAdmin(request, request.validatedData.body)
-        for await (const batch of imports.run(lines, actor)) yield batch.map(serialize)
+        for await (const batch of imports.run(lines, actor, key)) yield batch.map(serialize)
       }
       return reply.sendNdjson(results())
     },

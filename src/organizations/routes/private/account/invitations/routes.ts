@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { userActor } from '../../../../../../routes/request-context.ts'
+import { refuseImpersonation, userActor } from '../../../../../../routes/request-context.ts'
 import { ErrorBody, PresentedToken, Strict } from '../../../../../../routes/schemas.ts'
 import { serializeOwnInvitation } from '../../../../invitations.ts'
 import { serializeOrganization } from '../../../../organizations.ts'
@@ -38,6 +38,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
+      refuseImpersonation(request)
       const { token } = request.validatedData.body
       const owner = request.requirePrincipal()
       reply.header('cache-control', 'no-store')

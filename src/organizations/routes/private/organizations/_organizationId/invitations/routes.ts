@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { userActor } from '../../../../../../../routes/request-context.ts'
+import { refuseImpersonation, userActor } from '../../../../../../../routes/request-context.ts'
 import { linkToNext } from '../../../../../../../routes/response-headers.ts'
 import { ErrorBody, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
 import { serializeInvitation } from '../../../../../invitations.ts'
@@ -28,6 +28,8 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
+      // Whoever accepts it would stay when the impersonation has ended.
+      refuseImpersonation(request)
       const { email, roles } = request.validatedData.body
       const owner = request.requirePrincipal()
       const actor = userActor(request)

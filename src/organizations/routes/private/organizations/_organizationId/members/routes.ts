@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { userActor } from '../../../../../../../routes/request-context.ts'
+import { refuseImpersonation, userActor } from '../../../../../../../routes/request-context.ts'
 import { linkToNext } from '../../../../../../../routes/response-headers.ts'
 import { ErrorBody, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
 import { serializeMember } from '../../../../../members.ts'
@@ -46,6 +46,7 @@ const memberRoutes: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
+      refuseImpersonation(request)
       const { params, body } = request.validatedData
       const owner = request.requirePrincipal()
       const { id } = request.organization
