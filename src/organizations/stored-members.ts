@@ -114,7 +114,10 @@ function* removeMember(
   return invalidates(userId, 'removed')
 }
 
-/** Who becomes the owner when the only one is removed: the member who has been an admin for longest, else a member for longest. */
+/**
+ * Who becomes the owner when the only one is removed: the member who has been an admin for longest, else a member for longest; disabled users
+ * only if there are no others.
+ */
 function* successorOf(
   organizationId: string,
   userId: string,
@@ -127,7 +130,11 @@ function* successorOf(
         ORDER BY organization_members.id LIMIT 1`,
       values: [organizationId, userId],
     })
-  return (yield* first('rank = 1')) ?? (yield* first('rank > 1'))
+  return (
+    (yield* first('rank = 1 AND disabled = 0')) ??
+    (yield* first('rank > 1 AND disabled = 0')) ??
+    (yield* first('rank > 0'))
+  )
 }
 
 /** Organizations whose ownership has passed to another member, because their only owner was removed. */

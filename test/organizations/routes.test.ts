@@ -2,7 +2,7 @@
 import t from 'tap'
 import { createKey as createAdminKey } from '../support/admin-keys.ts'
 import { createKey } from '../support/api-keys.ts'
-import { bearer, confirmedUser, freshEmail, PASSWORD, signUp } from '../support/build.ts'
+import { bearer, confirmedUser, freshEmail, PASSWORD, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'
 import { readLog } from '../support/event-log.ts'
@@ -351,4 +351,15 @@ await onEveryEngine(t, async (t, { build }) => {
       errorsOf(t, await adminCall(app, 'GET', `/admin${url}`), 404)
     },
   )
+
+  t.test('a disabled user becomes owner only if there is nobody else', async t => {
+    const { url, owner, admin, member } = await team(app)
+    await updateUser(app, admin.id, { disabled: true })
+    await adminCall(app, 'DELETE', `/admin/users/${owner.id}`)
+    t.equal((await call(app, member, 'PUT', url, { name: 'Mine now' })).statusCode, 200)
+    await adminCall(app, 'DELETE', `/admin/users/${member.id}`)
+    t.match((await adminCall(app, 'GET', `/admin${url}/members`)).json().results, [
+      { roles: ['admin', 'owner'] },
+    ])
+  })
 })
