@@ -35,9 +35,6 @@ import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
 
-/** Another instance's pass would take the lease of the one that a test waits for. Milliseconds: the longest time of a timer. */
-const NEVER = { startWithin: 2 ** 31 - 1, interval: 2 ** 31 - 1, pause: 50 }
-
 /** The origin for which passkeys are made. */
 const PUBLIC_URL = 'http://localhost:3000'
 
@@ -58,8 +55,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
   const env: Record<string, string> = { ...providersEnv(entries, issuers), PUBLIC_URL, DATABASE_URL }
   const clock = manualClock(Date.now())
-  const app = await build(t, { env, clock: clock.now, cleanUpPace: NEVER })
-  const instance = await build(t, { env, clock: clock.now, cleanUpPace: NEVER })
+  const app = await build(t, { env, clock: clock.now })
+  const instance = await build(t, { env, clock: clock.now })
   t.afterEach(() => {
     provider.changeToken = null
   })
@@ -450,7 +447,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     second.account = freshAccount()
     t.equal((await programOf(app, second, 'second').link(user.token)).statusCode, 201)
     const others = { ...env, ...providersEnv([second.entry({ id: 'second' })], issuers), PUBLIC_URL }
-    const reduced = await build(t, { env: others, clock: clock.now, cleanUpPace: NEVER })
+    const reduced = await build(t, { env: others, clock: clock.now })
     const list = await identitiesOf(user.token)
     const [ofSecond, ofFirst] = list
     globalErrorOf(t, await unlink(user.token, ofSecond.id, reduced), 409)
@@ -463,7 +460,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const user = await openedByProvider()
       const callback = await program.callback()
       const { OIDC_PROVIDERS: _, ...without } = env
-      const app2 = await build(t, { env: without, clock: clock.now, cleanUpPace: NEVER })
+      const app2 = await build(t, { env: without, clock: clock.now })
       globalErrorOf(t, await programOf(app2, provider).finish(callback), 404)
       globalErrorOf(t, await call(app2, 'POST', '/account/sign-in/providers/test', {}), 404)
       t.strictSame((await app2.inject('/account/sign-in/providers')).json(), { results: [] })
@@ -475,7 +472,6 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const app3 = await build(t, {
         env: { ...moved, PUBLIC_URL, DATABASE_URL },
         clock: clock.now,
-        cleanUpPace: NEVER,
       })
       globalErrorOf(
         t,

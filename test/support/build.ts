@@ -50,6 +50,9 @@ export interface BuildOptions extends AppOptions {
   readonly realHashing?: boolean
 }
 
+/** A pass would hold the lease that the pass of another app needs. Milliseconds: the longest time of a timer. */
+const NO_CLEAN_UP = { startWithin: 2 ** 31 - 1, interval: 2 ** 31 - 1, pause: 50 }
+
 /** An app ready for `inject`, closed with the test. Its passwords are hashed without cost, unless the test asks for real hashes. */
 export const build = async (
   t: Context,
@@ -77,7 +80,13 @@ export const build = async (
     (config.storage.engine === 'sqlite'
       ? await openSqliteStorage(config.storage.file, features, pooledWriter)
       : null)
-  const options = { ...hashing, maxDeferral: MAX_DEFERRAL, ...parts, ...(storage && { storage }) }
+  const options = {
+    ...hashing,
+    maxDeferral: MAX_DEFERRAL,
+    cleanUpPace: NO_CLEAN_UP,
+    ...parts,
+    ...(storage && { storage }),
+  }
   const app = await buildApp({ ...config, mail }, options).catch(async error => {
     await storage?.close()
     throw error
