@@ -73,14 +73,19 @@ const hasOthers = async (run: Run, start: number): Promise<boolean> => {
   return row?.found === true
 }
 
-/** What has to change: months to add, by their starts, and partitions to drop. */
+/**
+ * What has to change: months to add, by their starts, and partitions to drop. The month in which `before` lies is dropped later, as a
+ * whole: from its start on, no rows are removed.
+ */
 const planChanges = async (run: Run, now: number, before: number) => {
   const existing = await partitions(run)
   const added: number[] = []
   for (const start of [startOfMonth(now), nextMonth(now)])
     if (!existing.some(({ from, to }) => from <= start && start < to) && !(await hasOthers(run, start)))
       added.push(start)
-  return { added, dropped: existing.filter(({ to }) => to <= before).map(({ name }) => name) }
+  const dropped = existing.filter(({ to }) => to <= before).map(({ name }) => name)
+  const month = existing.find(({ from, to }) => Number.isFinite(from) && from <= before && before < to)
+  return { added, dropped, rowsBefore: month?.from ?? before }
 }
 
 /** See `CleanUpStore`. */
@@ -89,7 +94,7 @@ export const rotateEvents =
   async (now, kept) => {
     const before = now - kept
     const read: Run = statement => database.read(statement)
-    const { added, dropped } = await planChanges(read, now, before)
+    const { added, dropped, rowsBefore } = await planChanges(read, now, before)
     if (added.length + dropped.length > 0)
       await database.transaction(async run => {
         const execute = (text: string) => run({ text, values: [] })
@@ -101,5 +106,5 @@ export const rotateEvents =
         for (const name of dropped) await execute(`DROP TABLE ${name}`)
         return invalidatesNothing(undefined)
       })
-    return kept < SHORTEST_BY_MONTH ? before : startOfMonth(before)
+    return kept < SHORTEST_BY_MONTH ? before : rowsBefore
   }
