@@ -25,8 +25,11 @@ import { closeIfIncomplete } from './error-handler.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Makes the routes of this scope pages: forms as bodies, errors as HTML, or as JSON for clients that prefer it. */
-    servePages(): void
+    /**
+     * Makes the routes of this scope pages: forms as bodies, errors as HTML, or as JSON for clients that prefer it.
+     * @param formOrigins further origins whose pages may send its forms; by default `ALLOWED_ORIGINS`.
+     */
+    servePages(formOrigins?: readonly string[]): void
     /** Calls the API with the session of a page's request. @throws {ServiceError} `draining` */
     callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
     /** What features add to the security page. */
@@ -267,11 +270,11 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       .send(documentOf(context, page).text)
   })
 
-  app.decorate('servePages', function servePages(this: FastifyInstance) {
+  app.decorate('servePages', function servePages(this: FastifyInstance, formOrigins = config.allowedOrigins) {
     this.acceptForms()
     // Also forms of strangers, and of CORS_ORIGINS: otherwise another site could sign a browser in to an account of its own.
     this.addHook('onRequest', function rejectCrossSiteForm(request, _reply, done) {
-      done(crossSiteError(request, config.allowedOrigins))
+      done(crossSiteError(request, formOrigins))
     })
     // A form without fields has an empty body.
     this.addHook('preValidation', function provideEmptyForm(request, _reply, done) {

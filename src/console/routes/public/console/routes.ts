@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import { adminActor } from '../../../../../routes/request-context.ts'
 import { FormText, pageForm } from '../../../../../routes/schemas.ts'
 import type { FieldErrors } from '../../../../errors.ts'
-import { crossSiteError } from '../../../../http/cross-site-requests.ts'
 import { html } from '../../../../pages/feature-pages.ts'
 import { consolePartsOf } from '../../../all-parts.ts'
 import { ERRORS } from '../../../parts.ts'
@@ -26,13 +25,12 @@ const consoleRoutes: FastifyPluginAsync = async app => {
   const { consoleSessions: sessions, adminAuthenticator, features, eventSchemas, adminScopes } = app.services
   if (sessions === null) return
   const { isProduction, publicUrl } = app.config
-  app.servePages()
-  const ownOrigins = [new URL(publicUrl).origin]
-  // ALLOWED_ORIGINS may act for users, not for administrators: none may read the console or send its forms.
-  app.addHook('onRequest', function rejectOtherOrigins(request, reply, done) {
+  // ALLOWED_ORIGINS may act for users, not for administrators: none may read the console, or send its forms.
+  app.addHook('onRequest', function hideFromOtherOrigins(_request, reply, done) {
     for (const name of CORS_HEADERS) reply.removeHeader(name)
-    done(crossSiteError(request, ownOrigins))
+    done()
   })
+  app.servePages([new URL(publicUrl).origin])
   app.decorateRequest('consoleKey', '')
   const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
   const { pages, plots } = await consolePartsOf(features, declared)
