@@ -76,7 +76,7 @@ const WAY_BACK_COOKIE = 'PAGE_NEXT'
 /** Seconds. */
 const WAY_BACK_LIFETIME = 600
 
-/** A path below the service: nothing that a browser could read as another host, whoever has set the cookie. */
+/** A path below the service: nothing that a browser could read as another host, also if a stranger has set the cookie. */
 const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*$/
 
 /** Characters. Every page has a shorter path; a long cookie would fill the header of every later request. */

@@ -45,7 +45,7 @@ export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
             name: 'create',
             label: { en: 'Create a key', de: 'Schlüssel erzeugen' },
             scope: 'keys:write',
-            // Else whoever has a session gets a key of their own, and with it what needs the key again.
+            // Otherwise a stolen session could create a key, and with it do what needs the key again.
             needsKey: true,
             inputs: [
               {

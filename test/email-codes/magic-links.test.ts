@@ -315,7 +315,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const response of responses) t.strictSame(response, responses[0])
   })
 
-  t.test('R8: an account gets five codes and links an hour together, whoever asks', async t => {
+  t.test('R8: an account gets five codes and links an hour together, from any client', async t => {
     const own = await build(t, { env: MAILED_SIGN_INS, clock: clock.now })
     const [links, codes] = [linksOf(own), codesOf(own)]
     const { email } = await signUp(own)

@@ -28,7 +28,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      // Whoever accepts it would stay when the impersonation has ended.
+      // The member who accepts it would stay when the impersonation has ended.
       refuseImpersonation(request)
       const { email, roles } = request.validatedData.body
       const owner = request.requirePrincipal()
