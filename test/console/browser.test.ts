@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { createKey as createApiKey } from '../support/api-keys.ts'
 import { addTotp } from '../support/authenticator-apps.ts'
-import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
 import { ADMIN_KEY, build, freshEmail, signIn, signUp, updateUser } from '../support/build.ts'
 import { receiver } from '../support/webhook-receiver.ts'
 
@@ -39,10 +39,10 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
       if (view !== null) await checkPage(t, page, view, `console ${name}`)
     }
     const open = (path: string) => page.goto(`${service}/console${path}`)
-    const submit = () => page.click('main form[method="post"] button')
+    const submit = () => follow(page, 'main form[method="post"] button')
     /** Opens the page of an action by its button, and confirms. */
     const act = async (name: string, fields: Readonly<Record<string, string>> = {}): Promise<void> => {
-      await page.click(`main a.button[href$="/${name}"]`)
+      await follow(page, `main a.button[href$="/${name}"]`)
       await seen(name)
       for (const [field, value] of Object.entries(fields)) await page.fill(`#${field}`, value)
       await submit()
@@ -85,7 +85,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await act('impersonate', { adminKey: ADMIN_KEY })
     await seen('impersonated')
     t.match(await page.textContent('.secret'), /^eyJ/)
-    await page.click('main a')
+    await follow(page, 'main a')
     await act('disable')
     await act('enable')
     await act('delete', { adminKey: ADMIN_KEY })
@@ -96,7 +96,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await open('/events')
     await seen('audit log')
     await open('/admin-keys')
-    await page.click('main a.button[href$="/create"]')
+    await follow(page, 'main a.button[href$="/create"]')
     await seen('new admin key')
     await page.fill('#name', HOSTILE.name)
     await page.fill('#adminKey', ADMIN_KEY)
@@ -112,7 +112,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
 
     await open('/webhooks')
     await seen('no webhooks')
-    await page.click('main a.button[href$="/create"]')
+    await follow(page, 'main a.button[href$="/create"]')
     await seen('new webhook')
     await page.fill('#url', 'http://192.168.0.1/')
     await submit()
@@ -121,22 +121,22 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await page.fill('#description', HOSTILE.name)
     await submit()
     t.match(await page.textContent('.secret'), /^whsec_/)
-    await page.click('main > p a')
+    await follow(page, 'main > p a')
     await seen('webhooks')
-    await page.click('main td a')
+    await follow(page, 'main td a')
     await act('ping')
     await act('pause')
     await act('resume')
     await act('replay', { from: '2026-01-01T00:00:00Z' })
     await act('rotate-secret')
     t.match(await page.textContent('.secret'), /^whsec_/)
-    await page.click('main > p a')
+    await follow(page, 'main > p a')
     await seen('webhook')
     await act('delete')
     await page.waitForURL(`${service}/console/webhooks`)
     await open('/status')
     await seen('status')
-    await page.click('form[action$="sign-out"] button')
+    await follow(page, 'form[action$="sign-out"] button')
     await page.waitForURL(`${service}/console/sign-in`)
   }
 

@@ -1,6 +1,6 @@
 /** Sign-up, sign-in, linking and unlinking with another provider in Chromium, without script too. */
 import t from 'tap'
-import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
 import { build, confirmedUser, PASSWORD } from '../support/build.ts'
 import { freshAccount, providersEnv, startProvider } from '../support/identity-provider.ts'
 
@@ -21,7 +21,7 @@ t.test('another provider in a browser', { skip: withoutBrowser }, async t => {
         const { context, page, complaints } = await openBrowser(browser, { ...options, javaScriptEnabled })
         const seen = (name: string) =>
           javaScriptEnabled ? checkPage(t, page, view, `provider ${name}`) : Promise.resolve()
-        const press = (form: string): Promise<void> => page.click(`form[action$="${form}"] button`)
+        const press = (form: string): Promise<void> => follow(page, `form[action$="${form}"] button`)
         const isAt = async (path: string) => {
           await page.waitForURL(`${SERVICE}/${path}`)
           t.equal(new URL(page.url()).pathname, `/${path}`)
@@ -30,7 +30,7 @@ t.test('another provider in a browser', { skip: withoutBrowser }, async t => {
         provider.account = freshAccount()
         await page.goto(`${SERVICE}/sign-in`)
         await seen('sign-in')
-        await page.click('a[href$="sign-up"]')
+        await follow(page, 'a[href$="sign-up"]')
         await page.waitForURL(`${SERVICE}/sign-up`)
         await seen('sign-up')
         await press('sign-in/providers/test')
@@ -50,7 +50,7 @@ t.test('another provider in a browser', { skip: withoutBrowser }, async t => {
         await press('sign-in/providers/test')
         await isAt('account/sign-in/providers/test/confirm')
         await seen('taken address')
-        await page.click('main a[href$="sign-in"]')
+        await follow(page, 'main a[href$="sign-in"]')
         await page.fill('#email', user.email)
         await page.fill('#password', PASSWORD)
         await press('/sign-in')

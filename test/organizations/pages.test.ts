@@ -1,6 +1,6 @@
 /** The pages of organizations: without script, in both languages, and in Chromium with axe (docs/organizations.md). */
 import t from 'tap'
-import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
 import { build, confirmedUser, freshEmail, PASSWORD, type SignedUp } from '../support/build.ts'
 import { FormClient } from '../support/form-client.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -148,7 +148,7 @@ t.test('in a browser', { skip: withoutBrowser }, async t => {
       const ann = await confirmedUser(app)
       const { page, complaints } = await openBrowser(browser, options)
       const seen = (name: string) => checkPage(t, page, view, name)
-      const press = (form: string): Promise<void> => page.click(`form[action$="${form}"] button`)
+      const press = (form: string): Promise<void> => follow(page, `form[action$="${form}"] button`)
       await page.goto(`${service}/sign-in`)
       await page.fill('#email', ann.email)
       await page.fill('#password', PASSWORD)
@@ -169,7 +169,7 @@ t.test('in a browser', { skip: withoutBrowser }, async t => {
       await seen('an organization with an invitation')
       await page.click('summary')
       await seen('roles of a member')
-      await page.click('a[href$="/delete"]')
+      await follow(page, 'a[href$="/delete"]')
       await seen('deletion')
       const link = await linkOf(email)
       await page.goto(`${service}${link}`)

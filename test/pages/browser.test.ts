@@ -2,7 +2,7 @@
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { accountOf } from '../support/account-routes.ts'
-import { checkPage, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
 import { accountStatus, build, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -37,7 +37,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       const { email } = await signUp(app)
       const { page, complaints } = await openBrowser(browser, options)
       const seen = (name: string) => checkPage(t, page, view, name)
-      const press = (form: string): Promise<void> => page.click(`form[action$="${form}"] button`)
+      const press = (form: string): Promise<void> => follow(page, `form[action$="${form}"] button`)
       /** A browser gives it when it first renders the page, which may be after the load. */
       const hasFocus = (className: string) =>
         t.resolves(page.waitForFunction(`document.activeElement.className === '${className}'`), className)
@@ -136,9 +136,9 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await page.waitForURL(`${service}/security`)
     t.equal(await page.textContent('h1'), 'Kontosicherheit')
     t.ok(await page.isVisible('#passkey-add-needs'))
-    await page.click('form[action$="end-others"] button')
+    await follow(page, 'form[action$="end-others"] button')
     t.match(await page.textContent('.done'), 'Alle anderen Sitzungen sind beendet.')
-    await page.click('form[action$="sign-out"] button')
+    await follow(page, 'form[action$="sign-out"] button')
     await page.waitForURL(`${service}/sign-in`)
     t.same(complaints, [])
   })
@@ -150,7 +150,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       const seen = (name: string) => (javaScriptEnabled ? checkPage(t, page, view, name) : Promise.resolve())
       const email = freshEmail()
       await page.goto(`${service}/sign-in`)
-      await page.click('a[href$="sign-up"]')
+      await follow(page, 'a[href$="sign-up"]')
       await page.waitForURL(`${service}/sign-up`)
       await seen('sign-up')
       t.equal(await page.locator('main a[href="https://example.com/terms"]').count(), 1)
@@ -164,7 +164,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       t.equal(await page.inputValue('#email'), email)
       t.equal(await page.inputValue('#firstName'), 'Ann')
       await page.fill('#password', PASSWORD)
-      await page.click('form[action$="sign-up"] button')
+      await follow(page, 'form[action$="sign-up"] button')
       await page.waitForURL(`${service}/security`)
       t.match(await page.textContent('main'), email)
       t.same(complaints, [], view)
@@ -192,7 +192,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       const { email } = await signUp(app)
       const asking = await openBrowser(browser, {})
       await asking.page.goto(`${service}/sign-in`)
-      await asking.page.click('a[href$="sign-in/magic-link"]')
+      await follow(asking.page, 'a[href$="sign-in/magic-link"]')
       await asking.page.fill('#email', email)
       await asking.page.press('#email', 'Enter')
       const { page, context, complaints } = await openBrowser(browser, { javaScriptEnabled })
@@ -201,7 +201,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       t.match(text, email)
       t.match(text, /Chrome, Linux · 127\.0\.0\.0\/24|Chrome, Linux · 0:0:0::\/48/)
       t.same(await context.cookies(service), [], 'not yet')
-      await page.click('form[action$="magic-link"] button')
+      await follow(page, 'form[action$="magic-link"] button')
       await page.waitForURL(`${service}/security`)
       t.match(await page.textContent('main'), email)
       t.same(await asking.context.cookies(service), [], 'the browser that asked is not signed in')
@@ -231,7 +231,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
         const { page, complaints } = await openBrowser(browser, { javaScriptEnabled })
         await page.goto(await linkTo(email, 'verification'))
         // The empty password of the other form does not keep it from being sent.
-        await page.click('form[action$="not-me"] button')
+        await follow(page, 'form[action$="not-me"] button')
         t.match(await page.textContent('main'), 'The account is removed.')
         t.equal(await accountStatus(app, token), 401)
         t.same(complaints, [])
@@ -251,7 +251,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await page.fill('#password', PASSWORD)
     await page.press('#password', 'Enter')
     await page.waitForURL(`http://gatehouse.test:${port}/security`)
-    await page.click('form[action$="sign-out"] button')
+    await follow(page, 'form[action$="sign-out"] button')
     await page.waitForURL(`http://gatehouse.test:${port}/sign-in`)
     for (const headers of await Promise.all(requests)) {
       t.equal(headers['sec-fetch-site'], undefined)
@@ -270,7 +270,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       }),
     )
     await page.goto('http://elsewhere.example/')
-    await page.click('button')
+    await follow(page, 'button')
     await page.waitForURL(`${service}/sign-in`)
     t.match(await page.textContent('.summary'), 'from another site')
     t.same(await context.cookies(service), [])
@@ -286,7 +286,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await page.route(`${web}/**`, route => route.fulfill({ contentType: 'text/html', body: 'welcome' }))
     await page.goto(`${address}/account/verify-email?token=${token}`)
     await page.fill('#password', PASSWORD)
-    await page.click('form[action$="confirm"] button')
+    await follow(page, 'form[action$="confirm"] button')
     await page.waitForURL(`${web}/`)
     t.equal(await page.textContent('body'), 'welcome')
     t.same(complaints, [])
@@ -325,17 +325,17 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     t.match(await page.textContent('main'), 'My laptop')
     await page.reload()
     t.equal(await page.locator('.done').count(), 0, 'it is said once')
-    await page.click('form[action$="sign-out"] button')
+    await follow(page, 'form[action$="sign-out"] button')
     await page.waitForURL(`${origin}/sign-in`)
     await page.click('#passkey-sign-in button')
     await page.waitForURL(`${origin}/security`)
     t.match(await page.textContent('main'), email)
 
     // A passkey that the service does not know any more.
-    await page.click('form[action$="passkeys/remove"] button')
+    await follow(page, 'form[action$="passkeys/remove"] button')
     t.match(await page.textContent('.done'), 'The passkey is removed.')
     t.notMatch(await page.textContent('main'), 'My laptop')
-    await page.click('form[action$="sign-out"] button')
+    await follow(page, 'form[action$="sign-out"] button')
     await page.click('#passkey-sign-in button')
     await page.waitForSelector('#passkey-sign-in .error:not([hidden])')
     t.match(await page.textContent('#passkey-sign-in .error'), 'The passkey did not work.')

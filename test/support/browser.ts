@@ -75,6 +75,11 @@ export const openBrowser = async (browser: Browser, options: BrowserContextOptio
   return { context, page, complaints }
 }
 
+/** Clicks what leads to another document, and waits for it: a click alone may end before the navigation begins. */
+export const follow = async (page: Page, selector: string): Promise<void> => {
+  await Promise.all([page.waitForEvent('load'), page.click(selector)])
+}
+
 /** Checks the page that is open: accessibility and width. */
 export const checkPage = async (
   t: Pick<Test, 'same' | 'ok'>,
