@@ -66,6 +66,11 @@ export const pageForm = <Properties extends TProperties>(properties: Properties)
   schema: { hide: true, body: Strict(properties) },
 })
 
+/** The schema of a page that mails link to. Its query is open: mail gateways and trackers append parameters, which no page reads. */
+export const linkedPage = <Properties extends TProperties>(query: Properties) => ({
+  schema: { hide: true, querystring: Type.Object(query) },
+})
+
 export const IdParams = Strict({ id: InputId })
 
 /** Fields of a user in a response. */

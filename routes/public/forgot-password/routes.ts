@@ -1,15 +1,13 @@
 /** The page for users who have forgotten their password. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { forgotPasswordPage, forgotPasswordSentPage } from '../../../src/pages/signed-out.ts'
-import { FormText, Strict } from '../../schemas.ts'
+import { FormText, linkedPage, Strict } from '../../schemas.ts'
 
 const forgotPassword: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
   app.servePages()
 
-  app.get('', { schema: { hide: true } }, (_request, reply) =>
-    reply.sendPage(context => forgotPasswordPage(context)),
-  )
+  app.get('', linkedPage({}), (_request, reply) => reply.sendPage(context => forgotPasswordPage(context)))
 
   app.post('', { schema: { hide: true, body: Strict({ email: FormText }) } }, async (request, reply) => {
     const { body } = request.validatedData

@@ -2,21 +2,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { errorPage, resetPasswordPage } from '../../../src/pages/signed-out.ts'
-import { FormText, Strict } from '../../schemas.ts'
+import { FormText, linkedPage, Strict } from '../../schemas.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
   const { hasPages, passwordMinLength: minLength } = app.config
   if (!hasPages) return
   app.servePages()
 
-  app.get(
-    '',
-    { schema: { hide: true, querystring: Strict({ token: FormText }) } },
-    async (request, reply) => {
-      const { token } = request.validatedData.query
-      return reply.sendPage(context => resetPasswordPage(context, { token, minLength }))
-    },
-  )
+  app.get('', linkedPage({ token: FormText }), async (request, reply) => {
+    const { token } = request.validatedData.query
+    return reply.sendPage(context => resetPasswordPage(context, { token, minLength }))
+  })
 
   const Reset = Strict({ token: FormText, password: FormText, code: Type.Optional(FormText) })
 

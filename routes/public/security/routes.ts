@@ -11,7 +11,7 @@ import type { Html, PageContext } from '../../../src/pages/layout.ts'
 import { changePasswordPage, securityPage } from '../../../src/pages/security.ts'
 import { errorPage } from '../../../src/pages/signed-out.ts'
 import { needsCode } from '../../../src/users/factors.ts'
-import { FormText, InputId, ProofFields, pageForm } from '../../schemas.ts'
+import { FormText, InputId, linkedPage, ProofFields, pageForm } from '../../schemas.ts'
 
 const security: FastifyPluginAsyncTypebox = async app => {
   const { hasPages, passwordMinLength: minLength } = app.config
@@ -21,7 +21,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
   const api = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
     app.callApi(request, { method: 'GET', path })
 
-  app.get('', { schema: { hide: true } }, async (request, reply) => {
+  app.get('', linkedPage({}), async (request, reply) => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')

@@ -19,6 +19,7 @@ import {
   Account,
   ErrorBody,
   FormText,
+  linkedPage,
   OptionalCode,
   PresentedPassword,
   PresentedToken,
@@ -50,10 +51,8 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
 
   app.get(
     '',
-    {
-      // Validated by the handler, so that an invalid token redirects too.
-      schema: { hide: true, querystring: Type.Object({ token: Type.Optional(Type.Unknown()) }) },
-    },
+    // Validated by the handler, so that an invalid token redirects too.
+    linkedPage({ token: Type.Optional(Type.Unknown()) }),
     async (request, reply) => {
       const { token } = request.validatedData.query
       const presented = typeof token === 'string' ? token : ''

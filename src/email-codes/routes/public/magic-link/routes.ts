@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { FormText, pageForm, Strict } from '../../../../../routes/schemas.ts'
+import { FormText, linkedPage, pageForm } from '../../../../../routes/schemas.ts'
 import { errorPage, type FieldErrors } from '../../../../pages/feature-pages.ts'
 import { magicLinkPage } from '../../../pages.ts'
 
@@ -24,7 +24,7 @@ const magicLink: FastifyPluginAsyncTypebox = async app => {
     return reply.relay(link).sendPage(context => errorPage(context, link.errors))
   }
 
-  app.get('', { schema: { hide: true, querystring: Strict({ token: FormText }) } }, (request, reply) =>
+  app.get('', linkedPage({ token: FormText }), (request, reply) =>
     sendLinkPage(request, reply, request.validatedData.query),
   )
 
