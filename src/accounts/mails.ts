@@ -159,10 +159,10 @@ export const ACCOUNT_MAILS = {
       ],
     },
   },
-  /** To the address that an account changes to. */
+  /** To the address that an account changes to, which may be a stranger's. */
   emailChange: {
     subject: 'Confirm your new e-mail address',
-    isRateLimited: true,
+    isRateLimited: 'alone',
     link: verifyLink,
     body: (site, { token }: TokenValue) => [
       `An account at ${site.name} wants to use this address. Please confirm that it is yours. The account changes after that.`,

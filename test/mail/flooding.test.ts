@@ -46,19 +46,32 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notMatch(log.text(), email)
   })
 
-  t.test("recreating accounts, or requests from many accounts, do not raise an address's limit", async t => {
+  t.test("recreating accounts does not raise an address's limit", async t => {
     const { app, mails } = await start(t)
     const victim = freshEmail('victim')
     for (let round = 0; round < count; round += 1) {
       const { token } = await signUp(app, { email: victim })
       t.equal((await remove(app, token, { password: PASSWORD })).statusCode, 204)
     }
-    for (let account = 0; account < 5; account += 1) {
-      const { token } = await signUp(app)
-      t.equal((await changeEmail(app, token, { email: victim, password: PASSWORD })).statusCode, 202)
-    }
     t.equal((await mails.final(victim)).length, count)
   })
+
+  t.test(
+    'strangers who change to an address do not use up the mails of the account that has it later',
+    async t => {
+      const { app, mails } = await start(t)
+      const email = freshEmail()
+      for (let change = 0; change < count + 2; change += 1) {
+        const { token } = await signUp(app)
+        const response = await changeEmail(app, token, { email, password: PASSWORD })
+        t.equal(response.statusCode, 202, response.body)
+      }
+      await signUp(app, { email })
+      const subjects = await mails.final(email)
+      t.ok(subjects.includes('Confirm your e-mail address'))
+      t.equal(subjects.filter(subject => subject === 'Confirm your new e-mail address').length, count)
+    },
+  )
 
   t.test('a stranger who invites an address does not use up the mails that tell of changes', async t => {
     const { app, mails } = await start(t)
