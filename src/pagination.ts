@@ -19,6 +19,36 @@ export const idOfCursor = (cursor: string | undefined): string | null => {
   return id
 }
 
+/** Whether every store can compare a value as text. */
+const isText = (value: unknown): boolean =>
+  typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** A cursor for the position behind an item of a list with this sort; it is valid for no other one. @param key by which the item is sorted. */
+export const cursorOfPosition = (sort: string, key: number | string, id: string): string =>
+  Buffer.from(JSON.stringify([sort, key, id])).toString('base64url')
+
+/** @throws {ServiceError} `badCursor` if it is no cursor of a list with this sort, whose keys have this type. */
+export const positionOfCursor = <Type extends 'number' | 'string'>(
+  sort: string,
+  cursor: string,
+  type: Type,
+): { readonly key: Type extends 'number' ? number : string; readonly id: string } => {
+  const parts = parseJson(Buffer.from(cursor, 'base64url').toString('utf8'))
+  const [cursorSort, key, id] = Array.isArray(parts) && parts.length === 3 ? parts : []
+  const isKey = type === 'number' ? Number.isSafeInteger(key) : isText(key)
+  if (cursorSort !== sort || !isKey || typeof id !== 'string' || !ID.test(id))
+    throw new ServiceError('badCursor')
+  return { key, id }
+}
+
 /**
  * One page of a list.
  * @param found one item more than the page has: it shows whether there is a next page.

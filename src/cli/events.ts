@@ -10,7 +10,7 @@ import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import { eventSchemasOf } from '../feature.ts'
 import type { Users } from '../users/users.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand, timestamp } from './options.ts'
-import { print, printStatus, stopSignal, table, write } from './output.ts'
+import { print, printNext, printStatus, stopSignal, table, write } from './output.ts'
 import { withStore } from './store.ts'
 import { findUser } from './users.ts'
 
@@ -85,7 +85,7 @@ const list = (options: EventsOptions): Promise<void> =>
     const { nextCursor } = page
     const body = { results: page.events.map(serializeEvent), nextCursor }
     print(json, body, table([COLUMNS, ...page.events.map(row)]))
-    if (!json && nextCursor !== null) printStatus(`The next page: --cursor ${nextCursor}`)
+    if (!json) printNext(nextCursor)
   })
 
 export const eventsCommand = (program: Command): void => {

@@ -36,6 +36,11 @@ export const print = (json: boolean | undefined, result: unknown, lines: readonl
   process.stdout.write(written.map(line => `${line}\n`).join(''))
 }
 
+/** How to ask for the next page of a list, if there is one. */
+export const printNext = (nextCursor: string | null): void => {
+  if (nextCursor !== null) printStatus(`The next page: --cursor ${nextCursor}`)
+}
+
 /** Writes a part of a streamed result. Resolves when more can be written. */
 export const write = async (text: string): Promise<void> => {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')

@@ -29,6 +29,7 @@ import {
   countProgress,
   formatNumber,
   print,
+  printNext,
   printStatus,
   STOPPED,
   stopSignal,
@@ -110,7 +111,7 @@ const list = ({
     print(options.json, page, table([COLUMNS, ...found.map(row)]))
     if (options.json) return
     if (totals !== null) printStatus(totals.text)
-    if (nextCursor !== null) printStatus(`The next page: --cursor ${nextCursor}`)
+    printNext(nextCursor)
   })
 
 const role: Reader<string> = text => {

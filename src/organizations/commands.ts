@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { OPERATOR } from '../audit-log/event.ts'
 import { commandGroup, nonEmpty, option, type StoreOptions, storeCommand, validated } from '../cli/options.ts'
-import { print, printStatus, table } from '../cli/output.ts'
+import { print, printNext, table } from '../cli/output.ts'
 import { integer, type Reader } from '../config/readers.ts'
 import type { WithServices } from '../feature.ts'
 import { MemberRoles, NewOrganization } from './input-schemas.ts'
@@ -52,10 +52,6 @@ const roleList: Reader<readonly string[]> = text => text.split(',').map(role => 
 
 const limitOption = () => option('--limit <number>', 'how many at most', integer(1, 1_000)).default(100)
 
-const printNext = ({ json }: StoreOptions, nextCursor: string | null): void => {
-  if (!json && nextCursor !== null) printStatus(`The next page: --cursor ${nextCursor}`)
-}
-
 /** Adds the group `organizations`. Organizations are named by id or slug. */
 export const organizationCommands = (
   program: Command,
@@ -66,7 +62,7 @@ export const organizationCommands = (
       const { results, nextCursor } = await organizations.listAll({ name, slug }, limit, cursor)
       const page = { results: results.map(serializeOrganization), nextCursor }
       print(options.json, page, table([COLUMNS, ...results.map(row)]))
-      printNext(options, nextCursor)
+      if (!options.json) printNext(nextCursor)
     })
 
   const show = (idOrSlug: string, options: StoreOptions): Promise<void> =>
@@ -89,7 +85,7 @@ export const organizationCommands = (
       const { results, nextCursor } = await organizationMembers.list(id, limit, cursor)
       const page = { results: results.map(member => serializeMember(member, true)), nextCursor }
       print(options.json, page, table([MEMBER_COLUMNS, ...results.map(memberRow)]))
-      printNext(options, nextCursor)
+      if (!options.json) printNext(nextCursor)
     })
 
   const addMember = (idOrSlug: string, user: string, { roles, ...options }: AddOptions): Promise<void> =>

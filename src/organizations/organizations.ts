@@ -11,7 +11,7 @@ import {
   ServiceError,
 } from '../feature.ts'
 import { ID } from '../ids.ts'
-import { cursorAt } from '../pagination.ts'
+import { cursorAt, cursorOfPosition, positionOfCursor } from '../pagination.ts'
 import { toIso } from '../users/serializers.ts'
 import { canonicalEmail, searchKey, type User } from '../users/user.ts'
 import { BulkMemberships } from './bulk-memberships.ts'
@@ -52,25 +52,6 @@ const sortOf = ({ name, slug }: OrganizationFilter): OrganizationSort => {
 
 const keyOf = (sort: OrganizationSort, { id, name, slug }: Organization): string =>
   ({ id, name: searchKey(name), slug })[sort]
-
-/** A position in a list that is sorted by a text. */
-const encodePosition = (sort: OrganizationSort, last: Organization): string =>
-  Buffer.from(JSON.stringify([sort, keyOf(sort, last), last.id])).toString('base64url')
-
-/** @throws {ServiceError} `badCursor` */
-const decodePosition = (sort: OrganizationSort, cursor: string): readonly [string, string] => {
-  let parts: unknown
-  try {
-    parts = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
-  } catch {
-    parts = null
-  }
-  const [ofSort, key, id] = Array.isArray(parts) && parts.length === 3 ? parts : []
-  const isText = typeof key === 'string' && key.isWellFormed() && !key.includes('\0')
-  if (ofSort !== sort || !isText || typeof id !== 'string' || !ID.test(id))
-    throw new ServiceError('badCursor')
-  return [key, id]
-}
 
 export class Organizations {
   readonly #deps: OrganizationsDeps
@@ -164,9 +145,9 @@ export class Organizations {
   async listAll(filter: OrganizationFilter, limit: number, cursor?: string): Promise<Page<Organization>> {
     const sort = sortOf(filter)
     const prefix = filter.name === undefined ? (filter.slug ?? '') : searchKey(filter.name)
-    const after = cursor === undefined ? null : decodePosition(sort, cursor)
+    const after = cursor === undefined ? null : positionOfCursor(sort, cursor, 'string')
     const found = await this.#deps.store.listOrganizations(sort, prefix, after, limit + 1)
-    return pageOf(found, limit, last => encodePosition(sort, last))
+    return pageOf(found, limit, last => cursorOfPosition(sort, keyOf(sort, last), last.id))
   }
 
   /**
@@ -207,11 +188,14 @@ export class Organizations {
   /** Removes what is left of deleted organizations. */
   async removeDeleted({ signal }: Pick<JobRun, 'signal'>): Promise<void> {
     const { store } = this.#deps
-    for (let ids = await store.listDeleted(REMOVAL_PAGE); ids.length > 0; ) {
-      for (const id of ids)
-        do signal.throwIfAborted()
-        while (await store.removeMembersOf(id, REMOVAL_BATCH))
-      ids = await store.listDeleted(REMOVAL_PAGE)
+    // An organization is listed until it goes, with the last of its members.
+    for (;;) {
+      const ids = await store.listDeleted(REMOVAL_PAGE)
+      if (ids.length === 0) return
+      for (const id of ids) {
+        signal.throwIfAborted()
+        await store.removeMembersOf(id, REMOVAL_BATCH)
+      }
     }
   }
 }

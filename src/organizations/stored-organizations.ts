@@ -146,15 +146,14 @@ function* deleteOrganization(
 /**
  * Removes members of an organization that is deleted, then the organization. It can be called any number of times, by several processes.
  * @param limit members.
- * @returns whether there are more.
  */
-function* removeMembersOf(id: string, limit: number): Steps<Write<boolean>> {
+function* removeMembersOf(id: string, limit: number): Steps<Write<void>> {
   yield lockByIdStatement(id)
   const deleted = yield* firstRow({
     text: 'SELECT id FROM organizations WHERE id = $1 AND deleted_at > 0',
     values: [id],
   })
-  if (deleted === undefined) return invalidatesNothing(false)
+  if (deleted === undefined) return invalidatesNothing(undefined)
   const members = yield* rows<{ id: string; userId: string }>({
     text: `SELECT organization_members.id, users.id AS "userId"
       FROM organization_members JOIN users ON users.key = user_key
@@ -165,11 +164,10 @@ function* removeMembersOf(id: string, limit: number): Steps<Write<boolean>> {
     text: ({ isOneOf }) => `DELETE FROM organization_members WHERE ${isOneOf('id', '$1', 'text')}`,
     values: [members.map(member => member.id)],
   }
-  const hasMore = members.length === limit
-  if (!hasMore) yield* deleteEmpty(id)
+  if (members.length < limit) yield* deleteEmpty(id)
   return invalidates(
     members.map(({ userId }) => userId),
-    hasMore,
+    undefined,
   )
 }
 
@@ -242,7 +240,7 @@ const LAST = '\u{10ffff}'
 const listOrganizations = (
   sort: OrganizationSort,
   prefix: string,
-  after: readonly [key: string, id: string] | null,
+  after: { readonly key: string; readonly id: string } | null,
   limit: number,
 ): Query<readonly Organization[]> => {
   const column = SORT_COLUMNS[sort]
@@ -252,7 +250,7 @@ const listOrganizations = (
       text: `SELECT ${ORGANIZATION_COLUMNS} FROM organizations
         WHERE deleted_at = 0 AND ${column} >= $1 AND ${column} <= $2 AND (${column}, id) > ($3, $4)
         ORDER BY ${column}, id LIMIT $5`,
-      values: [prefix, prefix + LAST, after?.[0] ?? '', after?.[1] ?? '', limit],
+      values: [prefix, prefix + LAST, after?.key ?? '', after?.id ?? '', limit],
     },
     (found: readonly OrganizationRow[]) => found.map(toOrganization),
   )

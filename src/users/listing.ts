@@ -2,8 +2,7 @@
  * Keyset pagination of users (docs/design.md, "Contract"): a page starts after the last row of the previous one, so deep pages cost the
  * same.
  */
-import { ServiceError } from '../errors.ts'
-import { ID } from '../ids.ts'
+import { cursorOfPosition, positionOfCursor } from '../pagination.ts'
 import { searchKey, type User } from './user.ts'
 
 export const SORT_FIELDS = ['createdAt', 'firstName', 'lastName'] as const
@@ -70,29 +69,10 @@ export const parseSort = (sort: Sort): UserQuery['sort'] => {
 export const sortKey = (user: User, field: SortField): number | string =>
   field === 'createdAt' ? user.createdAt : searchKey(user[field])
 
-/** The position after `user`, with its sort: a cursor is valid for one sort only. */
+/** The position behind a user. */
 export const encodeCursor = (sort: Sort, user: User): string =>
-  Buffer.from(JSON.stringify([sort, sortKey(user, parseSort(sort).field), user.id])).toString('base64url')
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
-
-/** Whether every store can compare a value as text. */
-const isText = (value: unknown): value is string =>
-  typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
+  cursorOfPosition(sort, sortKey(user, parseSort(sort).field), user.id)
 
 /** @throws {ServiceError} `badCursor` if it is not a cursor of a list with this sort. */
-export const decodeCursor = (sort: Sort, cursor: string): Position => {
-  const parts = parseJson(Buffer.from(cursor, 'base64url').toString('utf8'))
-  if (!Array.isArray(parts) || parts.length !== 3) throw new ServiceError('badCursor')
-  const [cursorSort, key, id] = parts as unknown[]
-  const expected = parseSort(sort).field === 'createdAt' ? Number.isSafeInteger(key) : isText(key)
-  if (cursorSort !== sort || !expected || typeof id !== 'string' || !ID.test(id))
-    throw new ServiceError('badCursor')
-  return { key: key as number | string, id }
-}
+export const decodeCursor = (sort: Sort, cursor: string): Position =>
+  positionOfCursor(sort, cursor, parseSort(sort).field === 'createdAt' ? 'number' : 'string')

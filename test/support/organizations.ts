@@ -8,7 +8,7 @@ export interface TestOrganization {
   readonly name: string
 }
 
-/** Sends a request of a user; throws unless the response has this status. */
+/** Sends a request of a user. */
 export const call = async (
   app: FastifyInstance,
   { token }: Pick<SignedUp, 'token'>,
