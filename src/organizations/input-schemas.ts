@@ -1,15 +1,20 @@
 /** TypeBox schemas of input that routes and commands share. */
 import { Type } from '@sinclair/typebox'
 import { Strict } from '../validation/schemas.ts'
+import { ERRORS } from './parts.ts'
 import { slugViolations } from './slugs.ts'
 
 const MAX_ROLES = 20
+
+/** Of what mail programs make links: names go into mails to strangers, which must not advertise another site. */
+const LINK = /:\/\/|www\./i
 
 export const Name = Type.String({
   normalize: 'trim',
   minLength: 1,
   maxLength: 100,
   personName: true,
+  violations: (name: string) => (LINK.test(name) ? [ERRORS.nameWithLink.message] : []),
   examples: ['Example Inc.'],
 })
 

@@ -30,7 +30,7 @@ export interface NewOrganization {
   readonly slug?: string | undefined
 }
 
-/** The start of the name or of the slug; both are none. */
+/** The start of the name or of the slug, not of both. */
 export interface OrganizationFilter {
   readonly name?: string | undefined
   readonly slug?: string | undefined
@@ -140,9 +140,10 @@ export class Organizations {
 
   /**
    * A page of all organizations, in the order of their creation; with a filter in the order of the names, or of the slugs.
-   * @throws {ServiceError} `badCursor`
+   * @throws {ServiceError} `nameAndSlug`, `badCursor`
    */
   async listAll(filter: OrganizationFilter, limit: number, cursor?: string): Promise<Page<Organization>> {
+    if (filter.name !== undefined && filter.slug !== undefined) throw new ServiceError(ERRORS.nameAndSlug)
     const sort = sortOf(filter)
     const prefix = filter.name === undefined ? (filter.slug ?? '') : searchKey(filter.name)
     const after = cursor === undefined ? null : positionOfCursor(sort, cursor, 'string')

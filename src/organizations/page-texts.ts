@@ -38,8 +38,10 @@ const en = {
   acceptText: (name: string, email: string) =>
     `You are invited to the organization “${name}”, with the e-mail ${email}.`,
   accept: 'Accept the invitation',
-  signInFirst: 'Sign in to the account with this e-mail, or sign up, then open the link in the mail again.',
-  signIn: 'Sign in',
+  signInFirst:
+    'Sign in to the account with this e-mail, or sign up with it. This page opens again after that; if it does not, open the link in the mail again.',
+  confirmFirst:
+    'Your e-mail is not confirmed yet. Open the link in the mail that confirms it, then the link of the invitation again.',
   badInvitation: 'The invitation does not work',
   badInvitationText:
     'The link has been used or replaced, was revoked, or has expired. Ask for another invitation.',
@@ -84,8 +86,9 @@ const de: typeof en = {
     `Sie sind in die Organisation „${name}“ eingeladen, mit der E-Mail-Adresse ${email}.`,
   accept: 'Einladung annehmen',
   signInFirst:
-    'Melden Sie sich bei dem Konto mit dieser E-Mail-Adresse an, oder registrieren Sie sich, und öffnen Sie dann den Link in der E-Mail noch einmal.',
-  signIn: 'Anmelden',
+    'Melden Sie sich bei dem Konto mit dieser E-Mail-Adresse an, oder erstellen Sie eines. Danach öffnet sich diese Seite wieder; wenn nicht, öffnen Sie den Link in der E-Mail noch einmal.',
+  confirmFirst:
+    'Ihre E-Mail-Adresse ist noch nicht bestätigt. Öffnen Sie den Link in der E-Mail, die sie bestätigt, und dann noch einmal den Link der Einladung.',
   badInvitation: 'Die Einladung gilt nicht',
   badInvitationText:
     'Der Link wurde benutzt, ersetzt oder widerrufen, oder er ist abgelaufen. Bitten Sie um eine neue Einladung.',
@@ -95,13 +98,15 @@ export const TEXTS = { en, de }
 
 export const ERROR_TEXTS = {
   en: {
+    nameWithLink: 'A name must not contain “://” or “www.”.',
+    nameAndSlug: 'Fill in the name or the short name, not both.',
     organizationRoleRequired: 'Your roles in the organization do not allow this.',
     invitationForAnother:
       'The invitation is for another e-mail, or yours is not confirmed. Sign in to the account with the invited e-mail, and confirm it.',
     organizationNotFound: 'You are not in this organization any more.',
     memberNotFound: 'This member is gone already.',
     invitationNotFound: 'This invitation is gone already.',
-    slugTaken: 'is taken. Choose another one.',
+    slugTaken: 'Another organization has this short name. Choose another one.',
     tooManyOrganizations: 'You have created as many organizations as you may.',
     tooManyMemberships: 'You are in as many organizations as possible.',
     tooManyInvitations: 'Too many invitations wait. Revoke one first.',
@@ -112,13 +117,15 @@ export const ERROR_TEXTS = {
       'You are the only owner of an organization with other members. Make another member owner first, or delete it.',
   },
   de: {
+    nameWithLink: 'Ein Name darf weder „://“ noch „www.“ enthalten.',
+    nameAndSlug: 'Füllen Sie den Namen oder den Kurznamen aus, nicht beide.',
     organizationRoleRequired: 'Ihre Rollen in der Organisation erlauben das nicht.',
     invitationForAnother:
       'Die Einladung gilt einer anderen E-Mail-Adresse, oder Ihre ist nicht bestätigt. Melden Sie sich bei dem Konto mit der eingeladenen Adresse an, und bestätigen Sie sie.',
     organizationNotFound: 'Sie sind nicht mehr in dieser Organisation.',
     memberNotFound: 'Dieses Mitglied ist schon entfernt.',
     invitationNotFound: 'Diese Einladung gibt es nicht mehr.',
-    slugTaken: 'ist vergeben. Wählen Sie einen anderen.',
+    slugTaken: 'Eine andere Organisation hat diesen Kurznamen. Wählen Sie einen anderen.',
     tooManyOrganizations: 'Sie haben so viele Organisationen angelegt, wie Sie dürfen.',
     tooManyMemberships: 'Sie sind in so vielen Organisationen wie möglich.',
     tooManyInvitations: 'Zu viele Einladungen sind offen. Widerrufen Sie zuerst eine.',

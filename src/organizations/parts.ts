@@ -7,6 +7,8 @@ import { ADMIN, MAX_MEMBERSHIPS, MEMBER, OWNER } from './organization.ts'
 import { storedOrganizations } from './stored-organizations.ts'
 
 export const ERRORS = defineErrors({
+  nameAndSlug: { status: 400, field: 'slug', message: 'cannot be combined with name: give one of the two' },
+  nameWithLink: { status: 400, field: 'name', message: 'must not contain "://" or "www."' },
   organizationRoleRequired: {
     status: 403,
     field: 'global',

@@ -57,16 +57,18 @@ await onEveryEngine(t, async (t, { build: buildOn }) => {
       line({ roles: [] }),
       line({ roles: ['Not a role'] }),
       line({ slug: 'admin' }),
+      line({ name: 'Win at www.evil.example' }),
       line({ id: UNKNOWN }),
       line({ id: 'x' }),
       line({ roles: ['owner'] }, owner.email),
     ])
     t.strictSame(
-      results.slice(0, 6).map(({ status, errors = {} }) => [status, ...Object.keys(errors)]),
+      results.slice(0, 7).map(({ status, errors = {} }) => [status, ...Object.keys(errors)]),
       [
         ['failed', 'organizations.0.roles'],
         ['failed', 'organizations.0.roles.0'],
         ['failed', 'organizations.0.slug'],
+        ['failed', 'organizations.0.name'],
         ['failed', 'organizations.0.slug'],
         ['failed', 'organizations.0.id'],
         ['exists'],

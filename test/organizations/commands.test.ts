@@ -38,6 +38,8 @@ t.test('what is not valid is refused with the text of the HTTP API', async t => 
   const run = (...args: string[]) => runCommand(['organizations', ...args], env)
   const cases: readonly (readonly [string[], number, RegExp])[] = [
     [['create', owner.id, '--name', 'A', '--slug', 'admin'], 2, /The slug is reserved/],
+    [['create', owner.id, '--name', 'x://y'], 2, /The name must not contain ":\/\/" or "www\."/],
+    [['list', '--name', 'A', '--slug', 'a'], 2, /The slug cannot be combined with name/],
     [['create', owner.id, '--name', 'A', '--slug', organization.slug], 1, /slug is already taken/],
     [['create', 'nobody@example.com', '--name', 'A'], 1, /There is no such user/],
     [['show', 'unheard-of'], 1, /There is no such organization/],

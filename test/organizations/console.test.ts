@@ -18,6 +18,8 @@ t.test('organizations in the console', async t => {
     t.match(client.page, `organizations/${organization.id}"`)
     await client.open('/console/organizations?name=nobody')
     t.match(client.page, 'No organization is found.')
+    await client.open('/console/organizations?name=a&slug=a')
+    t.match(client.page, 'Fill in the name or the short name, not both.')
     await client.open(path)
     for (const { email, id } of [owner, member]) {
       t.match(client.page, email)
