@@ -52,7 +52,10 @@ declare module 'fastify' {
     redirectToPage(path: string, notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
-    /** Lets the security page lead to another page once, so that a user comes back to it after signing in. @param path as above; one that no page has is left out. */
+    /**
+     * Lets the security page lead to another page once, so that a user comes back to it after signing in or up.
+     * @param path as above, with the token of a link if it has one; one that no page has is left out.
+     */
     comeBackTo(path: string): FastifyReply
     /** Ends {@link comeBackTo}. @returns the path; `null` without one. */
     takeWayBack(): string | null
@@ -77,7 +80,7 @@ const WAY_BACK_COOKIE = 'PAGE_NEXT'
 const WAY_BACK_LIFETIME = 600
 
 /** A path below the service: nothing that a browser could read as another host, also if a stranger has set the cookie. */
-const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*$/
+const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*(?:\?token=[\w-]+)?$/
 
 /** Characters. Every page has a shorter path; a long cookie would fill the header of every later request. */
 const MAX_PAGE_PATH = 256
@@ -185,6 +188,9 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     signed: false,
   } as const
 
+  /** Lax, unlike a notice: after a sign-in there, the site of a provider leads to the security page. */
+  const wayBackAttributes = { ...noticeAttributes, sameSite: 'lax' } as const
+
   /** The way from the URL of a request to the service, which a proxy may have below another path. */
   const rootOf = ({ url }: FastifyRequest): string => {
     const slashes = (path = ''): number => path.split('/').length - 1
@@ -222,13 +228,13 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path) {
     if (!isPagePath(path)) return this
-    return this.setCookie(WAY_BACK_COOKIE, path, { ...noticeAttributes, maxAge: WAY_BACK_LIFETIME })
+    return this.setCookie(WAY_BACK_COOKIE, path, { ...wayBackAttributes, maxAge: WAY_BACK_LIFETIME })
   })
 
   app.decorateReply('takeWayBack', function takeWayBack(this: FastifyReply) {
     const path = this.request.cookies[WAY_BACK_COOKIE]
     if (path === undefined) return null
-    this.clearCookie(WAY_BACK_COOKIE, noticeAttributes)
+    this.clearCookie(WAY_BACK_COOKIE, wayBackAttributes)
     return isPagePath(path) ? path : null
   })
 

@@ -325,24 +325,34 @@ export interface AcceptState {
   readonly organizationName: string
   readonly email: string
   readonly token: string
+  /** Whether the user is the invited one, and has not confirmed the e-mail. */
+  readonly mustConfirm: boolean
 }
 
 /** Mail scanners open links, so only its button changes something. */
-export const acceptPage = (context: PageContext, { organizationName, email, token }: AcceptState): Page => {
+export const acceptPage = (
+  context: PageContext,
+  { organizationName, email, token, mustConfirm }: AcceptState,
+): Page => {
+  const { root, texts, hasSession, hasSignUpPage } = context
   const own = TEXTS[context.language]
+  const form = html`<form method="post" action="${root}${ACCEPT}">${hiddenField('token', token)}<button class="main">${own.accept}</button></form>`
   return {
     title: own.acceptTitle,
-    isSignedIn: context.hasSession,
+    isSignedIn: hasSession,
     body: html`<div class="card">
 <h1>${own.acceptTitle}</h1>
 <p>${own.acceptText(organizationName, email)}</p>
-${
-  context.hasSession
-    ? html`<form method="post" action="${context.root}${ACCEPT}">${hiddenField('token', token)}<button class="main">${own.accept}</button></form>`
-    : html`<p>${own.signInFirst}</p>`
-}
+${!hasSession && html`<p>${own.signInFirst}</p>`}
+${hasSession && (mustConfirm ? html`<p>${own.confirmFirst}</p>` : form)}
 </div>
-${!context.hasSession && links([[`${context.root}sign-in`, own.signIn]])}`,
+${
+  !hasSession &&
+  links([
+    [`${root}sign-in`, texts.signIn],
+    ...(hasSignUpPage ? [[`${root}sign-up`, texts.signUp] as const] : []),
+  ])
+}`,
   }
 }
 
@@ -351,7 +361,7 @@ export const badInvitationPage = (context: PageContext): Page => {
   return messagePage(context, {
     title: own.badInvitation,
     text: own.badInvitationText,
-    next: context.hasSession ? [LIST, own.backToList] : ['sign-in', own.signIn],
+    next: context.hasSession ? [LIST, own.backToList] : ['sign-in', context.texts.signIn],
   })
 }
 

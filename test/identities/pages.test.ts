@@ -103,6 +103,10 @@ t.test('O11 no return target leads away from the service', async t => {
     '/\te',
     '..//e',
     'account/../../e',
+    '?token=x',
+    'security?next=//e',
+    'organizations/accept?token=x&next=//e',
+    'organizations/accept?token=//e',
   ]
   for (const target of targets) {
     provider.account = freshAccount()

@@ -1,7 +1,7 @@
 /** The pages of organizations: without script, in both languages, and in Chromium with axe (docs/organizations.md). */
 import t from 'tap'
 import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
-import { build, confirmedUser, freshEmail, PASSWORD, type SignedUp } from '../support/build.ts'
+import { build, confirmedUser, freshEmail, newFile, PASSWORD, type SignedUp } from '../support/build.ts'
 import { FormClient } from '../support/form-client.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { addMember, call, organizationOf, team } from '../support/organizations.ts'
@@ -29,6 +29,8 @@ t.test('an organization is created, renamed, and somebody is invited, who accept
   await browser.submit('security/organizations', { name: ' ' })
   t.equal(browser.status, 400)
   t.match(browser.page, /class="summary"/)
+  await browser.submit('security/organizations', { name: 'Win at www.evil.example' })
+  t.match(browser.page, 'A name must not contain “://” or “www.”.')
   await browser.submit('security/organizations', { name: 'Otters & <b>Co</b>' })
   t.equal(browser.heading, 'Otters & <b>Co</b>')
   t.match(browser.page, 'The organization is saved.')
@@ -72,6 +74,68 @@ t.test('an organization is created, renamed, and somebody is invited, who accept
   t.match(other.page, 'You have left the organization.')
   await other.open(path)
   t.equal(other.status, 404)
+})
+
+/** Invites an address. @returns the link of the mail. */
+const invited = async (to: typeof app, email: string): Promise<string> => {
+  const owner = await confirmedUser(to)
+  const { id } = await organizationOf(to, owner)
+  await call(to, owner, 'POST', `/organizations/${id}/invitations`, { email, roles: ['member'] })
+  return `/organizations/accept?token=${await mailbox(to).token(email, 'organizationInvitation')}`
+}
+
+t.test('who signs in or up behind the link comes back to it, once', async t => {
+  const email = freshEmail()
+  const link = await invited(app, email)
+  const browser = await new FormClient(app).open(link)
+  t.match(browser.page, '<a href="../sign-in">Sign in</a>')
+  t.match(browser.page, '<a href="../sign-up">Create an account</a>')
+  t.match(browser.response?.cookies, [{ httpOnly: true, sameSite: 'Lax', maxAge: 600 }])
+  await browser.open('/sign-up')
+  await browser.submit('sign-up', { email, password: PASSWORD })
+  t.equal(browser.path, '/organizations/accept')
+  t.match(browser.page, 'Your e-mail is not confirmed yet.')
+  t.notMatch(browser.page, '<button class="main">')
+  await browser.open('/security')
+  t.equal(browser.path, '/security', 'once')
+  await browser.open(`/account/verify-email?token=${await mails.token(email, 'verification')}`)
+  await browser.submit('confirm')
+  await browser.open(link)
+  await browser.submit('accept')
+  t.match(browser.page, 'You are a member now.')
+
+  const ann = await confirmedUser(app)
+  const other = await new FormClient(app).open(await invited(app, ann.email))
+  await other.open('/sign-in')
+  await other.submit('sign-in', { email: ann.email, password: PASSWORD })
+  t.equal(other.path, '/organizations/accept')
+  await other.submit('accept')
+  t.match(other.page, 'You are a member now.')
+})
+
+t.test('with required verification the invitation opens again behind the link that confirms', async t => {
+  const email = freshEmail()
+  const DATABASE_URL = await newFile(t)
+  const link = await invited(await build(t, { env: { DATABASE_URL } }), email)
+  const own = await build(t, { env: { DATABASE_URL, REQUIRE_EMAIL_VERIFICATION: 'true' } })
+  const german = new FormClient(own, { headers: { 'accept-language': 'de' } })
+  t.match((await german.open(link)).page, '<a href="../sign-up">Konto erstellen</a>')
+  const browser = await new FormClient(own).open(link)
+  await browser.open('/sign-up')
+  await browser.submit('sign-up', { email, password: PASSWORD })
+  await browser.open(`/account/verify-email?token=${await mailbox(own).token(email, 'signUp')}`)
+  await browser.submit('confirm', { password: PASSWORD })
+  await browser.open('/security')
+  t.equal(browser.path, '/organizations/accept')
+  await browser.submit('accept')
+  t.match(browser.page, 'You are a member now.')
+})
+
+t.test('without a page to sign up there is no link to it', async t => {
+  const own = await build(t, { env: { SIGN_UP_PAGE: 'off' } })
+  const browser = await new FormClient(own).open(await invited(own, freshEmail()))
+  t.match(browser.page, 'sign-in')
+  t.notMatch(browser.page, '"../sign-up"')
 })
 
 t.test('owners change roles and remove members; admins only those below', async t => {
@@ -180,6 +244,24 @@ t.test('in a browser', { skip: withoutBrowser }, async t => {
       await seen('an invitation that does not work')
       await page.goto(`${service}/security/organizations`)
       await seen('organizations')
+      t.strictSame(complaints, [])
+    })
+  for (const javaScriptEnabled of [true, false])
+    t.test(`sign-up from an invitation, ${javaScriptEnabled ? 'with' : 'without'} script`, async t => {
+      const { page, complaints } = await openBrowser(browser, { javaScriptEnabled })
+      const seen = (name: string) => (javaScriptEnabled ? checkPage(t, page, '', name) : Promise.resolve())
+      const email = freshEmail()
+      const link = await invited(app, email)
+      // As from a mail: the request comes from another site.
+      await page.goto(`data:text/html,<a href="${service}${link}">Accept</a>`)
+      await follow(page, 'a')
+      await seen('an invitation before sign-up')
+      await follow(page, 'a[href$="sign-up"]')
+      await page.fill('#email', email)
+      await page.fill('#password', PASSWORD)
+      await follow(page, 'form[action$="sign-up"] button')
+      await page.waitForURL(`${service}${link}`)
+      await seen('an invitation before the e-mail is confirmed')
       t.strictSame(complaints, [])
     })
 })

@@ -1,22 +1,21 @@
 /** The page behind the link of an invitation. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
-import { FormText, pageForm } from '../../../../../../routes/schemas.ts'
-import { acceptPage, badInvitationPage, LIST } from '../../../../pages.ts'
+import { FormText, linkedPage, pageForm } from '../../../../../../routes/schemas.ts'
+import { ACCEPT, acceptPage, badInvitationPage, LIST } from '../../../../pages.ts'
 
 const acceptPages: FastifyPluginAsyncTypebox = async app => {
   const { organizationInvitations } = app.services
   if (!app.config.hasPages) return
   app.servePages()
 
-  const Query = Type.Object({ token: Type.Optional(FormText) })
-
-  app.get('', { schema: { hide: true, querystring: Query } }, async (request, reply) => {
-    const { token = '' } = request.validatedData.query
+  app.get('', linkedPage({ token: FormText }), async (request, reply) => {
+    const { token } = request.validatedData.query
     const invitation = await organizationInvitations.find(token)
-    return reply.sendPage(context =>
-      invitation === undefined ? badInvitationPage(context) : acceptPage(context, { ...invitation, token }),
-    )
+    if (invitation === undefined) return reply.sendPage(badInvitationPage)
+    const user = request.principal?.cachedUser.user
+    if (user === undefined) reply.comeBackTo(`${ACCEPT}?token=${token}`)
+    const mustConfirm = user !== undefined && user.email === invitation.email && !user.emailVerified
+    return reply.sendPage(context => acceptPage(context, { ...invitation, token, mustConfirm }))
   })
 
   app.post('', pageForm({ token: FormText }), (request, reply) => {
