@@ -14,6 +14,7 @@ import {
   OWNER,
   OWNER_RANK,
   type OwnOrganization,
+  type Rank,
   rankOf,
   rolesColumn,
   toRoles,
@@ -24,7 +25,6 @@ import {
   endHighInvitationsOf,
   endInvitationsOf,
   hasMostMemberships,
-  hasOtherOwner,
   isFull,
   lockByIdStatement,
   lockFor,
@@ -44,6 +44,16 @@ const updateRoles = (membershipId: string, roles: readonly string[], at: number)
     updated_at = CASE WHEN updated_at < $4 THEN CAST($4 AS bigint) ELSE updated_at + 1 END WHERE id = $1`,
   values: [membershipId, rolesColumn(roles), rankOf(roles), at],
 })
+
+/** Whether another member than this one is an owner, and enabled: a disabled owner manages nothing. */
+function* hasOtherOwner(organizationId: string, userId: string): Steps<boolean> {
+  const other = yield* firstRow({
+    text: `SELECT organization_members.id FROM organization_members JOIN users ON users.key = user_key
+      WHERE organization_id = $1 AND rank = 0 AND users.id <> $2 AND disabled = 0 LIMIT 1`,
+    values: [organizationId, userId],
+  })
+  return other !== undefined
+}
 
 /** Gives a member other roles. @param event of the user whose roles they are. */
 function* setRoles(
@@ -114,27 +124,28 @@ function* removeMember(
   return invalidates(userId, 'removed')
 }
 
+interface Successor {
+  readonly id: string
+  readonly userId: string
+  readonly roles: string
+  readonly rank: Rank
+  readonly disabled: 0 | 1
+}
+
 /**
- * Who becomes the owner when the only one is removed: the member who has been an admin for longest, else a member for longest; disabled users
- * only if there are no others.
+ * Who owns the organization after an owner: another owner, else the member who has been an admin for longest, else a member for longest;
+ * disabled users only if there are no others.
  */
-function* successorOf(
-  organizationId: string,
-  userId: string,
-): Steps<{ readonly id: string; readonly userId: string; readonly roles: string } | undefined> {
-  const first = (condition: string) =>
-    firstRow<{ id: string; userId: string; roles: string }>({
-      text: `SELECT organization_members.id, users.id AS "userId", organization_members.roles
+function* successorOf(organizationId: string, userId: string): Steps<Successor | undefined> {
+  const first = (disabled: 0 | 1) =>
+    firstRow<Successor>({
+      text: `SELECT organization_members.id, users.id AS "userId", organization_members.roles, rank, disabled
         FROM organization_members JOIN users ON users.key = user_key
-        WHERE organization_id = $1 AND users.id <> $2 AND ${condition}
-        ORDER BY organization_members.id LIMIT 1`,
+        WHERE organization_id = $1 AND users.id <> $2 AND disabled = ${disabled}
+        ORDER BY rank, organization_members.id LIMIT 1`,
       values: [organizationId, userId],
     })
-  return (
-    (yield* first('rank = 1 AND disabled = 0')) ??
-    (yield* first('rank > 1 AND disabled = 0')) ??
-    (yield* first('rank > 0'))
-  )
+  return (yield* first(0)) ?? (yield* first(1))
 }
 
 /** Organizations whose ownership has passed to another member, because their only owner was removed. */
@@ -184,7 +195,7 @@ export const userRemoval: UserRemoval = {
       // Again, and so without a wait: the user may have become a member of another one before the user was locked.
       yield lockByIdStatement(organizationId)
       yield endInvitationsOf(organizationId, userId)
-      if (rank !== OWNER_RANK || (yield* hasOtherOwner(organizationId, userId))) continue
+      if (rank !== OWNER_RANK) continue
       const successor = yield* successorOf(organizationId, userId)
       if (successor === undefined) {
         yield {
@@ -197,7 +208,10 @@ export const userRemoval: UserRemoval = {
         evicts.push(organizationId)
         continue
       }
+      const isOwner = successor.rank === OWNER_RANK
+      if (isOwner && successor.disabled === 0) continue
       if (by === 'user') return { refusal: 'soleOwner' }
+      if (isOwner) continue
       yield* lockUser(successor.userId)
       const roles = [...toRoles(successor.roles), OWNER]
       yield updateRoles(successor.id, roles, at)
@@ -216,19 +230,24 @@ export const userRemoval: UserRemoval = {
   },
 }
 
+type MemberRow = Omit<Member, 'roles'> & { readonly roles: string }
+
+const SELECT_MEMBER = `SELECT organization_members.id, users.id AS "userId", first_name AS "firstName", last_name AS "lastName", email,
+    organization_members.roles, organization_members.created_at AS "joinedAt"
+  FROM organization_members JOIN users ON users.key = user_key`
+
+const toMember = (row: MemberRow): Member => ({ ...row, roles: toRoles(row.roles) })
+
 /** The members of an organization, in the order in which they joined. @param after the id of a membership; `null` for the first. */
 const listMembers = (organizationId: string, after: string | null, limit: number): Query<readonly Member[]> =>
   query(
     {
       name: 'members',
-      text: `SELECT organization_members.id, users.id AS "userId", first_name AS "firstName", last_name AS "lastName", email,
-          organization_members.roles, organization_members.created_at AS "joinedAt"
-        FROM organization_members JOIN users ON users.key = user_key
+      text: `${SELECT_MEMBER}
         WHERE organization_id = $1 AND organization_members.id > $2 ORDER BY organization_members.id LIMIT $3`,
       values: [organizationId, after ?? '', limit],
     },
-    (found: readonly (Omit<Member, 'roles'> & { roles: string })[]) =>
-      found.map(member => ({ ...member, roles: toRoles(member.roles) })),
+    (found: readonly MemberRow[]) => found.map(toMember),
   )
 
 /** One member. */
@@ -236,14 +255,11 @@ const findMember = (organizationId: string, userId: string): Query<Member | unde
   query(
     {
       name: 'member',
-      text: `SELECT organization_members.id, users.id AS "userId", first_name AS "firstName", last_name AS "lastName", email,
-          organization_members.roles, organization_members.created_at AS "joinedAt"
-        FROM organization_members JOIN users ON users.key = user_key
+      text: `${SELECT_MEMBER}
         WHERE organization_id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)`,
       values: [organizationId, userId],
     },
-    ([found]: readonly (Omit<Member, 'roles'> & { roles: string })[]) =>
-      found && { ...found, roles: toRoles(found.roles) },
+    ([found]: readonly MemberRow[]) => found && toMember(found),
   )
 
 /** The owners and admins of an organization, as recipients of mails: a hundred at most. */

@@ -198,13 +198,3 @@ export const endHighInvitationsOf = (organizationId: string, userId: string): St
     WHERE organization_id = $1 AND invited_by = $2 AND (roles LIKE $3 OR roles LIKE $4)`,
   values: [organizationId, userId, ...[OWNER, ADMIN].map(role => `%${JSON.stringify(role)}%`)],
 })
-
-/** Whether another member than this one is an owner. */
-export function* hasOtherOwner(organizationId: string, userId: string): Steps<boolean> {
-  const other = yield* firstRow({
-    text: `SELECT id FROM organization_members
-      WHERE organization_id = $2 AND rank = 0 AND user_key <> ${USER_KEY} LIMIT 1`,
-    values: [userId, organizationId],
-  })
-  return other !== undefined
-}

@@ -53,6 +53,9 @@ await onEveryEngine(t, async (t, { build }) => {
         t.strictSame(Object.keys(errorsOf(t, await post({ name: 'Team', slug }), 400, slug)), ['slug'], slug)
       for (const name of ['', '   ', 'n'.repeat(101), 'a\u0000b', '\u202eabc', 'a\nb', 5, null])
         t.strictSame(Object.keys(errorsOf(t, await post({ name }), 400)), ['name'], String(name))
+      const noLink = { name: ['must not contain "://" or "www."'] }
+      for (const name of ['Win at HTTPS://evil.example', 'WwW.evil.example', 'x://y'])
+        t.strictSame(errorsOf(t, await post({ name }), 400, name), noLink)
       errorsOf(t, await post({ name: 'Team', maxMembers: 5 }), 400)
       t.equal((await call(app, ann, 'GET', '/organizations')).json().results.length, 0)
     },
@@ -82,6 +85,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.ok(changed.json().updatedAt > changed.json().createdAt)
     t.strictSame((await call(app, owner, 'PUT', url, { name: 'Renamed' })).json(), changed.json())
     errorsOf(t, await call(app, owner, 'PUT', url, { maxMembers: 3 }), 400)
+    errorsOf(t, await call(app, owner, 'PUT', url, { name: 'www.evil.example' }), 400)
     t.equal((await call(app, owner, 'DELETE', url)).statusCode, 204)
     for (const user of [owner, admin, member]) errorsOf(t, await call(app, user, 'GET', url), 404)
     errorsOf(t, await adminCall(app, 'GET', `/admin${url}`), 404)
@@ -223,6 +227,21 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await call(app, owner, 'DELETE', `${url}/members/${owner.id}`)).statusCode, 204)
   })
 
+  t.test('a disabled owner is none: the last enabled one stays', async t => {
+    const { url, owner, admin, member } = await team(app)
+    const put = (userId: string, roles: readonly string[]) =>
+      call(app, owner, 'PUT', `${url}/members/${userId}`, { roles })
+    t.equal((await put(admin.id, ['owner'])).statusCode, 200)
+    await updateUser(app, admin.id, { disabled: true })
+    errorsOf(t, await call(app, owner, 'DELETE', `${url}/members/${owner.id}`), 409)
+    errorsOf(t, await put(owner.id, ['member']), 409)
+    errorsOf(t, await call(app, owner, 'DELETE', '/account', { password: PASSWORD }), 409)
+    t.equal((await put(admin.id, ['member'])).statusCode, 200, 'the disabled one goes')
+    t.equal((await put(admin.id, ['owner'])).statusCode, 200)
+    t.equal((await put(member.id, ['owner'])).statusCode, 200)
+    t.equal((await call(app, owner, 'DELETE', `${url}/members/${owner.id}`)).statusCode, 204)
+  })
+
   t.test('G6: members of another organization, unknown and malformed ids get the same 404', async t => {
     const mine = await team(app)
     const other = await team(app)
@@ -252,6 +271,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const { url, organization, owner, admin, member } = await team(app)
     const at = `/admin${url}`
     errorsOf(t, await adminCall(app, 'PUT', at, { maxMembers: 0 }), 400)
+    errorsOf(t, await adminCall(app, 'PUT', at, { name: 'www.evil.example' }), 400)
     t.equal((await adminCall(app, 'PUT', at, { maxMembers: 3 })).json().maxMembers, 3)
     const ben = await signUp(app)
     const put = (userId: string, roles: readonly string[]) =>
@@ -294,6 +314,8 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await found(`slug=zq-${process.pid}`), [first.id, second.id])
     t.strictSame(await found(`slug=zq-${process.pid}-t`), [second.id])
     t.strictSame(await found('name=%25'), [])
+    const both = await adminCall(app, 'GET', '/admin/organizations?name=strasse&slug=zq')
+    t.strictSame(errorsOf(t, both, 400), { slug: ['cannot be combined with name: give one of the two'] })
     t.ok((await found('limit=100')).includes(first.id))
   })
 
@@ -361,5 +383,22 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match((await adminCall(app, 'GET', `/admin${url}/members`)).json().results, [
       { roles: ['admin', 'owner'] },
     ])
+  })
+
+  t.test('a removed owner leaves the organization to an enabled member before a disabled owner', async t => {
+    const { url, owner, admin, member } = await team(app)
+    await call(app, owner, 'PUT', `${url}/members/${admin.id}`, { roles: ['owner'] })
+    await updateUser(app, admin.id, { disabled: true })
+    await adminCall(app, 'DELETE', `/admin/users/${owner.id}`)
+    const roles = async () =>
+      (await adminCall(app, 'GET', `/admin${url}/members`))
+        .json()
+        .results.map(({ userId, roles }: { userId: string; roles: string[] }) => [userId, roles])
+    t.strictSame(await roles(), [
+      [admin.id, ['owner']],
+      [member.id, ['member', 'owner']],
+    ])
+    await adminCall(app, 'DELETE', `/admin/users/${member.id}`)
+    t.strictSame(await roles(), [[admin.id, ['owner']]], 'nobody else is left')
   })
 })
