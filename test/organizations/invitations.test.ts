@@ -243,16 +243,20 @@ await onEveryEngine(t, async (t, { build }) => {
     errorsOf(t, await invite(ann, `/organizations/${id}`, freshEmail()), 403)
   })
 
-  t.test('R1: an address with and without an account: same responses, and the same events', async t => {
+  t.test('R1: an address with and without an account: same responses', async t => {
     const { url, owner } = await team(app)
     const known = await confirmedUser(app)
-    const responses = [await invite(owner, url, known.email), await invite(owner, url, freshEmail())]
-    const shapes = responses.map(({ statusCode, headers, body }) => ({
-      statusCode,
-      headers: Object.keys(headers).filter(name => name !== 'content-length'),
-      properties: Object.keys(JSON.parse(body)),
-    }))
-    t.strictSame(shapes[0], shapes[1])
+    const ofRequest = ['content-length', 'date', 'x-request-id']
+    const responseTo = async (email: string) => {
+      const { statusCode, headers, body } = await invite(owner, url, email)
+      const { id, createdAt, expiresAt } = JSON.parse(body)
+      let text = body
+      for (const [name, value] of Object.entries({ id, email, createdAt, expiresAt }))
+        text = text.replace(value, name)
+      const constant = Object.entries(headers).filter(([name]) => !ofRequest.includes(name))
+      return { statusCode, headers: constant, names: Object.keys(headers), text }
+    }
+    t.strictSame(await responseTo(known.email), await responseTo(freshEmail()))
   })
 
   t.test('L18, S10: with the account go memberships and invitations, and nobody inherits them', async t => {
