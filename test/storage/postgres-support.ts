@@ -43,7 +43,7 @@ const openPlanner = async (t: Test): Promise<pg.Client> => {
 }
 
 /**
- * PostgreSQL's plan of a statement; by default with sequential scans off, as on a large table. Later plans of a test do not know of
+ * PostgreSQL's plan of a statement; by default without sequential scans and sorts, as on a large table. Later plans of a test do not know of
  * rows that it adds after the first.
  */
 export const explain = async (
@@ -54,7 +54,8 @@ export const explain = async (
   const planner = planners.get(t) ?? openPlanner(t)
   planners.set(t, planner)
   const client = await planner
-  await client.query(`SET enable_seqscan = ${readsAll ? 'on' : 'off'}`)
+  const setting = readsAll ? 'on' : 'off'
+  await client.query(`SET enable_seqscan = ${setting}; SET enable_sort = ${setting}`)
   const { rows } = await client.query({ text: `EXPLAIN ${text}`, values: [...values] })
   return rows.map(row => row['QUERY PLAN']).join('\n')
 }
