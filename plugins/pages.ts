@@ -52,7 +52,7 @@ declare module 'fastify' {
     redirectToPage(path: string, notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
-    /** Lets the security page lead to another page once, so that a user comes back to it after signing in. @param path as above; one that no page has is left out. */
+    /** Lets the security page lead to another page once, so that a user comes back to it after signing in. @param path as above, with its query; one that no page has is left out. */
     comeBackTo(path: string): FastifyReply
     /** Ends {@link comeBackTo}. @returns the path; `null` without one. */
     takeWayBack(): string | null
@@ -76,11 +76,14 @@ const WAY_BACK_COOKIE = 'PAGE_NEXT'
 /** Seconds. */
 const WAY_BACK_LIFETIME = 600
 
-/** A path below the service: nothing that a browser could read as another host, also if a stranger has set the cookie. */
-const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*$/
+/**
+ * A path below the service, and a query as forms send it: nothing that a browser could read as another host, also if a stranger has set
+ * the cookie.
+ */
+const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*(?:\?[\w.~*+%=&:-]*)?$/
 
-/** Characters. Every page has a shorter path; a long cookie would fill the header of every later request. */
-const MAX_PAGE_PATH = 256
+/** Characters. Every page has a shorter path, with most queries; a long cookie would fill the header of every later request. */
+const MAX_PAGE_PATH = 1_024
 
 const isPagePath = (path: string): boolean => path.length <= MAX_PAGE_PATH && PAGE_PATH.test(path)
 

@@ -22,10 +22,14 @@ t.test('the console', async t => {
     t.match(client.page, 'The admin key is not valid.')
     await client.submit('sign-in', { adminKey: ADMIN_KEY })
     t.equal(client.path, '/console/users')
+    t.match(client.page, 'value="zoë q"', 'with its filters')
     await client.submit('sign-out')
     t.equal(client.path, '/console/sign-in')
-    await client.open('/console')
+    await client.open('/console?range=month')
     t.equal(client.path, '/console/sign-in')
+    await client.submit('sign-in', { adminKey: ADMIN_KEY })
+    t.equal(client.path, '/console')
+    t.match(client.page, 'href="./console?range=month" aria-current="true"')
   })
 
   t.test('users are found by filters, whose URL can be shared', async t => {
