@@ -122,16 +122,15 @@ export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): v
   const { action, path, page, current } = placed
   const { inputs = [], needsKey, shown } = action
   const params = idsIn(path)
+  const onRequest = shell.needsScope(action.scope)
   shell.addNotice(path, action.done)
 
-  app.get(`/${path}`, { schema: { hide: true, params } }, (request, reply) => {
-    shell.requireScope(request, action.scope)
-    return sendForm(shell, request, reply, placed, { values: null, errors: {} })
-  })
+  app.get(`/${path}`, { onRequest, schema: { hide: true, params } }, (request, reply) =>
+    sendForm(shell, request, reply, placed, { values: null, errors: {} }),
+  )
 
   const body = Strict({ ...fieldSchemas(inputs), ...(needsKey && { adminKey: FormText }) })
-  app.post(`/${path}`, { schema: { hide: true, params, body } }, async (request, reply) => {
-    shell.requireScope(request, action.scope)
+  app.post(`/${path}`, { onRequest, schema: { hide: true, params, body } }, async (request, reply) => {
     const { adminKey = '', ...values } = request.validatedData.body as Values
     const ids = request.validatedData.params as Ids
     if (needsKey && !isSameKey(adminKey.trim(), request.consoleKey)) {

@@ -66,14 +66,14 @@ export const addStream = (
     ...eventsProperties(Object.keys(app.services.eventSchemas)),
     userId: Type.Optional(InputId),
   })
-  app.get(STREAM_PATH, { schema: { hide: true, querystring } }, (request, reply) => {
-    shell.requireScope(request, 'events:read')
-    return sendEvents(request, reply, {
+  const onRequest = shell.needsScope('events:read')
+  app.get(STREAM_PATH, { onRequest, schema: { hide: true, querystring } }, (request, reply) =>
+    sendEvents(request, reply, {
       query: request.validatedData.query as Parameters<typeof sendEvents>[2]['query'],
       serialize: serializeEvent,
       stream: { credential: adminKeyOf(request).id, isAuthenticated: () => isOpen(request) },
-    })
-  })
+    }),
+  )
 }
 
 export const addItem = (app: FastifyInstance, shell: Shell, page: ConsolePage, item: ConsoleItem): void => {
