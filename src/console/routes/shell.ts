@@ -105,6 +105,14 @@ export class Shell {
   }
 }
 
+/** A path of the API with parameters that it may have already. */
+export const withQuery = (api: string, query: URLSearchParams): string =>
+  query.size === 0 ? api : `${api}${api.includes('?') ? '&' : '?'}${query}`
+
+/** The path of a page of a list of the API. @param cursor `undefined` for the first one. */
+export const pageOf = (api: string, cursor: string | undefined): string =>
+  withQuery(api, new URLSearchParams(cursor === undefined ? {} : { cursor }))
+
 /** What a browser has entered, in the form that the API reads. `undefined` for nothing. */
 export const enteredIn = ({ name, kind, options = [] }: ConsoleInput, values: Values) => {
   if (kind === 'choices') return options.map(([value]) => value).filter(value => `${name}:${value}` in values)
