@@ -156,6 +156,7 @@ const users: ConsolePage = {
         name: 'roles',
         label: { en: 'Change roles', de: 'Rollen ändern' },
         scope: 'users:identity',
+        needsKey: true,
         inputs: [
           {
             name: 'roles',

@@ -60,6 +60,7 @@ const ACTIONS: readonly ConsoleAction[] = [
     name: 'put-member',
     label: { en: 'Add a member or change roles', de: 'Mitglied hinzufügen oder Rollen ändern' },
     scope: WRITE,
+    needsKey: true,
     inputs: [
       { name: 'userId', label: { en: 'Id of the user', de: 'Id des Nutzers' } },
       {

@@ -52,6 +52,7 @@ const create = (inputs: readonly ConsoleInput[]): ConsoleAction => ({
   name: 'create',
   label: { en: 'Create a webhook', de: 'Webhook erzeugen' },
   scope: SCOPE,
+  needsKey: true,
   inputs,
   call: (_, { url = '', description = null, types }) => ({
     method: 'POST',
@@ -124,6 +125,7 @@ const ACTIONS: readonly ConsoleAction[] = [
         en: 'The former secret signs for another day.',
         de: 'Das bisherige Geheimnis unterschreibt noch einen Tag.',
       },
+      needsKey: true,
       shown: ({ secret }) => [[SECRET, secret]],
     },
   ),

@@ -151,7 +151,9 @@ export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): v
   )
 
   const body = Strict({ ...fieldSchemas(inputs), ...(needsKey && { adminKey: FormText }) })
-  app.post(`/${path}`, { onRequest, schema: { ...schema, body } }, async (request, reply) => {
+  // Otherwise a stolen session could try keys without a limit.
+  const config = needsKey ? { rateLimit: 'console' } : {}
+  app.post(`/${path}`, { onRequest, schema: { ...schema, body }, config }, async (request, reply) => {
     const { adminKey = '', ...values } = request.validatedData.body as Values
     const ids = request.validatedData.params as Ids
     if (needsKey && !isSameKey(adminKey.trim(), request.consoleKey)) {
