@@ -16,9 +16,9 @@ interface Range {
 /** By the parameter of the URL. The first one is the default. */
 export const RANGES = {
   hour: { resolution: 'minute', length: HOUR, bucket: MINUTE, tick: 15 * MINUTE },
-  day: { resolution: 'minute', length: DAY, bucket: 15 * MINUTE, tick: 6 * HOUR },
+  day: { resolution: 'quarter-hour', length: DAY, bucket: 15 * MINUTE, tick: 6 * HOUR },
   month: { resolution: 'hour', length: 30 * DAY, bucket: 6 * HOUR, tick: 7 * DAY },
-  quarter: { resolution: 'hour', length: 90 * DAY, bucket: DAY, tick: 21 * DAY },
+  quarter: { resolution: 'day', length: 90 * DAY, bucket: DAY, tick: 21 * DAY },
 } as const satisfies Record<string, Range>
 
 export type RangeName = keyof typeof RANGES
