@@ -14,6 +14,7 @@ const READS = 20
 const PAGES = {
   overview: '',
   'overview, a day': '?range=day',
+  'overview, 30 days': '?range=month',
   'overview, 90 days': '?range=quarter',
   users: '/users',
   events: '/events',
