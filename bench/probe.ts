@@ -18,6 +18,8 @@ export type Question =
   | 'delay'
   | 'watchPauses'
   | 'pause'
+  | 'watchQueries'
+  | 'slowestQuery'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 
@@ -72,6 +74,14 @@ const REPORTS: Record<Question, () => number | Promise<number>> = {
     pauses.disconnect()
     return longestPause
   },
+  // Imported on demand: the drivers of both engines.
+  watchQueries: async () => {
+    const { watchQueries } = await import('./query-times.ts')
+    watchQueries()
+    return 0
+  },
+  /** Milliseconds of the slowest statement of the event loop since `watchQueries`. */
+  slowestQuery: async () => (await import('./query-times.ts')).slowestQuery(),
   watchDelay: () => {
     delay.enable()
     delay.reset()

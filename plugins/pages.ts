@@ -54,7 +54,7 @@ declare module 'fastify' {
     takeNotice(): string | undefined
     /**
      * Lets the security page lead to another page once, so that a user comes back to it after signing in or up.
-     * @param path as above, with the token of a link if it has one; one that no page has is left out.
+     * @param path as above, with its query; one that no page has is left out.
      */
     comeBackTo(path: string): FastifyReply
     /** Ends {@link comeBackTo}. @returns the path; `null` without one. */
@@ -79,11 +79,14 @@ const WAY_BACK_COOKIE = 'PAGE_NEXT'
 /** Seconds. */
 const WAY_BACK_LIFETIME = 600
 
-/** A path below the service: nothing that a browser could read as another host, also if a stranger has set the cookie. */
-const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*(?:\?token=[\w-]+)?$/
+/**
+ * A path below the service, and a query as forms send it: nothing that a browser could read as another host, also if a stranger has set
+ * the cookie.
+ */
+const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*(?:\?[\w.~*+%=&:-]*)?$/
 
-/** Characters. Every page has a shorter path; a long cookie would fill the header of every later request. */
-const MAX_PAGE_PATH = 256
+/** Characters. Every page has a shorter path, with most queries; a long cookie would fill the header of every later request. */
+const MAX_PAGE_PATH = 1_024
 
 const isPagePath = (path: string): boolean => path.length <= MAX_PAGE_PATH && PAGE_PATH.test(path)
 

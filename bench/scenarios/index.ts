@@ -4,6 +4,7 @@ import type { Bench, Scenario } from '../scenario.ts'
 import { account, accountCookie } from './account.ts'
 import { betterAuth } from './better-auth.ts'
 import { connections } from './connections.ts'
+import { consolePages } from './console.ts'
 import { apiKey, eddsa, introspection } from './credentials.ts'
 import { engines } from './engines.ts'
 import { flush } from './flush.ts'
@@ -56,6 +57,7 @@ export const SCENARIOS: readonly Scenario[] = [
   streams,
   webhooks,
   organizations,
+  consolePages,
   soak,
 ]
 

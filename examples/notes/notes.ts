@@ -362,6 +362,7 @@ export const notes = defineFeature({
   rateLimits: { 'new-notes': { points: 60, seconds: 60 }, 'shared-notes': { points: 20, seconds: 60 } },
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
+  console: () => import('./console-pages.ts'),
   jobs: { removeOld: { every: 3_600_000, run: (deps, run) => new Notes(deps).removeOld(run) } },
   services: { notes: deps => new Notes(deps) },
   commands,

@@ -1,5 +1,12 @@
 /** Admin keys in the console. */
-import { type ConsoleDeclarations, type ConsoleParts, html, time } from '../pages/feature-pages.ts'
+import {
+  type ConsoleDeclarations,
+  type ConsoleParts,
+  html,
+  listField,
+  textField,
+  timeField,
+} from '../pages/feature-pages.ts'
 
 /** Days for which a new key works. */
 const LIFETIMES = ['30', '90', '365'] as const
@@ -24,21 +31,12 @@ export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
           de: 'Es gibt keinen Admin-Schlüssel außer ADMIN_KEY.',
         },
         columns: [
-          { label: { en: 'Name', de: 'Name' }, value: ({ name }) => name },
+          textField({ en: 'Name', de: 'Name' }, 'name'),
           { label: { en: 'Key', de: 'Schlüssel' }, value: ({ prefix }) => html`<code>${prefix}…</code>` },
-          { label: { en: 'Scopes', de: 'Scopes' }, value: ({ scopes }) => scopes.join(', ') },
-          {
-            label: { en: 'Created', de: 'Erzeugt' },
-            value: ({ createdAt }, context) => time(context, createdAt),
-          },
-          {
-            label: { en: 'Last used', de: 'Zuletzt benutzt' },
-            value: ({ lastUsedAt }, context) => lastUsedAt && time(context, lastUsedAt),
-          },
-          {
-            label: { en: 'Expires', de: 'Läuft ab' },
-            value: ({ expiresAt }, context) => expiresAt && time(context, expiresAt),
-          },
+          listField({ en: 'Scopes', de: 'Scopes' }, 'scopes'),
+          timeField({ en: 'Created', de: 'Erzeugt' }, 'createdAt'),
+          timeField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'),
+          timeField({ en: 'Expires', de: 'Läuft ab' }, 'expiresAt'),
         ],
         actions: [
           {

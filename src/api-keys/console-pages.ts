@@ -1,5 +1,5 @@
 /** API keys on the page of a user in the console. */
-import { type ConsoleParts, html, time } from '../pages/feature-pages.ts'
+import { type ConsoleParts, html, listField, textField, timeField } from '../pages/feature-pages.ts'
 
 export default {
   userSections: [
@@ -10,17 +10,11 @@ export default {
       api: '/admin/users/:id/api-keys',
       empty: { en: 'The user has no API key.', de: 'Der Nutzer hat keinen API-Schlüssel.' },
       columns: [
-        { label: { en: 'Name', de: 'Name' }, value: ({ name }) => name },
+        textField({ en: 'Name', de: 'Name' }, 'name'),
         { label: { en: 'Key', de: 'Schlüssel' }, value: ({ prefix }) => html`<code>${prefix}…</code>` },
-        { label: { en: 'Scopes', de: 'Scopes' }, value: ({ scopes }) => scopes.join(', ') },
-        {
-          label: { en: 'Last used', de: 'Zuletzt benutzt' },
-          value: ({ lastUsedAt }, context) => lastUsedAt && time(context, lastUsedAt),
-        },
-        {
-          label: { en: 'Expires', de: 'Läuft ab' },
-          value: ({ expiresAt }, context) => expiresAt && time(context, expiresAt),
-        },
+        listField({ en: 'Scopes', de: 'Scopes' }, 'scopes'),
+        timeField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'),
+        timeField({ en: 'Expires', de: 'Läuft ab' }, 'expiresAt'),
       ],
       rowActions: [
         {

@@ -16,9 +16,9 @@ interface Range {
 /** By the parameter of the URL. The first one is the default. */
 export const RANGES = {
   hour: { resolution: 'minute', length: HOUR, bucket: MINUTE, tick: 15 * MINUTE },
-  day: { resolution: 'minute', length: DAY, bucket: 15 * MINUTE, tick: 6 * HOUR },
+  day: { resolution: 'quarter-hour', length: DAY, bucket: 15 * MINUTE, tick: 6 * HOUR },
   month: { resolution: 'hour', length: 30 * DAY, bucket: 6 * HOUR, tick: 7 * DAY },
-  quarter: { resolution: 'hour', length: 90 * DAY, bucket: DAY, tick: 21 * DAY },
+  quarter: { resolution: 'day', length: 90 * DAY, bucket: DAY, tick: 21 * DAY },
 } as const satisfies Record<string, Range>
 
 export type RangeName = keyof typeof RANGES
@@ -72,18 +72,14 @@ export class ConsoleHistory {
   }
 }
 
-/** The values of a metric, by the labels that they have. */
+/** The values of a metric, by its name with labels. */
 const ofMetric = <Value>(values: Readonly<Record<string, Value>>, metric: string) =>
-  Object.entries(values).flatMap(([name, value]) => {
-    if (name !== metric && !name.startsWith(`${metric}{`)) return []
-    const labels = Object.fromEntries(
-      Array.from(name.slice(metric.length).matchAll(/(\w+)="([^"]*)"/g), ([, label = '', text = '']) => [
-        label,
-        text,
-      ]),
-    )
-    return [{ labels, value }]
-  })
+  Object.entries(values).filter(([name]) => name === metric || name.startsWith(`${metric}{`))
+
+const labelsOf = (name: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Array.from(name.matchAll(/(\w+)="([^"]*)"/g), ([, label = '', text = '']) => [label, text]),
+  )
 
 const sumOf = (count: Count): number =>
   typeof count === 'number' ? count : count.reduce((sum, each) => sum + each, 0)
@@ -106,7 +102,7 @@ const quantileOf = (counts: readonly number[], quantile: number): number | null 
 
 const histogramIn = ({ values }: Bucket, metric: string): readonly number[] =>
   ofMetric(values.counts, metric).reduce<readonly number[]>(
-    (sum, { value }) =>
+    (sum, [, value]) =>
       typeof value === 'number' ? sum : value.map((count, index) => count + (sum[index] ?? 0)),
     [],
   )
@@ -132,11 +128,14 @@ export const curvesOf = ({ buckets }: History, plot: ConsolePlot): readonly Curv
     ]
   }
   const curves = new Map<string, (number | null)[]>()
+  // Each bucket has the same names: reading their labels once halves the time.
+  const curveNames = new Map<string, string>()
   for (const [index, { values, elapsed }] of buckets.entries()) {
     const isRate = kind === 'rate'
     const found = isRate ? ofMetric(values.counts, metric) : ofMetric(values.gauges, metric)
-    for (const { labels, value } of found) {
-      const name = curve(labels)
+    for (const [full, value] of found) {
+      const name = curveNames.get(full) ?? curve(labelsOf(full))
+      curveNames.set(full, name)
       const line = curves.get(name) ?? buckets.map(() => (isRate ? 0 : null))
       const amount = isRate ? (sumOf(value) * MINUTE) / elapsed : sumOf(value)
       line[index] = (line[index] ?? 0) + amount

@@ -4,23 +4,14 @@ import {
   type ConsoleField,
   type ConsolePage,
   type ConsoleParts,
+  codeField,
   html,
   type Item,
+  listField,
   type Text,
-  time,
+  textField,
+  timeField,
 } from '../pages/feature-pages.ts'
-
-const timeOf = (label: Text, name: string): ConsoleField => ({
-  label,
-  value: (item, context) => (item[name] === null ? null : time(context, item[name])),
-})
-
-const textOf = (label: Text, name: string): ConsoleField => ({ label, value: item => item[name] })
-
-const listOf = (label: Text, name: string): ConsoleField => ({
-  label,
-  value: item => item[name].join(', '),
-})
 
 const jsonOf = (label: Text, name: string): ConsoleField => ({
   label,
@@ -46,13 +37,13 @@ const rolesIn = (text: string | undefined): readonly string[] =>
   (text ?? '').split(/[\s,]+/).filter(role => role !== '')
 
 export const EVENT_COLUMNS: readonly ConsoleField[] = [
-  timeOf({ en: 'Time', de: 'Zeit' }, 'at'),
-  { label: { en: 'Event', de: 'Ereignis' }, value: ({ type }) => html`<code>${type}</code>` },
+  timeField({ en: 'Time', de: 'Zeit' }, 'at'),
+  codeField({ en: 'Event', de: 'Ereignis' }, 'type'),
   {
     label: { en: 'By', de: 'Von' },
     value: ({ actor }) => html`${actor.type}${actor.id !== null && html` <code>${actor.id}</code>`}`,
   },
-  textOf({ en: 'Address', de: 'Adresse' }, 'ip'),
+  textField({ en: 'Address', de: 'Adresse' }, 'ip'),
   {
     label: { en: 'Details', de: 'Einzelheiten' },
     value: ({ details }) => (details === null ? null : html`<code>${JSON.stringify(details)}</code>`),
@@ -68,12 +59,12 @@ const users: ConsolePage = {
     empty: { en: 'No user is found.', de: 'Kein Nutzer gefunden.' },
     link: ({ id }) => `users/${id}`,
     columns: [
-      textOf(EMAIL, 'email'),
+      textField(EMAIL, 'email'),
       { label: NAME, value: nameOf },
-      listOf(ROLES, 'roles'),
-      { label: DISABLED, value: ({ disabled }) => disabled },
-      timeOf(SIGNED_UP, 'createdAt'),
-      timeOf(LAST_REQUEST, 'lastRequestAt'),
+      listField(ROLES, 'roles'),
+      textField(DISABLED, 'disabled'),
+      timeField(SIGNED_UP, 'createdAt'),
+      timeField(LAST_REQUEST, 'lastRequestAt'),
     ],
     summary: ({ approximateTotal }, { language, say }) =>
       `${say({ en: 'Users, about:', de: 'Nutzer, etwa:' })} ${approximateTotal.toLocaleString(language)}`,
@@ -121,17 +112,17 @@ const users: ConsolePage = {
     api: '/admin/users/:id',
     title: ({ email }) => email,
     fields: [
-      { label: { en: 'Id', de: 'Id' }, value: ({ id }) => html`<code>${id}</code>` },
-      textOf(EMAIL, 'email'),
-      textOf({ en: 'E-mail confirmed', de: 'E-Mail bestätigt' }, 'emailVerified'),
+      codeField({ en: 'Id', de: 'Id' }, 'id'),
+      textField(EMAIL, 'email'),
+      textField({ en: 'E-mail confirmed', de: 'E-Mail bestätigt' }, 'emailVerified'),
       { label: NAME, value: nameOf },
-      textOf({ en: 'Language', de: 'Sprache' }, 'locale'),
-      listOf(ROLES, 'roles'),
-      textOf(DISABLED, 'disabled'),
-      listOf({ en: 'Ways to sign in and factors', de: 'Anmeldewege und Faktoren' }, 'methods'),
-      timeOf(SIGNED_UP, 'createdAt'),
-      timeOf({ en: 'Changed', de: 'Geändert' }, 'updatedAt'),
-      timeOf(LAST_REQUEST, 'lastRequestAt'),
+      textField({ en: 'Language', de: 'Sprache' }, 'locale'),
+      listField(ROLES, 'roles'),
+      textField(DISABLED, 'disabled'),
+      listField({ en: 'Ways to sign in and factors', de: 'Anmeldewege und Faktoren' }, 'methods'),
+      timeField(SIGNED_UP, 'createdAt'),
+      timeField({ en: 'Changed', de: 'Geändert' }, 'updatedAt'),
+      timeField(LAST_REQUEST, 'lastRequestAt'),
       jsonOf({ en: 'User metadata', de: 'Metadaten des Nutzers' }, 'userMetadata'),
       jsonOf({ en: 'App metadata', de: 'Metadaten der Anwendung' }, 'appMetadata'),
     ],
@@ -165,6 +156,7 @@ const users: ConsolePage = {
         name: 'roles',
         label: { en: 'Change roles', de: 'Rollen ändern' },
         scope: 'users:identity',
+        needsKey: true,
         inputs: [
           {
             name: 'roles',
@@ -260,13 +252,13 @@ const users: ConsolePage = {
         api: '/admin/users/:id/sessions',
         empty: { en: 'The user has no session.', de: 'Der Nutzer hat keine Sitzung.' },
         columns: [
-          textOf({ en: 'Client', de: 'Programm' }, 'userAgent'),
-          textOf({ en: 'Address', de: 'Adresse' }, 'ip'),
-          textOf({ en: 'Method', de: 'Anmeldeweg' }, 'method'),
-          listOf({ en: 'Authentication', de: 'Nachweise' }, 'amr'),
-          textOf({ en: 'Impersonated', de: 'Durch die Verwaltung' }, 'impersonated'),
-          timeOf({ en: 'Opened', de: 'Geöffnet' }, 'createdAt'),
-          timeOf(LAST_REQUEST, 'lastRequestAt'),
+          textField({ en: 'Client', de: 'Programm' }, 'userAgent'),
+          textField({ en: 'Address', de: 'Adresse' }, 'ip'),
+          textField({ en: 'Method', de: 'Anmeldeweg' }, 'method'),
+          listField({ en: 'Authentication', de: 'Nachweise' }, 'amr'),
+          textField({ en: 'Impersonated', de: 'Durch die Verwaltung' }, 'impersonated'),
+          timeField({ en: 'Opened', de: 'Geöffnet' }, 'createdAt'),
+          timeField(LAST_REQUEST, 'lastRequestAt'),
         ],
         rowActions: [
           {
@@ -323,8 +315,6 @@ const eventsPage = (types: readonly string[]): ConsolePage => ({
   },
 })
 
-const YES_NO = (label: Text, name: string): ConsoleField => ({ label, value: item => item[name] === true })
-
 /** Behind those of features in the menu. */
 export const statusPage: ConsolePage = {
   path: 'status',
@@ -334,10 +324,10 @@ export const statusPage: ConsolePage = {
     api: '/admin/status?count=approximate',
     title: ({ version }) => `Gatehouse ${version}`,
     fields: [
-      textOf({ en: 'Database', de: 'Datenbank' }, 'engine'),
-      textOf({ en: 'Workers', de: 'Worker' }, 'workers'),
-      textOf({ en: 'Environment', de: 'Umgebung' }, 'environment'),
-      timeOf({ en: 'Started', de: 'Gestartet' }, 'startedAt'),
+      textField({ en: 'Database', de: 'Datenbank' }, 'engine'),
+      textField({ en: 'Workers', de: 'Worker' }, 'workers'),
+      textField({ en: 'Environment', de: 'Umgebung' }, 'environment'),
+      timeField({ en: 'Started', de: 'Gestartet' }, 'startedAt'),
       {
         label: { en: 'Users, about', de: 'Nutzer, etwa' },
         value: ({ approximateUsers = null }, { language }) =>
@@ -348,9 +338,9 @@ export const statusPage: ConsolePage = {
         value: ({ cache }, { language }) =>
           `${cache.entries.toLocaleString(language)} / ${cache.capacity.toLocaleString(language)}`,
       },
-      textOf({ en: 'Mail', de: 'Mail' }, 'mail'),
-      YES_NO({ en: 'Rate limits', de: 'Rate Limits' }, 'rateLimits'),
-      YES_NO({ en: 'Request log', de: 'Anfrageprotokoll' }, 'requestLog'),
+      textField({ en: 'Mail', de: 'Mail' }, 'mail'),
+      textField({ en: 'Rate limits', de: 'Rate Limits' }, 'rateLimits'),
+      textField({ en: 'Request log', de: 'Anfrageprotokoll' }, 'requestLog'),
       {
         label: { en: 'Password hashes', de: 'Passwort-Hashes' },
         value: ({ passwordHash: { algorithm, memoryKiB, iterations, parallelism } }) =>

@@ -5,21 +5,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeptValue } from '../feature.ts'
 import type { ConsoleDeps } from './parts.ts'
-import { type Count, type HistoryValues, NO_VALUES, type Span } from './stored-history.ts'
+import { type Count, type HistoryValues, NO_VALUES, type Resolution, type Span } from './stored-history.ts'
 
 /** Milliseconds. */
 export const MINUTE = 60_000
 export const HOUR = 3_600_000
 export const DAY = 86_400_000
 
-/** How long rows are kept. */
-const KEPT = { minute: DAY, hour: 90 * DAY }
+/** Milliseconds of a row, and for how long it is kept. Each range of the plots has rows that it can read in about 20 ms. */
+const ROWS: Readonly<Record<Resolution, readonly [length: number, kept: number]>> = {
+  minute: [MINUTE, DAY],
+  'quarter-hour': [15 * MINUTE, DAY],
+  hour: [HOUR, 90 * DAY],
+  day: [DAY, 90 * DAY],
+}
 
 const spansAt = (now: number): readonly Span[] =>
-  (['minute', 'hour'] as const).map(resolution => {
-    const length = resolution === 'minute' ? MINUTE : HOUR
+  (Object.keys(ROWS) as Resolution[]).map(resolution => {
+    const [length, kept] = ROWS[resolution]
     const beginsAt = Math.floor(now / length) * length
-    return { resolution, beginsAt, expiresAt: beginsAt + length + KEPT[resolution] }
+    return { resolution, beginsAt, expiresAt: beginsAt + length + kept }
   })
 
 const nameOf = ({ metric, labels }: KeptValue): string => (labels === '' ? metric : `${metric}{${labels}}`)

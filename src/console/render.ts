@@ -17,6 +17,7 @@ import {
   type Item,
   NO_ERRORS,
   type Page,
+  type Text,
   usernameField,
 } from '../pages/feature-pages.ts'
 import { TEXTS } from './texts.ts'
@@ -40,13 +41,21 @@ const shownValue = (context: ConsoleContext, { value }: ConsoleField, item: Item
   return html`<bdi>${text.length > length ? `${text.slice(0, length)}…` : text}</bdi>`
 }
 
+/** @returns the query of a URL with the values that there are; empty without any. */
+const queryOf = (values: Readonly<Record<string, string | undefined>>): string => {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, value)
+  return query.size === 0 ? '' : `?${query}`
+}
+
 const buttonLink = (
   { root, say }: ConsoleContext,
   { label, name, isDangerous }: ConsoleAction,
   path: string,
   of?: string,
+  cursor?: string,
 ): Html =>
-  html`<a class="button${isDangerous && ' danger'}" href="${root}console/${path}/${name}"${
+  html`<a class="button${isDangerous && ' danger'}" href="${root}console/${path}/${name}${queryOf({ cursor })}"${
     of !== undefined && html` aria-label="${say(label)}: ${of}"`
   }>${say(label)}</a>`
 
@@ -68,11 +77,13 @@ const buttonLinks = (
 /** The path of a row of a table on the page of an item or a list, below the console. */
 const rowPath = (path: string, { id }: Item): string => `${path}/${encodeURIComponent(id)}`
 
+/** @param cursor of the page that has these rows, for their actions. */
 export const tableOf = (
   context: ConsoleContext,
   table: ConsoleTable,
   path: string,
   rows: readonly Item[],
+  cursor?: string,
 ): Html => {
   const { root, say } = context
   const { columns, link, rowActions = [] } = table
@@ -91,7 +102,9 @@ export const tableOf = (
       actions.length > 0 &&
       html`<td class="buttons">${actions
         .filter(action => isShown(context, action, row))
-        .map(action => buttonLink(context, action, rowPath(path, row), String(row.name ?? row.id)))}</td>`
+        .map(action =>
+          buttonLink(context, action, rowPath(path, row), String(row.name ?? row.id), cursor),
+        )}</td>`
     }</tr>`
   return html`<table>
 <thead><tr>${columns.map(({ label }) => html`<th scope="col">${say(label)}</th>`)}${
@@ -232,21 +245,28 @@ ${fields}
 </details>`
 }
 
+interface PagerState {
+  /** Below the console. */
+  readonly path: string
+  readonly title: Text
+  readonly values: Values
+  readonly parameter: string
+}
+
+/** Links to other pages of a table. @param parameter of the URL that has the cursor, among the others in `values`. */
 const pager = (
   context: ConsoleContext,
-  { page, values }: ListState,
+  { path, title, values, parameter }: PagerState,
   nextCursor: string | null,
 ): Html | false => {
+  const { root, say } = context
   const texts = textsOf(context)
-  const { cursor, ...others } = values
-  const href = (more: Values): string => {
-    const query = new URLSearchParams({ ...others, ...more }).toString()
-    return `${context.root}console/${page.path}${query === '' ? '' : `?${query}`}`
-  }
+  const { [parameter]: cursor, ...others } = values
+  const href = (more: Values): string => `${root}console/${path}${queryOf({ ...others, ...more })}`
   if (cursor === undefined && nextCursor === null) return false
-  return html`<nav class="pager" aria-label="${context.say(page.title)}"><ul>${
+  return html`<nav class="pager" aria-label="${say(title)}"><ul>${
     cursor !== undefined && html`<li><a href="${href({})}">${texts.firstPage}</a></li>`
-  }${nextCursor !== null && html`<li><a href="${href({ cursor: nextCursor })}" rel="next">${texts.nextPage}</a></li>`}</ul></nav>`
+  }${nextCursor !== null && html`<li><a href="${href({ [parameter]: nextCursor })}" rel="next">${texts.nextPage}</a></li>`}</ul></nav>`
 }
 
 export const listBody = (context: ConsoleContext, state: ListState): Html => {
@@ -270,8 +290,8 @@ ${
     html` data-live="${context.root}console/${live}" data-following="${texts.live}" data-pause="${texts.pause}" data-follow="${texts.follow}"`
   }>
 ${summary !== null && html`<p class="muted">${summary}</p>`}
-${tableOf(context, list, page.path, results)}
-${pager(context, state, nextCursor)}
+${tableOf(context, list, page.path, results, values.cursor)}
+${pager(context, { path: page.path, title: page.title, values, parameter: 'cursor' }, nextCursor)}
 </section>`
 }`
 }
@@ -287,6 +307,8 @@ export interface ItemState {
   /** The path of the item below the console. */
   readonly path: string
   readonly sections: readonly SectionState[]
+  /** By the name of a section, the cursor of its page. */
+  readonly cursors: Values
   readonly notice: string | null
 }
 
@@ -303,15 +325,18 @@ const fieldsOf = (
   )}</dl>`
 
 export const itemBody = (context: ConsoleContext, state: ItemState): Html => {
-  const { item, body, path, notice } = state
+  const { item, body, path, cursors, notice } = state
   const { root, say } = context
+  const rowsOf = ({ section, response }: SectionState): Html => {
+    const { name, title, more } = section
+    if (response.status >= 400) return html`${new Form(context, response.errors, name).summary()}`
+    const { results, nextCursor = null } = response.body
+    return html`${tableOf(context, section, `${path}/${name}`, results, cursors[name])}
+${more === undefined && pager(context, { path, title, values: cursors, parameter: name }, nextCursor)}`
+  }
   const sectionOf = ({ section, response }: SectionState): Html => html`<section>
 <h2>${say(section.title)}</h2>
-${
-  response.status < 400
-    ? tableOf(context, section, `${path}/${section.name}`, response.body.results)
-    : new Form(context, response.errors, section.name).summary()
-}
+${rowsOf({ section, response })}
 ${section.more !== undefined && html`<p><a href="${root}console/${section.more(body.id)}">${textsOf(context).more}</a></p>`}
 </section>`
   return html`<h1><bdi>${item.title(body)}</bdi></h1>

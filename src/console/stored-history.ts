@@ -1,4 +1,4 @@
-/** The history of metrics in the store: one row for each minute of a day, and for each hour of 90 days. */
+/** The history of metrics in the store: one row for each minute and quarter of an hour of a day, and for each hour and day of 90 days. */
 import { firstRow, type Query, query, type Steps } from '../storage/operations/operation.ts'
 import { invalidatesNothing, type Write } from '../storage/operations/write.ts'
 
@@ -11,7 +11,7 @@ export interface HistoryValues {
   readonly gauges: Readonly<Record<string, number>>
 }
 
-export type Resolution = 'minute' | 'hour'
+export type Resolution = 'minute' | 'quarter-hour' | 'hour' | 'day'
 
 /** Times are milliseconds since the epoch. */
 export interface ConsoleHistoryTable {

@@ -1,5 +1,5 @@
 /** Accounts at other providers on the page of a user in the console. */
-import { type ConsoleParts, html, time } from '../pages/feature-pages.ts'
+import { type ConsoleParts, codeField, textField, timeField } from '../pages/feature-pages.ts'
 
 export default {
   userSections: [
@@ -10,17 +10,11 @@ export default {
       api: '/admin/users/:id/identities',
       empty: { en: 'None is linked.', de: 'Keines ist verknüpft.' },
       columns: [
-        { label: { en: 'Provider', de: 'Anbieter' }, value: ({ provider }) => provider },
-        { label: { en: 'Subject', de: 'Subject' }, value: ({ subject }) => html`<code>${subject}</code>` },
-        { label: { en: 'E-mail there', de: 'E-Mail dort' }, value: ({ email }) => email },
-        {
-          label: { en: 'Linked', de: 'Verknüpft' },
-          value: ({ linkedAt }, context) => time(context, linkedAt),
-        },
-        {
-          label: { en: 'Last used', de: 'Zuletzt benutzt' },
-          value: ({ lastUsedAt }, context) => lastUsedAt && time(context, lastUsedAt),
-        },
+        textField({ en: 'Provider', de: 'Anbieter' }, 'provider'),
+        codeField({ en: 'Subject', de: 'Subject' }, 'subject'),
+        textField({ en: 'E-mail there', de: 'E-Mail dort' }, 'email'),
+        timeField({ en: 'Linked', de: 'Verknüpft' }, 'linkedAt'),
+        timeField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'),
       ],
       rowActions: [
         {

@@ -3,9 +3,11 @@ import {
   type ConsoleAction,
   type ConsoleField,
   type ConsoleParts,
-  html,
+  codeField,
+  listField,
   type Text,
-  time,
+  textField,
+  timeField,
 } from '../pages/feature-pages.ts'
 
 const READ = 'organizations:read'
@@ -16,21 +18,14 @@ const SLUG: Text = { en: 'Short name in URLs', de: 'Kurzname in URLs' }
 const SEATS: Text = { en: 'Seats', de: 'Plätze' }
 const ROLES_LABEL: Text = { en: 'Roles', de: 'Rollen' }
 
-const text = (label: Text, name: string): ConsoleField => ({ label, value: item => item[name] })
-
-const timestamp = (label: Text, name: string): ConsoleField => ({
-  label,
-  value: (item, context) => time(context, item[name]),
-})
-
 const MAX_MEMBERS: ConsoleField = {
   label: SEATS,
   value: ({ maxMembers }, { say }) => maxMembers ?? say({ en: 'any number', de: 'beliebig viele' }),
 }
 
-const CREATED = timestamp({ en: 'Created', de: 'Erzeugt' }, 'createdAt')
-const ROLES: ConsoleField = { label: ROLES_LABEL, value: ({ roles }) => roles.join(', ') }
-const JOINED = timestamp({ en: 'Joined', de: 'Beigetreten' }, 'joinedAt')
+const CREATED = timeField({ en: 'Created', de: 'Erzeugt' }, 'createdAt')
+const ROLES = listField(ROLES_LABEL, 'roles')
+const JOINED = timeField({ en: 'Joined', de: 'Beigetreten' }, 'joinedAt')
 
 /** What is not a number, the API rejects with a message. */
 const seatsIn = (entered: string | undefined): number | string | null => {
@@ -65,6 +60,7 @@ const ACTIONS: readonly ConsoleAction[] = [
     name: 'put-member',
     label: { en: 'Add a member or change roles', de: 'Mitglied hinzufügen oder Rollen ändern' },
     scope: WRITE,
+    needsKey: true,
     inputs: [
       { name: 'userId', label: { en: 'Id of the user', de: 'Id des Nutzers' } },
       {
@@ -109,7 +105,7 @@ export default {
         api: '/admin/organizations?limit=50',
         empty: { en: 'No organization is found.', de: 'Keine Organisation gefunden.' },
         link: ({ id }) => `organizations/${id}`,
-        columns: [text(NAME, 'name'), text(SLUG, 'slug'), MAX_MEMBERS, CREATED],
+        columns: [textField(NAME, 'name'), textField(SLUG, 'slug'), MAX_MEMBERS, CREATED],
         filters: [
           { name: 'name', label: { en: 'Name begins with', de: 'Name beginnt mit' } },
           { name: 'slug', label: { en: 'Short name begins with', de: 'Kurzname beginnt mit' } },
@@ -119,12 +115,7 @@ export default {
         scope: READ,
         api: '/admin/organizations/:id',
         title: ({ name }) => name,
-        fields: [
-          { label: { en: 'Id', de: 'Id' }, value: ({ id }) => html`<code>${id}</code>` },
-          text(SLUG, 'slug'),
-          MAX_MEMBERS,
-          CREATED,
-        ],
+        fields: [codeField({ en: 'Id', de: 'Id' }, 'id'), textField(SLUG, 'slug'), MAX_MEMBERS, CREATED],
         actions: ACTIONS,
         sections: [
           {
@@ -135,7 +126,7 @@ export default {
             empty: { en: 'It has no members.', de: 'Sie hat keine Mitglieder.' },
             link: ({ userId }) => `users/${userId}`,
             columns: [
-              text({ en: 'E-mail', de: 'E-Mail' }, 'email'),
+              textField({ en: 'E-mail', de: 'E-Mail' }, 'email'),
               {
                 label: NAME,
                 value: ({ firstName, lastName }) => [firstName, lastName].filter(Boolean).join(' '),
@@ -156,7 +147,7 @@ export default {
       api: '/admin/users/:id/organizations',
       empty: { en: 'The user is in none.', de: 'Der Nutzer ist in keiner.' },
       link: ({ id }) => `organizations/${id}`,
-      columns: [text(NAME, 'name'), ROLES, JOINED],
+      columns: [textField(NAME, 'name'), ROLES, JOINED],
       rowActions: [
         {
           name: 'remove',

@@ -3,8 +3,8 @@
  * console renders them, asks for confirmation, and calls the API with the admin key of its session, whose scopes decide.
  */
 import type { ApiCall } from './api-calls.ts'
-import type { Html } from './html.ts'
-import type { PageContext } from './layout.ts'
+import { type Html, html } from './html.ts'
+import { type PageContext, time } from './layout.ts'
 import type { Language } from './texts.ts'
 
 /** A text in every language of the pages. */
@@ -27,6 +27,27 @@ export interface ConsoleField {
   /** Text is escaped, and isolated from its surroundings. What is `null` or empty is shown as a dash. */
   readonly value: (item: Item, context: ConsoleContext) => Html | string | number | boolean | null
 }
+
+/** A field with a property as text. */
+export const textField = (label: Text, name: string): ConsoleField => ({ label, value: item => item[name] })
+
+/** A field with a property that is an identifier. */
+export const codeField = (label: Text, name: string): ConsoleField => ({
+  label,
+  value: item => item[name] && html`<code>${item[name]}</code>`,
+})
+
+/** A field with a property that is an ISO 8601 time, or `null`. */
+export const timeField = (label: Text, name: string): ConsoleField => ({
+  label,
+  value: (item, context) => item[name] && time(context, item[name]),
+})
+
+/** A field with a property that is a list of texts. */
+export const listField = (label: Text, name: string): ConsoleField => ({
+  label,
+  value: item => item[name].join(', '),
+})
 
 /** A field of a form. */
 export interface ConsoleInput {

@@ -37,7 +37,7 @@ export interface FeaturePages {
 
 export type { FieldErrors } from '../errors.ts'
 export type { ApiCall, ApiResponse } from './api-calls.ts'
-export type * from './console-parts.ts'
+export * from './console-parts.ts'
 export {
   backToSecurity,
   button,

@@ -5,9 +5,10 @@ import {
   type ConsoleField,
   type ConsoleInput,
   type ConsoleParts,
-  html,
+  codeField,
   type Text,
-  time,
+  textField,
+  timeField,
 } from '../pages/feature-pages.ts'
 
 const SCOPE = 'webhooks:write'
@@ -18,7 +19,7 @@ const STATES: Readonly<Record<string, Text>> = {
   disabled: { en: 'disabled', de: 'abgeschaltet' },
 }
 
-const URL_FIELD: ConsoleField = { label: { en: 'URL', de: 'URL' }, value: ({ url }) => url }
+const URL_FIELD = textField({ en: 'URL', de: 'URL' }, 'url')
 
 const STATE: ConsoleField = {
   label: { en: 'State', de: 'Zustand' },
@@ -26,20 +27,14 @@ const STATE: ConsoleField = {
     `${say(STATES[state] ?? { en: state, de: state })}${disabledReason === null ? '' : ` (${disabledReason})`}`,
 }
 
-const DESCRIPTION: ConsoleField = {
-  label: { en: 'Description', de: 'Beschreibung' },
-  value: ({ description }) => description,
-}
+const DESCRIPTION = textField({ en: 'Description', de: 'Beschreibung' }, 'description')
 
 const TYPES: ConsoleField = {
   label: { en: 'Events', de: 'Ereignisse' },
   value: ({ types }, { say }) => (types === null ? say({ en: 'all', de: 'alle' }) : types.join(', ')),
 }
 
-const CREATED: ConsoleField = {
-  label: { en: 'Created', de: 'Erzeugt' },
-  value: ({ createdAt }, context) => time(context, createdAt),
-}
+const CREATED = timeField({ en: 'Created', de: 'Erzeugt' }, 'createdAt')
 
 const SECRET: Text = { en: 'Secret', de: 'Geheimnis' }
 
@@ -57,6 +52,7 @@ const create = (inputs: readonly ConsoleInput[]): ConsoleAction => ({
   name: 'create',
   label: { en: 'Create a webhook', de: 'Webhook erzeugen' },
   scope: SCOPE,
+  needsKey: true,
   inputs,
   call: (_, { url = '', description = null, types }) => ({
     method: 'POST',
@@ -129,6 +125,7 @@ const ACTIONS: readonly ConsoleAction[] = [
         en: 'The former secret signs for another day.',
         de: 'Das bisherige Geheimnis unterschreibt noch einen Tag.',
       },
+      needsKey: true,
       shown: ({ secret }) => [[SECRET, secret]],
     },
   ),
@@ -185,23 +182,17 @@ export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
         api: '/admin/webhooks/:id',
         title: ({ url }) => url,
         fields: [
-          { label: { en: 'Id', de: 'Id' }, value: ({ id }) => html`<code>${id}</code>` },
+          codeField({ en: 'Id', de: 'Id' }, 'id'),
           URL_FIELD,
           DESCRIPTION,
           STATE,
           TYPES,
-          {
-            label: { en: 'Failed attempts at the next event', de: 'Fehlversuche beim nächsten Ereignis' },
-            value: ({ failures }) => failures,
-          },
-          {
-            label: { en: 'Next attempt', de: 'Nächster Versuch' },
-            value: ({ retryAt }, context) => retryAt && time(context, retryAt),
-          },
-          {
-            label: { en: 'Public key', de: 'Öffentlicher Schlüssel' },
-            value: ({ publicKey }) => publicKey && html`<code>${publicKey}</code>`,
-          },
+          textField(
+            { en: 'Failed attempts at the next event', de: 'Fehlversuche beim nächsten Ereignis' },
+            'failures',
+          ),
+          timeField({ en: 'Next attempt', de: 'Nächster Versuch' }, 'retryAt'),
+          codeField({ en: 'Public key', de: 'Öffentlicher Schlüssel' }, 'publicKey'),
           CREATED,
         ],
         actions: ACTIONS,
@@ -213,11 +204,11 @@ export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
             api: '/admin/webhooks/:id/attempts',
             empty: { en: 'Nothing was sent yet.', de: 'Noch wurde nichts gesendet.' },
             columns: [
-              { label: { en: 'Time', de: 'Zeit' }, value: ({ at }, context) => time(context, at) },
-              { label: { en: 'Event', de: 'Ereignis' }, value: ({ type }) => html`<code>${type}</code>` },
-              { label: { en: 'Attempt', de: 'Versuch' }, value: ({ attempt }) => attempt },
-              { label: { en: 'Outcome', de: 'Ergebnis' }, value: ({ outcome }) => outcome },
-              { label: { en: 'Status', de: 'Status' }, value: ({ status }) => status },
+              timeField({ en: 'Time', de: 'Zeit' }, 'at'),
+              codeField({ en: 'Event', de: 'Ereignis' }, 'type'),
+              textField({ en: 'Attempt', de: 'Versuch' }, 'attempt'),
+              textField({ en: 'Outcome', de: 'Ergebnis' }, 'outcome'),
+              textField({ en: 'Status', de: 'Status' }, 'status'),
               { label: { en: 'Duration', de: 'Dauer' }, value: ({ durationMs }) => `${durationMs} ms` },
             ],
           },

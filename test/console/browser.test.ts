@@ -3,7 +3,14 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { createKey as createApiKey } from '../support/api-keys.ts'
 import { addTotp } from '../support/authenticator-apps.ts'
-import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import {
+  checkPage,
+  checkWidth,
+  follow,
+  launchBrowser,
+  openBrowser,
+  withoutBrowser,
+} from '../support/browser.ts'
 import { ADMIN_KEY, build, freshEmail, signIn, signUp, updateUser } from '../support/build.ts'
 import { receiver } from '../support/webhook-receiver.ts'
 
@@ -16,6 +23,25 @@ const HOSTILE = {
     deep: { '\u202E': ['</pre><script>'] },
   },
 }
+
+const PHONE = { width: 360, height: 740 }
+const DESKTOP = { width: 1200, height: 900 }
+
+/** One page of each kind. The others have the same elements, so the same colours. */
+const OF_EACH_KIND: ReadonlySet<string> = new Set([
+  'sign-in with errors',
+  'overview',
+  'users with a wrong filter',
+  'no users',
+  'user',
+  'delete',
+  'impersonated',
+  'audit log',
+  'new admin key with errors',
+  'admin keys',
+  'webhook',
+  'user who is gone',
+])
 
 t.test('the console in a browser', { skip: withoutBrowser }, async t => {
   const { url } = await receiver(t)
@@ -33,11 +59,8 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await page.waitForURL(`${service}/console`)
   }
 
-  /** @param view `null`: without script, with which axe does not run. */
-  const walk = async (t: Test, page: Page, view: string | null): Promise<void> => {
-    const seen = async (name: string): Promise<void> => {
-      if (view !== null) await checkPage(t, page, view, `console ${name}`)
-    }
+  /** Every page and action. @param seen checks the page that is open. */
+  const walk = async (t: Test, page: Page, seen: (name: string) => Promise<void>): Promise<void> => {
     const open = (path: string) => page.goto(`${service}/console${path}`)
     const submit = () => follow(page, 'main form[method="post"] button')
     /** Opens the page of an action by its button, and confirms. */
@@ -73,9 +96,10 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await seen('user')
     await act('change', { firstName: 'Ann' })
     await says('done')
-    await act('roles', { roles: 'no!role' })
+    await act('roles', { roles: 'no!role', adminKey: ADMIN_KEY })
     await seen('roles with errors')
     await page.fill('#roles', 'editor admin')
+    await page.fill('#adminKey', ADMIN_KEY)
     await submit()
     await says('done')
     await act(`api-keys/${await rowId(page, 'revoke')}/revoke`)
@@ -115,10 +139,12 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await follow(page, 'main a.button[href$="/create"]')
     await seen('new webhook')
     await page.fill('#url', 'http://192.168.0.1/')
+    await page.fill('#adminKey', ADMIN_KEY)
     await submit()
     await seen('new webhook with errors')
     await page.fill('#url', `${url}?secret=1`)
     await page.fill('#description', HOSTILE.name)
+    await page.fill('#adminKey', ADMIN_KEY)
     await submit()
     t.match(await page.textContent('.secret'), /^whsec_/)
     await follow(page, 'main > p a')
@@ -128,7 +154,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await act('pause')
     await act('resume')
     await act('replay', { from: '2026-01-01T00:00:00Z' })
-    await act('rotate-secret')
+    await act('rotate-secret', { adminKey: ADMIN_KEY })
     t.match(await page.textContent('.secret'), /^whsec_/)
     await follow(page, 'main > p a')
     await seen('webhook')
@@ -145,16 +171,29 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     return href.split('/').at(-2) ?? ''
   }
 
-  for (const [view, options] of VIEWS)
-    t.test(`every page and action: ${view}`, async t => {
-      const { page, complaints } = await openBrowser(browser, options)
-      await walk(t, page, view)
-      t.same(complaints, [], 'no violation of the policy, no error')
+  t.test('every page and action, on a phone and a desktop; each kind of page also in the dark', async t => {
+    const { page, complaints } = await openBrowser(browser, { viewport: PHONE, locale: 'en-GB' })
+    await walk(t, page, async name => {
+      await checkPage(t, page, 'phone, light, en', `console ${name}`)
+      await page.setViewportSize(DESKTOP)
+      if (OF_EACH_KIND.has(name)) {
+        await page.emulateMedia({ colorScheme: 'dark' })
+        await checkPage(t, page, 'desktop, dark, en', `console ${name}`)
+        await page.emulateMedia({ colorScheme: 'light' })
+      } else await checkWidth(t, page, `console ${name}`)
+      await page.setViewportSize(PHONE)
     })
+    t.same(complaints, [], 'no violation of the policy, no error')
+  })
 
-  t.test('every page and action without script', async t => {
-    const { page, complaints } = await openBrowser(browser, { javaScriptEnabled: false, locale: 'en-GB' })
-    await walk(t, page, null)
+  t.test('every page and action without script, in German', async t => {
+    const { page, complaints } = await openBrowser(browser, {
+      javaScriptEnabled: false,
+      viewport: PHONE,
+      locale: 'de-DE',
+    })
+    // axe needs script.
+    await walk(t, page, name => checkWidth(t, page, `console ${name}`))
     t.same(complaints, [])
   })
 

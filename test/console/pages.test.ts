@@ -1,8 +1,9 @@
 /** The console (docs/console.md) in a browser without script: signing in, lists, items, actions. */
 import t from 'tap'
-import { ADMIN_KEY, asAdmin, build, signIn, signUp } from '../support/build.ts'
+import { ADMIN_KEY, asAdmin, build, confirmedUser, signIn, signUp } from '../support/build.ts'
 import { signedInTo } from '../support/console.ts'
 import { FormClient } from '../support/form-client.ts'
+import { organizationOf } from '../support/organizations.ts'
 
 t.test('without CONSOLE there is no console', async t => {
   const app = await build(t)
@@ -11,21 +12,25 @@ t.test('without CONSOLE there is no console', async t => {
 })
 
 t.test('the console', async t => {
-  const app = await build(t, { env: { CONSOLE: 'on' } })
+  const app = await build(t, { env: { CONSOLE: 'on', ORGANIZATION_MAX_CREATED: '60' } })
 
   t.test('a page leads to the sign-in, and the sign-in back to the page', async t => {
     const client = new FormClient(app)
-    await client.open('/console/users')
+    await client.open('/console/users?search=zo%C3%AB+q&role=')
     t.equal(client.path, '/console/sign-in')
     await client.submit('sign-in', { adminKey: 'not-an-admin-key-000' })
     t.equal(client.status, 401)
     t.match(client.page, 'The admin key is not valid.')
     await client.submit('sign-in', { adminKey: ADMIN_KEY })
     t.equal(client.path, '/console/users')
+    t.match(client.page, 'value="zoë q"', 'with its filters')
     await client.submit('sign-out')
     t.equal(client.path, '/console/sign-in')
-    await client.open('/console')
+    await client.open('/console?range=month')
     t.equal(client.path, '/console/sign-in')
+    await client.submit('sign-in', { adminKey: ADMIN_KEY })
+    t.equal(client.path, '/console')
+    t.match(client.page, 'href="./console?range=month" aria-current="true"')
   })
 
   t.test('users are found by filters, whose URL can be shared', async t => {
@@ -53,6 +58,32 @@ t.test('the console', async t => {
     await client.open(next)
     t.equal(client.page.match(/<tr><td/g)?.length, 1)
     t.notMatch(client.page, 'rel="next"')
+  })
+
+  t.test('sections have pages, and their rows actions', async t => {
+    const owner = await confirmedUser(app)
+    const ids: string[] = []
+    for (let each = 0; each < 45; each += 1) ids.push((await organizationOf(app, owner)).id)
+    const client = await signedInTo(app)
+    const next = () => /href="([^"]*)" rel="next"/.exec(client.page)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    const removal = (id = '') => new RegExp(`href="([^"]*/${id}/remove[^"]*)"`).exec(client.page)?.[1] ?? ''
+    await client.open(`/console/users/${owner.id}`)
+    t.equal(removal(ids[30]), '', 'the first page has twenty')
+    await client.open(next())
+    const link = removal(ids[30])
+    await client.open(link)
+    t.equal(client.heading, 'Remove from it')
+    await client.submit(link.split('/').at(-1) ?? '')
+    // The last owner stays: the API refuses, and the form is shown again.
+    t.equal(client.status, 409)
+    t.equal(client.heading, 'Remove from it')
+    await client.open(`/console/users/${owner.id}/organizations/${ids[44]}/remove`)
+    t.equal(client.heading, 'Remove from it', 'a URL without the page of the section')
+    await client.open(`/console/users/${owner.id}/organizations/${owner.id}/remove`)
+    t.equal(client.status, 404)
+    await client.open(`/console/users/${owner.id}?organizations=forged`)
+    t.equal(client.status, 200)
+    t.match(client.page, 'class="summary"')
   })
 
   t.test('a user is disabled and enabled after a confirmation, by events that name the key', async t => {

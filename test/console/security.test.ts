@@ -184,11 +184,8 @@ t.test('the console', async t => {
             ...cookieOf(client),
             ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
           },
-          ...(method === 'POST' && {
-            payload: /(?:users|organizations)\/.+\/(?:delete|impersonate)$|admin-keys\/create$/.test(url)
-              ? `adminKey=${key.text}`
-              : '',
-          }),
+          // The scope decides before the form is read.
+          ...(method === 'POST' && { payload: 'unknown=1' }),
         })
         t.equal(response.statusCode, 403, `${method} ${url}`)
         t.notOk(response.body.includes(email), url)
@@ -240,12 +237,74 @@ t.test('the console', async t => {
     }
   })
 
-  t.test('O11: only the path of a page is a way back', async t => {
-    for (const path of [`users/${'a'.repeat(9_000)}`, 'users/%2F%2Fevil', 'users/a%0d%0aset-cookie:x']) {
+  t.test('O11: only the path of a page, and its query, are a way back', async t => {
+    for (const path of [
+      `users/${'a'.repeat(9_000)}`,
+      `users?search=${'a'.repeat(9_000)}`,
+      'users/%2F%2Fevil',
+      'users/a%0d%0aset-cookie:x',
+      'users?search=a/../..//evil',
+      'users?search=%00&next=https://evil.example',
+    ]) {
       const { statusCode, cookies } = await app.inject({ url: `/console/${path}` })
       t.equal(statusCode, 303)
-      t.equal(cookies.length, 0, path.slice(0, 30))
+      t.equal(cookies.length, 0, path.slice(0, 40))
     }
+  })
+
+  t.test('O11: a way back of a stranger leads to no other host, and to no other page', async t => {
+    for (const target of [
+      'https://evil.example',
+      '//evil.example',
+      '/\\evil.example',
+      'console//evil.example',
+      'console/../..//evil.example',
+      'console@evil.example',
+      'console:evil.example',
+      'console.evil.example?x=1',
+      'consoles/users?x=1',
+      'security?x=1',
+      'console/users?x=1\r\nlocation:x',
+      'console/users?x=1#y',
+    ]) {
+      const { statusCode, headers } = await app.inject({
+        method: 'POST',
+        url: '/console/sign-in',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          cookie: `PAGE_NEXT=${encodeURIComponent(target)}`,
+        },
+        payload: `adminKey=${ADMIN_KEY}`,
+      })
+      t.equal(statusCode, 303)
+      t.equal(headers.location, '../console', target)
+    }
+  })
+
+  t.test('what gives access needs the key again', async t => {
+    const { id } = await signUp(app)
+    const client = await signedInTo(app)
+    const send = async (path: string, fields: Record<string, string>) =>
+      (
+        await app.inject({
+          method: 'POST',
+          url: `/console/${path}`,
+          headers: { ...cookieOf(client), 'content-type': 'application/x-www-form-urlencoded' },
+          payload: new URLSearchParams(fields).toString(),
+        })
+      ).statusCode
+    for (const path of [
+      `users/${id}/roles`,
+      `users/${id}/impersonate`,
+      `organizations/${id}/put-member`,
+      'webhooks/create',
+      `webhooks/${id}/rotate-secret`,
+    ])
+      t.equal(await send(path, {}), 400, `${path} without the key`)
+    t.equal(await send(`users/${id}/roles`, { roles: 'editor', adminKey: 'wrong' }), 403)
+    t.equal(await send(`users/${id}/roles`, { roles: 'editor', adminKey: ADMIN_KEY }), 303)
+    const { roles } = (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json()
+    t.strictSame(roles, ['editor'])
   })
 
   t.test('a new admin key needs the key again', async t => {
@@ -315,6 +374,21 @@ t.test('sign-ins with keys are limited by address', async t => {
   }
   await client.submit('sign-in', { adminKey: ADMIN_KEY })
   t.equal(client.status, 429)
+})
+
+t.test('entering the key again counts towards the same limit', async t => {
+  const app = await build(t, { env: { ...ENV, RATE_LIMIT: 'on' }, rateLimits: RATE_LIMITS })
+  const { id } = await signUp(app)
+  const client = await signedInTo(app)
+  for (let attempt = 1; attempt < 10; attempt += 1) {
+    await client.open(`/console/users/${id}/delete`)
+    await client.submit('delete', { adminKey: 'wrong' })
+    t.equal(client.status, 403)
+  }
+  await client.open(`/console/users/${id}/delete`)
+  await client.submit('delete', { adminKey: ADMIN_KEY })
+  t.equal(client.status, 429)
+  t.equal((await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).statusCode, 200)
 })
 
 t.test('in production the cookie has the prefix __Host-, and its attributes', async t => {

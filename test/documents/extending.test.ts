@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import { FEATURES } from '../../src/features.ts'
 import { impersonate } from '../support/admin-routes.ts'
 import { asAdmin, bearer, build, signUp, temporaryFolder } from '../support/build.ts'
+import { signedInTo } from '../support/console.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { unlessTaken } from '../support/examples.ts'
 import { applyBlocks, blocksOf } from '../support/page-blocks.ts'
@@ -84,6 +85,7 @@ const succeeds = async (t: Test, cwd: string, file: string, args: readonly strin
 const EXAMPLES: readonly (readonly [string, string])[] = [
   ['src/notes/notes.ts', 'examples/notes/notes.ts'],
   ['src/notes/pages.ts', 'examples/notes/pages.ts'],
+  ['src/notes/console-pages.ts', 'examples/notes/console-pages.ts'],
   ...['private/notes', 'public/shared-notes', 'public/security/notes'].map(
     folder => [`src/notes/routes/${folder}/routes.ts`, `examples/notes/routes/${folder}/routes.ts`] as const,
   ),
@@ -198,6 +200,19 @@ t.test('all blocks together', { skip }, async t => {
     const args = ['--import', './src/preload.js', 'src/cli.ts', 'notes', 'list', id]
     const listed = await succeeds(t, tree.folder, process.execPath, [...args, '--database', env.DATABASE_URL])
     t.equal(listed, `${added.json().id} buy hay\n`)
+  })
+
+  t.test('the console shows notes on the page of their user', async t => {
+    const app = await tree.build(t, { env: { CONSOLE: 'on' } })
+    const { id, token } = await signUp(app)
+    const payload = { text: 'buy hay' }
+    const added = await app.inject({ method: 'POST', url: '/notes', headers: bearer(token), payload })
+    const client = await signedInTo(app)
+    await client.open(`/console/users/${id}`)
+    t.match(client.page, '<h2>Added notes</h2>')
+    t.match(client.page, `<code>${added.json().id}</code>`)
+    await client.open(`/console/events?userId=${id}&type=note.created`)
+    t.equal(client.status, 200)
   })
 
   t.test('the hook refuses impersonation, the plugin decorates requests', async t => {

@@ -80,6 +80,14 @@ export const follow = async (page: Page, selector: string): Promise<void> => {
   await Promise.all([page.waitForEvent('load'), page.click(selector)])
 }
 
+/** Checks that the page that is open does not scroll to the side. */
+export const checkWidth = async (t: Pick<Test, 'ok'>, page: Page, name: string): Promise<void> => {
+  const { scrollWidth, clientWidth } = await page
+    .locator('html')
+    .evaluate(({ scrollWidth, clientWidth }) => ({ scrollWidth, clientWidth }))
+  t.ok(scrollWidth <= clientWidth, `${name}: no horizontal scrolling (${scrollWidth} in ${clientWidth})`)
+}
+
 /** Checks the page that is open: accessibility and width. */
 export const checkPage = async (
   t: Pick<Test, 'same' | 'ok'>,
@@ -88,10 +96,7 @@ export const checkPage = async (
   name: string,
 ): Promise<void> => {
   t.same(await violationsOf(page), [], `${name}: axe`)
-  const { scrollWidth, clientWidth } = await page
-    .locator('html')
-    .evaluate(({ scrollWidth, clientWidth }) => ({ scrollWidth, clientWidth }))
-  t.ok(scrollWidth <= clientWidth, `${name}: no horizontal scrolling (${scrollWidth} in ${clientWidth})`)
+  await checkWidth(t, page, name)
   if (PICTURES === undefined) return
   mkdirSync(PICTURES, { recursive: true })
   const file = `${name} ${view}`.replaceAll(/\W+/g, '-')

@@ -118,7 +118,9 @@ export class FormClient {
         'accept-language': 'en',
         ...this.#options.headers,
         ...(this.#cookies.size > 0 && {
-          cookie: Array.from(this.#cookies, ([name, value]) => `${name}=${value}`).join('; '),
+          cookie: Array.from(this.#cookies, ([name, value]) => `${name}=${encodeURIComponent(value)}`).join(
+            '; ',
+          ),
         }),
         ...(payload !== undefined && {
           'content-type': 'application/x-www-form-urlencoded',

@@ -1,4 +1,5 @@
 /** Buttons of the console: the page that asks for confirmation, and the call of the API. */
+import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { FormText, Strict } from '../../../routes/schemas.ts'
 import type { FieldErrors } from '../../errors.ts'
@@ -12,7 +13,7 @@ import type {
 import { isSameKey } from '../console-sessions.ts'
 import { ERRORS } from '../parts.ts'
 import { confirmBody, shownBody, type Values } from '../render.ts'
-import { enteredIn, fieldSchemas, filled, type Ids, idsIn, type Shell } from './shell.ts'
+import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell } from './shell.ts'
 
 /** An action with what its page needs. Paths are below the console, with the parameters of the route. */
 interface Placed {
@@ -70,10 +71,18 @@ export const placedActions = ({ path, list, item }: ConsolePage): readonly Place
   ]
 }
 
+/** The page of the list that has the row. */
+interface Cursor {
+  readonly cursor?: string
+}
+
 /** As the API responds where something is gone. */
 const GONE = { global: ['There is nothing any more that this could be done to'] }
 
-/** What an action is done to; an error where it is gone. */
+/** Pages of a list on which a row is looked for: rows that are new since the list was shown move it to a later one. */
+const MAX_PAGES = 20
+
+/** What an action is done to; an error where it is gone. A row is on the page of its list that the URL names, or a later one. */
 const find = async (
   shell: Shell,
   request: FastifyRequest,
@@ -81,10 +90,18 @@ const find = async (
   ids: Ids,
 ): Promise<ApiResponse> => {
   if (source === null) return { status: 200, headers: {}, body: null, errors: {} }
-  const response = await shell.read(request, filled(source.api, ids))
-  if (!source.isList || response.status >= 400) return response
-  const row = response.body.results.find(({ id }: { id: string }) => id === ids.rowId)
-  return row === undefined ? { ...response, status: 404, errors: GONE } : { ...response, body: row }
+  const api = filled(source.api, ids)
+  if (!source.isList) return shell.read(request, api)
+  let { cursor } = request.validatedData.query as Cursor
+  for (let page = 1; ; page += 1) {
+    const response = await shell.read(request, pageOf(api, cursor))
+    if (response.status >= 400) return response
+    const { results, nextCursor = null } = response.body
+    const row = results.find(({ id }: { id: string }) => id === ids.rowId)
+    if (row !== undefined) return { ...response, body: row }
+    if (nextCursor === null || page === MAX_PAGES) return { ...response, status: 404, errors: GONE }
+    cursor = nextCursor
+  }
 }
 
 const sendForm = async (
@@ -105,7 +122,7 @@ const sendForm = async (
   )
   const state = {
     ...{ action, item, fields, errors },
-    path: filled(path, ids),
+    path: pageOf(filled(path, ids), (request.validatedData.query as Cursor).cursor),
     back: filled(page, ids),
     title: title(item),
     values: values ?? Object.fromEntries(initial),
@@ -121,17 +138,22 @@ const sendForm = async (
 export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): void => {
   const { action, path, page, current } = placed
   const { inputs = [], needsKey, shown } = action
-  const params = idsIn(path)
+  const onRequest = shell.needsScope(action.scope)
+  const schema = {
+    hide: true,
+    params: idsIn(path),
+    querystring: Strict({ ...(placed.source?.isList && { cursor: Type.Optional(FormText) }) }),
+  }
   shell.addNotice(path, action.done)
 
-  app.get(`/${path}`, { schema: { hide: true, params } }, (request, reply) => {
-    shell.requireScope(request, action.scope)
-    return sendForm(shell, request, reply, placed, { values: null, errors: {} })
-  })
+  app.get(`/${path}`, { onRequest, schema }, (request, reply) =>
+    sendForm(shell, request, reply, placed, { values: null, errors: {} }),
+  )
 
   const body = Strict({ ...fieldSchemas(inputs), ...(needsKey && { adminKey: FormText }) })
-  app.post(`/${path}`, { schema: { hide: true, params, body } }, async (request, reply) => {
-    shell.requireScope(request, action.scope)
+  // Otherwise a stolen session could try keys without a limit.
+  const config = needsKey ? { rateLimit: 'console' } : {}
+  app.post(`/${path}`, { onRequest, schema: { ...schema, body }, config }, async (request, reply) => {
     const { adminKey = '', ...values } = request.validatedData.body as Values
     const ids = request.validatedData.params as Ids
     if (needsKey && !isSameKey(adminKey.trim(), request.consoleKey)) {

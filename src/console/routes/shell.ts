@@ -1,6 +1,6 @@
 /** What all pages of the console do: read the API with the admin key of the session, and send documents with the menu. */
 import { type TObject, Type } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { adminKeyOf } from '../../../routes/request-context.ts'
 import { FormText, InputId, Strict } from '../../../routes/schemas.ts'
 import { missingScopes } from '../../auth/admin-key.ts'
@@ -83,9 +83,16 @@ export class Shell {
     return missingScopes(adminKeyOf(request), [scope]).length === 0
   }
 
-  /** For pages that only lead to the API. @throws {ServiceError} `scopeRequired`, as the API does */
-  requireScope(request: FastifyRequest, scope: string): void {
-    if (!this.may(request, scope)) throw new ServiceError('scopeRequired', { missingAdminScopes: [scope] })
+  /** For pages that only lead to the API: 403 as there, before the body is read and validated. */
+  needsScope(scope: string): onRequestHookHandler {
+    const shell = this
+    return function requireScope(request, _reply, done) {
+      done(
+        shell.may(request, scope)
+          ? undefined
+          : new ServiceError('scopeRequired', { missingAdminScopes: [scope] }),
+      )
+    }
   }
 
   addNotice(name: string, text: Text): void {
@@ -97,6 +104,14 @@ export class Shell {
     return ({ say }) => (text === undefined ? null : say(text))
   }
 }
+
+/** A path of the API with parameters that it may have already. */
+export const withQuery = (api: string, query: URLSearchParams): string =>
+  query.size === 0 ? api : `${api}${api.includes('?') ? '&' : '?'}${query}`
+
+/** The path of a page of a list of the API. @param cursor `undefined` for the first one. */
+export const pageOf = (api: string, cursor: string | undefined): string =>
+  withQuery(api, new URLSearchParams(cursor === undefined ? {} : { cursor }))
 
 /** What a browser has entered, in the form that the API reads. `undefined` for nothing. */
 export const enteredIn = ({ name, kind, options = [] }: ConsoleInput, values: Values) => {

@@ -15,7 +15,7 @@ import type {
 import { RANGES, type RangeName } from '../console-history.ts'
 import { LATEST_EVENTS, overviewBody, PLOTS_SCOPE } from '../overview.ts'
 import { itemBody, listBody, textsOf, type Values } from '../render.ts'
-import { enteredIn, fieldSchemas, filled, type Ids, idsIn, type Shell } from './shell.ts'
+import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell, withQuery } from './shell.ts'
 
 /** The query of the API for the filters of a page. */
 const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchParams => {
@@ -27,9 +27,6 @@ const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchPar
   if (values.cursor !== undefined) query.set('cursor', values.cursor)
   return query
 }
-
-const withQuery = (api: string, query: URLSearchParams): string =>
-  query.size === 0 ? api : `${api}${api.includes('?') ? '&' : '?'}${query}`
 
 export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, list: ConsoleList): void => {
   const { filters = [] } = list
@@ -66,38 +63,48 @@ export const addStream = (
     ...eventsProperties(Object.keys(app.services.eventSchemas)),
     userId: Type.Optional(InputId),
   })
-  app.get(STREAM_PATH, { schema: { hide: true, querystring } }, (request, reply) => {
-    shell.requireScope(request, 'events:read')
-    return sendEvents(request, reply, {
+  const onRequest = shell.needsScope('events:read')
+  app.get(STREAM_PATH, { onRequest, schema: { hide: true, querystring } }, (request, reply) =>
+    sendEvents(request, reply, {
       query: request.validatedData.query as Parameters<typeof sendEvents>[2]['query'],
       serialize: serializeEvent,
       stream: { credential: adminKeyOf(request).id, isAuthenticated: () => isOpen(request) },
-    })
-  })
+    }),
+  )
 }
 
 export const addItem = (app: FastifyInstance, shell: Shell, page: ConsolePage, item: ConsoleItem): void => {
   const path = page.list === undefined ? page.path : `${page.path}/:id`
-  app.get(`/${path}`, { schema: { hide: true, params: idsIn(path) } }, async (request, reply) => {
-    const ids = request.validatedData.params as Ids
-    const response = await shell.read(request, filled(item.api, ids))
-    if (response.status >= 400) return shell.fail(request, reply, response)
-    const shown = (item.sections ?? []).filter(({ scope }) => shell.may(request, scope))
-    const sections = await Promise.all(
-      shown.map(async section => ({
-        section,
-        response: await shell.read(request, filled(section.api, ids)),
-      })),
-    )
-    const { body } = response
-    const notice = shell.takeNotice(reply)
-    const state = { item, body, path: filled(path, ids), sections }
-    return shell.send(request, reply, {
-      title: () => item.title(body),
-      body: context => itemBody(context, { ...state, notice: notice(context) }),
-      current: page.path,
-    })
-  })
+  const { sections: all = [] } = item
+  // By the name of a section, the cursor of its page.
+  const querystring = Strict(
+    Object.fromEntries(all.map(({ name }) => [name, Type.Optional(FormText)] as const)),
+  )
+  app.get(
+    `/${path}`,
+    { schema: { hide: true, params: idsIn(path), querystring } },
+    async (request, reply) => {
+      const ids = request.validatedData.params as Ids
+      const cursors = request.validatedData.query as Values
+      const response = await shell.read(request, filled(item.api, ids))
+      if (response.status >= 400) return shell.fail(request, reply, response)
+      const shown = all.filter(({ scope }) => shell.may(request, scope))
+      const sections = await Promise.all(
+        shown.map(async section => ({
+          section,
+          response: await shell.read(request, pageOf(filled(section.api, ids), cursors[section.name])),
+        })),
+      )
+      const { body } = response
+      const notice = shell.takeNotice(reply)
+      const state = { item, body, path: filled(path, ids), sections, cursors }
+      return shell.send(request, reply, {
+        title: () => item.title(body),
+        body: context => itemBody(context, { ...state, notice: notice(context) }),
+        current: page.path,
+      })
+    },
+  )
 }
 
 const Range = Type.Unsafe<RangeName>({ type: 'string', enum: Object.keys(RANGES), default: 'hour' })

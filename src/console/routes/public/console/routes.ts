@@ -79,7 +79,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     request.adminKey = key
     reply.setCookie(cookie, await sessions.open(presented, adminActor(request)), attributes)
     const wayBack = reply.takeWayBack()
-    return reply.redirectToPage(wayBack?.startsWith('console/') ? wayBack : 'console')
+    return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : 'console')
   })
 
   app.post('/sign-out', { schema: { hide: true } }, async (request, reply) => {
@@ -102,8 +102,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
         body: html`<p><a href="${root}console${below}">${texts.signIn}</a></p>`,
         refreshTo: `${root}console${below}`,
       }))
-    const [path = ''] = below.slice(1).split('?', 1)
-    if (method === 'GET' && path !== '' && !isStream(request)) reply.comeBackTo(`console/${path}`)
+    if (method === 'GET' && below !== '' && !isStream(request)) reply.comeBackTo(`console${below}`)
     return reply.redirectToPage('console/sign-in', hasEnded ? ENDED : undefined)
   }
 
