@@ -15,9 +15,9 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /**
      * The user must be a member of the organization in the URL's `:organizationId`, else 404, with any of these roles, else 403. Owners always
-     * may. `true` or `[]`: any member. Private routes only.
+     * may. `true`: any member. Private routes only.
      */
-    organization?: true | readonly string[]
+    organization?: true | readonly [string, ...string[]]
   }
   interface FastifyRequest {
     /** On routes that declare `config.organization`. @throws {Error} on other routes. */
@@ -41,10 +41,7 @@ const organizationIdOf = ({ params }: GuardedRequest): string => {
 }
 
 const isAllowed = (roles: readonly string[], declared: true | readonly string[]): boolean =>
-  declared === true ||
-  declared.length === 0 ||
-  roles.includes(OWNER) ||
-  declared.some(role => roles.includes(role))
+  declared === true || roles.includes(OWNER) || declared.some(role => roles.includes(role))
 
 /** Continues at once with a value that is there, because a promise costs more than the gate. */
 const use = <Value, Result>(
@@ -76,7 +73,8 @@ export const organizationGate = ({
       if (url !== '' && !url.split('/').includes(':organizationId'))
         return 'declares organization, but its URL has no :organizationId'
       if (declared === true) return null
-      if (!Array.isArray(declared)) return 'declares an organization that is neither true nor a list of roles'
+      if (!Array.isArray(declared) || declared.length === 0)
+        return 'declares an organization that is neither true nor a list of roles'
       const unknown = declared.find(role => !known.includes(role))
       return unknown === undefined
         ? null

@@ -46,13 +46,11 @@ t.test('a route gets the organization, with the roles of the user there', async 
   t.match((await call(app, member, 'GET', url)).json(), { slug: 'renamed-team', name: 'Renamed' })
 })
 
-t.test('true and an empty list admit every member', async t => {
-  for (const declared of [true, []]) {
-    const app = await build(t, withRoute(declared))
-    const { organization, member } = await team(app)
-    t.equal((await call(app, member, 'GET', `/teams/${organization.id}/secret`)).statusCode, 200)
-    errorsOf(t, await call(app, await signUp(app), 'GET', `/teams/${organization.id}/secret`), 404)
-  }
+t.test('true admits every member', async t => {
+  const app = await build(t, withRoute(true))
+  const { organization, member } = await team(app)
+  t.equal((await call(app, member, 'GET', `/teams/${organization.id}/secret`)).statusCode, 200)
+  errorsOf(t, await call(app, await signUp(app), 'GET', `/teams/${organization.id}/secret`), 404)
 })
 
 t.test('a declaration that cannot be met stops the start', async t => {
@@ -64,6 +62,7 @@ t.test('a declaration that cannot be met stops the start', async t => {
     ],
     ['admin', '/teams/:organizationId', /neither true nor a list of roles/],
     [false, '/teams/:organizationId', /neither true nor a list of roles/],
+    [[], '/teams/:organizationId', /neither true nor a list of roles/],
     [['admin'], '/teams/:id', /its URL has no :organizationId/],
   ]
   for (const [declared, path, message] of cases)
