@@ -14,7 +14,7 @@ const READ = 'organizations:read'
 const WRITE = 'organizations:write'
 
 const NAME: Text = { en: 'Name', de: 'Name' }
-const SLUG: Text = { en: 'Short name in URLs', de: 'Kurzname in URLs' }
+const SLUG: Text = { en: 'Short name', de: 'Kurzname' }
 const SEATS: Text = { en: 'Seats', de: 'Plätze' }
 const ROLES_LABEL: Text = { en: 'Roles', de: 'Rollen' }
 
