@@ -20,10 +20,12 @@ const contextOf = (digest: string) => ({ purpose: 'console session', owner: dige
 
 const endOf = (createdAt: number, now: number): number => Math.min(createdAt + LIFETIME, now + IDLE)
 
-export class ConsoleSessions {
-  readonly #deps: Omit<ConsoleDeps, 'keyring'> & { readonly keyring: Keyring }
+type ConsoleSessionsDeps = Omit<ConsoleDeps, 'keyring'> & { readonly keyring: Keyring }
 
-  constructor(deps: Omit<ConsoleDeps, 'keyring'> & { readonly keyring: Keyring }) {
+export class ConsoleSessions {
+  readonly #deps: ConsoleSessionsDeps
+
+  constructor(deps: ConsoleSessionsDeps) {
     this.#deps = deps
   }
 

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeptValue } from '../feature.ts'
 import type { ConsoleDeps } from './parts.ts'
-import { type Count, type HistoryValues, NO_VALUES, type Resolution, type Span } from './stored-history.ts'
+import type { Count, HistoryValues, Resolution, Span } from './stored-history.ts'
 
 /** Milliseconds. */
 export const MINUTE = 60_000
@@ -91,7 +91,7 @@ export class HistoryRecorder {
         }
       }
       if (Object.keys(added).length + Object.keys(current).length === 0) return
-      await store.addHistory(spansAt(clock()), { ...NO_VALUES, counts: added, gauges: current })
+      await store.addHistory(spansAt(clock()), { counts: added, gauges: current })
       this.#written = counts
     } catch (err) {
       logger.warn({ err }, 'the history of metrics could not be written, the next row includes it')

@@ -11,12 +11,6 @@ export interface Box {
   readonly bottom: number
 }
 
-export interface Placed {
-  readonly box: Box
-  /** Where the text begins, on its baseline. */
-  readonly at: Point
-}
-
 /** Pixels between points of a line that a label must not cover. */
 const SPACING = 3
 
@@ -82,8 +76,11 @@ export class Labels {
     this.#obstacles = [...obstacles]
   }
 
-  /** Finds the place for a text beside the last of these points where there is one, or where it covers least. */
-  place(anchors: readonly Point[], width: number, height: number): Placed {
+  /**
+   * Finds the place for a text beside the last of these points where there is one, or where it covers least.
+   * @returns where the text begins, on its baseline.
+   */
+  place(anchors: readonly Point[], width: number, height: number): Point {
     const boxes = anchors
       .toReversed()
       .flatMap(anchor => boxesAt(anchor, width, height))
@@ -91,6 +88,6 @@ export class Labels {
     const covered = (box: Box): number => this.#obstacles.filter(point => contains(box, point)).length
     const box = boxes.reduce((best, next) => (covered(next) < covered(best) ? next : best))
     this.#obstacles.push(...within(box))
-    return { box, at: { x: box.left, y: box.bottom - height * 0.25 } }
+    return { x: box.left, y: box.bottom - height * 0.25 }
   }
 }

@@ -155,7 +155,7 @@ export const draw = (panel: Panel, theme: Theme): string => {
     const rim = theme.hasRims
       ? { stroke: theme.background, 'stroke-width': 3, 'stroke-linejoin': 'round', 'paint-order': 'stroke' }
       : {}
-    return text(name, { ...placed.at, 'font-size': SIZE.label, 'font-weight': 600, fill: color, ...rim })
+    return text(name, { ...placed, 'font-size': SIZE.label, 'font-weight': 600, fill: color, ...rim })
   })
   const reference = hasDiagonal
     ? element('polyline', {
