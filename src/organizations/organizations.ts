@@ -163,7 +163,7 @@ export class Organizations {
   ): Promise<Organization> {
     const { store, newEvent } = this.#deps
     const details = { organization: id, fields: Object.keys(changes) }
-    const event = newEvent('organization.changed', actor, null, details)
+    const event = newEvent('organization.changed', actor, owner?.cachedUser.user.id ?? null, details)
     const outcome = await store.changeOrganization(id, changes, actingOf(owner), event)
     if (typeof outcome === 'string') throw refusal(outcome)
     return outcome
@@ -177,11 +177,12 @@ export class Organizations {
   async remove(id: string, owner: SessionOwner | null, actor: Actor): Promise<void> {
     const { store, mails, newEvent } = this.#deps
     const managers = await store.listManagers(id)
-    const event = newEvent('organization.deleted', actor, null, { organization: id })
+    const askedBy = owner?.cachedUser.user.id ?? null
+    const event = newEvent('organization.deleted', actor, askedBy, { organization: id })
     const outcome = await store.deleteOrganization(id, actingOf(owner), event)
     if (typeof outcome === 'string') throw refusal(outcome)
     for (const manager of managers)
-      if (manager.userId !== owner?.cachedUser.user.id)
+      if (manager.userId !== askedBy)
         mails.send('organizationDeleted', manager, { organization: outcome.name })
     await store.removeMembersOf(id, REMOVAL_BATCH)
   }

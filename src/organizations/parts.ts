@@ -58,20 +58,16 @@ export const ERRORS = defineErrors({
   },
 })
 
-/** Errors of the core that operations of organizations return, too. */
-type CoreRefusal = 'signInRequired' | 'userNotFound' | 'badEmailToken'
-
-const CORE_REFUSALS: ReadonlySet<string> = new Set<CoreRefusal>([
-  'signInRequired',
-  'userNotFound',
-  'badEmailToken',
-])
-
-const isCoreRefusal = (name: string): name is CoreRefusal => CORE_REFUSALS.has(name)
+/** Why operations of organizations refuse: their own errors, and those of the core. */
+const REFUSALS = {
+  ...ERRORS,
+  signInRequired: 'signInRequired',
+  userNotFound: 'userNotFound',
+  badEmailToken: 'badEmailToken',
+} as const
 
 /** The error of an operation that has refused. */
-export const refusal = (name: keyof typeof ERRORS | CoreRefusal): ServiceError =>
-  new ServiceError(isCoreRefusal(name) ? name : ERRORS[name])
+export const refusal = (name: keyof typeof REFUSALS): ServiceError => new ServiceError(REFUSALS[name])
 
 /** Roles besides the built-in ones, separated by commas. */
 const customRoles: Reader<readonly string[]> = value => {

@@ -10,7 +10,6 @@ import {
   ADMIN_RANK,
   type Invitation,
   MAX_LISTED_INVITATIONS,
-  MAX_MEMBERSHIPS,
   type Organization,
   OWNER_RANK,
   type OwnInvitation,
@@ -178,7 +177,7 @@ function* acceptInvitation(
   if (recipient === undefined) return refused('invitationForAnother')
   if ((yield* memberOf(organizationId, userId)) !== undefined) return refused('alreadyMember')
   if (yield* isFull(organization)) return refused('noSeat')
-  if (yield* hasMostMemberships(userId, MAX_MEMBERSHIPS)) return refused('tooManyMemberships')
+  if (yield* hasMostMemberships(userId)) return refused('tooManyMemberships')
   const roles = toRoles(used.roles)
   yield addMemberStatement(organizationId, userId, membershipId, roles, at)
   const accepted = { ...event, details: { organization: organizationId, invitation: used.id } }

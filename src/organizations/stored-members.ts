@@ -28,6 +28,7 @@ import {
   isFull,
   lockByIdStatement,
   lockFor,
+  lockOrganization,
   memberOf,
   ORGANIZATION_COLUMNS,
   type OrganizationRow,
@@ -90,12 +91,12 @@ function* addMember(
   Write<'added' | 'alreadyMember' | 'noSeat' | 'tooManyMemberships' | 'organizationNotFound' | 'userNotFound'>
 > {
   const { userId, at } = event
-  const locked = yield* lockFor(organizationId, null, OWNER_RANK)
-  if (typeof locked === 'string') return refusedFor(userId, 'organizationNotFound')
+  const organization = yield* lockOrganization(organizationId)
+  if (organization === undefined) return refusedFor(userId, 'organizationNotFound')
   if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
   if ((yield* memberOf(organizationId, userId)) !== undefined) return invalidatesNothing('alreadyMember')
-  if (yield* isFull(locked.organization)) return invalidatesNothing('noSeat')
-  if (yield* hasMostMemberships(userId, MAX_MEMBERSHIPS)) return invalidatesNothing('tooManyMemberships')
+  if (yield* isFull(organization)) return invalidatesNothing('noSeat')
+  if (yield* hasMostMemberships(userId)) return invalidatesNothing('tooManyMemberships')
   yield addMemberStatement(organizationId, userId, membershipId, roles, at)
   yield recordStatement(event)
   return invalidates(userId, 'added')

@@ -15,7 +15,7 @@ import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type StoredFeature, table } from '../storage/stored-feature.ts'
 import { searchKey } from '../users/user.ts'
-import { type Acting, MAX_MEMBERSHIPS, type Organization, OWNER, OWNER_RANK } from './organization.ts'
+import { type Acting, type Organization, OWNER, OWNER_RANK } from './organization.ts'
 import { invitationOperations, invitationReads } from './stored-invitations.ts'
 import { deleteEmpty, memberOperations, memberReads, userRemoval } from './stored-members.ts'
 import {
@@ -46,18 +46,18 @@ export interface Creator {
 
 /** @param createdBy the id of a user. */
 const insertStatement = (
-  { id, name, slug, maxMembers, createdAt }: Omit<Organization, 'updatedAt'>,
+  { id, name, slug, maxMembers, createdAt, updatedAt }: Organization,
   createdBy: string | null,
 ): Statement => ({
   text: `INSERT INTO organizations
       (id, slug, name, search_name, max_members, created_by, created_at, updated_at, deleted_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
-  values: [id, slug, name, searchKey(name), maxMembers, createdBy, createdAt, createdAt],
+  values: [id, slug, name, searchKey(name), maxMembers, createdBy, createdAt, updatedAt],
 })
 
 /** @param event of the creator. */
 function* createOrganization(
-  { id, name, slug, maxMembers, createdAt }: Organization,
+  organization: Organization,
   { userId, membershipId, credentialId, maxCreated }: Creator,
   event: AuditEvent,
 ): Steps<Write<'created' | 'slugTaken' | 'tooManyOrganizations' | 'tooManyMemberships' | 'signInRequired'>> {
@@ -70,9 +70,10 @@ function* createOrganization(
     })
     if ((created?.count ?? 0) >= maxCreated) return invalidatesNothing('tooManyOrganizations')
   }
-  if (yield* hasMostMemberships(userId, MAX_MEMBERSHIPS)) return invalidatesNothing('tooManyMemberships')
-  const added = yield* unlessTaken(insertStatement({ id, name, slug, maxMembers, createdAt }, userId))
+  if (yield* hasMostMemberships(userId)) return invalidatesNothing('tooManyMemberships')
+  const added = yield* unlessTaken(insertStatement(organization, userId))
   if (added === 'taken') return refusedFor(userId, 'slugTaken')
+  const { id, createdAt } = organization
   yield addMemberStatement(id, userId, membershipId, [OWNER], createdAt)
   if (!(yield* recordAs(credentialId === null ? null : { userId, credentialId }, event)))
     return refusedFor(userId, 'signInRequired')
@@ -88,7 +89,7 @@ export interface OrganizationChanges {
   readonly maxMembers?: number | null
 }
 
-/** A change that changes nothing records no event. @param event with the member who asks, or without a user. */
+/** A change that changes nothing records no event. @param event of the member who asks; of no user for an administrator. */
 function* changeOrganization(
   id: string,
   changes: OrganizationChanges,
@@ -110,15 +111,8 @@ function* changeOrganization(
     values: [id, name, searchKey(name), slug, maxMembers, updatedAt],
   })
   if (updated === 'taken') return refused('slugTaken')
-  if (!(yield* recordInOrganization(acting, event))) return refused('signInRequired')
+  if (!(yield* recordAs(acting, event))) return refused('signInRequired')
   return invalidates(id, { ...organization, name, slug, maxMembers, updatedAt })
-}
-
-/** An event of a member who asks, or of an administrator, which concerns no user. */
-function* recordInOrganization(acting: Acting, event: AuditEvent<string | null>): Steps<boolean> {
-  if (acting !== null) return yield* recordAs(acting, { ...event, userId: acting.userId })
-  yield recordStatement(event)
-  return true
 }
 
 /**
@@ -139,7 +133,7 @@ function* deleteOrganization(
     values: [id, event.at, Math.max(event.at, organization.updatedAt + 1)],
   }
   yield { text: 'DELETE FROM organization_invitations WHERE organization_id = $1', values: [id] }
-  if (!(yield* recordInOrganization(acting, event))) return refused('signInRequired')
+  if (!(yield* recordAs(acting, event))) return refused('signInRequired')
   return invalidates(id, organization)
 }
 
@@ -177,12 +171,13 @@ function* removeMembersOf(id: string, limit: number): Steps<Write<void>> {
  * @param event of the user.
  */
 function* importMembership(
-  { id, name, slug, maxMembers, createdAt }: Organization,
+  organization: Organization,
   membership: { readonly id: string; readonly roles: readonly string[]; readonly at: number },
   event: AuditEvent,
 ): Steps<
   Write<'added' | 'exists' | 'slugTaken' | 'organizationDeleted' | 'tooManyMemberships' | 'userNotFound'>
 > {
+  const { id } = organization
   const { userId } = event
   yield lockByIdStatement(id)
   if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
@@ -192,9 +187,9 @@ function* importMembership(
   })
   if (found?.deleted === 1) return invalidatesNothing('organizationDeleted')
   if (found !== undefined && (yield* memberOf(id, userId)) !== undefined) return invalidatesNothing('exists')
-  if (yield* hasMostMemberships(userId, MAX_MEMBERSHIPS)) return invalidatesNothing('tooManyMemberships')
+  if (yield* hasMostMemberships(userId)) return invalidatesNothing('tooManyMemberships')
   if (found === undefined) {
-    const added = yield* unlessTaken(insertStatement({ id, name, slug, maxMembers, createdAt }, null))
+    const added = yield* unlessTaken(insertStatement(organization, null))
     if (added === 'taken') return refusedFor(userId, 'slugTaken')
     const created = consequenceOf(event, 'organization.created', { organization: id })
     yield recordStatement({ ...created, userId: null })

@@ -7,6 +7,7 @@ import { lockUser } from '../storage/operations/user-locks.ts'
 import {
   type Acting,
   ADMIN,
+  MAX_MEMBERSHIPS,
   type Organization,
   OWNER,
   OWNER_RANK,
@@ -150,7 +151,7 @@ export function* lockFor(
 }
 
 /** Whether the session or API key of the member who asks still exists: the last statement of a change. */
-export const recordAs = (acting: Acting, event: AuditEvent): Steps<boolean> =>
+export const recordAs = (acting: Acting, event: AuditEvent<string | null>): Steps<boolean> =>
   recordUnlessRevoked(acting?.credentialId ?? null, event)
 
 /** Whether an organization that is locked has a member besides those it may have. Reads as many rows as it has seats. */
@@ -165,13 +166,13 @@ export function* isFull({ id, maxMembers }: Organization): Steps<boolean> {
 }
 
 /** Whether a user, who is locked, is a member of as many organizations as can be. */
-export function* hasMostMemberships(userId: string, max: number): Steps<boolean> {
+export function* hasMostMemberships(userId: string): Steps<boolean> {
   const counted = yield* firstRow<{ count: number }>({
     text: `SELECT count(*) AS count FROM (
-      SELECT 1 FROM organization_members WHERE user_key = ${USER_KEY} LIMIT $2) AS held`,
-    values: [userId, max],
+      SELECT 1 FROM organization_members WHERE user_key = ${USER_KEY} LIMIT ${MAX_MEMBERSHIPS}) AS held`,
+    values: [userId],
   })
-  return (counted?.count ?? 0) >= max
+  return (counted?.count ?? 0) >= MAX_MEMBERSHIPS
 }
 
 export const addMemberStatement = (

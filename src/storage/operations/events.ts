@@ -43,7 +43,10 @@ export const recordStatement = (event: AuditEvent<string | null>): Statement => 
  * @param credentialId the id of the session or API key; `null`: nothing is checked.
  * @returns false if it has been revoked. The change must then be refused.
  */
-export function* recordUnlessRevoked(credentialId: string | null, event: AuditEvent): Steps<boolean> {
+export function* recordUnlessRevoked(
+  credentialId: string | null,
+  event: AuditEvent<string | null>,
+): Steps<boolean> {
   if (credentialId === null) {
     yield recordStatement(event)
     return true
