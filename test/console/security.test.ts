@@ -308,6 +308,7 @@ t.test('the console', async t => {
     for (const path of [
       `users/${id}/roles`,
       `users/${id}/impersonate`,
+      `users/${id}/remove-factors`,
       `organizations/${id}/put-member`,
       'webhooks/create',
       `webhooks/${id}/rotate-secret`,
