@@ -55,10 +55,11 @@ declare module 'fastify' {
     /**
      * Lets the security page lead to another page once, so that a user comes back to it after signing in or up.
      * @param path as above, with its query; one that no page has is left out.
+     * @param cookie another one, for pages with a sign-in of their own.
      */
-    comeBackTo(path: string): FastifyReply
+    comeBackTo(path: string, cookie?: string): FastifyReply
     /** Ends {@link comeBackTo}. @returns the path; `null` without one. */
-    takeWayBack(): string | null
+    takeWayBack(cookie?: string): string | null
     /** Redirects to the web application, with the errors of the API as `error`; clients that prefer JSON get the error itself. */
     redirectToWebApp(response: ApiResponse): FastifyReply
   }
@@ -229,15 +230,15 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return notice
   })
 
-  app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path) {
+  app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path, cookie = WAY_BACK_COOKIE) {
     if (!isPagePath(path)) return this
-    return this.setCookie(WAY_BACK_COOKIE, path, { ...wayBackAttributes, maxAge: WAY_BACK_LIFETIME })
+    return this.setCookie(cookie, path, { ...wayBackAttributes, maxAge: WAY_BACK_LIFETIME })
   })
 
-  app.decorateReply('takeWayBack', function takeWayBack(this: FastifyReply) {
-    const path = this.request.cookies[WAY_BACK_COOKIE]
+  app.decorateReply('takeWayBack', function takeWayBack(this: FastifyReply, cookie = WAY_BACK_COOKIE) {
+    const path = this.request.cookies[cookie]
     if (path === undefined) return null
-    this.clearCookie(WAY_BACK_COOKIE, wayBackAttributes)
+    this.clearCookie(cookie, wayBackAttributes)
     return isPagePath(path) ? path : null
   })
 

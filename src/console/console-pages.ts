@@ -211,6 +211,7 @@ const users: ConsolePage = {
         },
         scope: 'users:identity',
         isDangerous: true,
+        needsKey: true,
         isOffered: ({ factors }) => factors.length > 0,
         call: ({ id }) => ({ method: 'DELETE', path: `/admin/users/${id}/factors` }),
         done: { en: 'The factors are removed.', de: 'Die Faktoren sind entfernt.' },

@@ -6,7 +6,7 @@ import { slugViolations } from './slugs.ts'
 
 const MAX_ROLES = 20
 
-/** Of what mail programs make links: names go into mails to strangers, which must not advertise another site. */
+/** What no name needs but a link: names go into mails to strangers, which must not advertise another site. */
 const LINK = /:\/\/|www\./i
 
 export const Name = Type.String({

@@ -14,6 +14,9 @@ import { type OrganizationsDeps, refusal } from './parts.ts'
 
 const DAY = 86_400_000
 
+/** Mail programs also make links of a domain or an address alone, such as that of “Booking.com”: not with an invisible space in it. */
+const withoutLinks = (name: string): string => name.replace(/[.@:](?=\S)/g, '$&\u200b')
+
 export class Invitations {
   readonly #deps: OrganizationsDeps
 
@@ -53,7 +56,7 @@ export class Invitations {
     if (outcome !== 'added') throw refusal(outcome)
     deferred.run(async () => {
       const locale = (await findUserByEmail(email))?.locale ?? user.locale
-      const values = { organization: name, token, days: INVITATION_LIFETIME / DAY }
+      const values = { organization: withoutLinks(name), token, days: INVITATION_LIFETIME / DAY }
       mails.send('organizationInvitation', { email, locale }, values)
     })
     return invitation

@@ -105,7 +105,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await act(`api-keys/${await rowId(page, 'revoke')}/revoke`)
     await act(`sessions/${await rowId(page, 'end')}/end`)
     await act('end-sessions')
-    await act('remove-factors')
+    await act('remove-factors', { adminKey: ADMIN_KEY })
     await act('impersonate', { adminKey: ADMIN_KEY })
     await seen('impersonated')
     t.match(await page.textContent('.secret'), /^eyJ/)

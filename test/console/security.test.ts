@@ -66,7 +66,7 @@ await onEveryEngine(t, async (t, { build }) => {
     clock.advance(11 * MINUTE)
     const { statusCode, cookies } = await app.inject({ url: '/console/events/live', headers })
     t.equal(statusCode, 303)
-    t.notOk(cookies.some(({ name }) => name === 'PAGE_NEXT'))
+    t.notOk(cookies.some(({ name }) => name === 'CONSOLE_NEXT'))
   })
 
   t.test('S5: a session ends with its key: revoked, or expired', async t => {
@@ -252,6 +252,18 @@ t.test('the console', async t => {
     }
   })
 
+  t.test('O11: a link to the console keeps no user away from the security page', async t => {
+    const { token } = await signUp(app)
+    const { cookies } = await app.inject({ url: '/console/users' })
+    const [wayBack] = cookies
+    t.match(wayBack, { value: 'console/users' })
+    const { statusCode } = await app.inject({
+      url: '/security',
+      headers: { accept: 'text/html', cookie: `ACCESS_TOKEN=${token}; ${wayBack?.name}=console/users` },
+    })
+    t.equal(statusCode, 200)
+  })
+
   t.test('O11: a way back of a stranger leads to no other host, and to no other page', async t => {
     for (const target of [
       'https://evil.example',
@@ -272,7 +284,7 @@ t.test('the console', async t => {
         url: '/console/sign-in',
         headers: {
           'content-type': 'application/x-www-form-urlencoded',
-          cookie: `PAGE_NEXT=${encodeURIComponent(target)}`,
+          cookie: `CONSOLE_NEXT=${encodeURIComponent(target)}`,
         },
         payload: `adminKey=${ADMIN_KEY}`,
       })
@@ -296,6 +308,7 @@ t.test('the console', async t => {
     for (const path of [
       `users/${id}/roles`,
       `users/${id}/impersonate`,
+      `users/${id}/remove-factors`,
       `organizations/${id}/put-member`,
       'webhooks/create',
       `webhooks/${id}/rotate-secret`,

@@ -139,6 +139,24 @@ await onEveryEngine(t, async (t, { build }) => {
     t.ok(links.some(({ pathname }) => pathname === '/organizations/accept'))
   })
 
+  t.test('G7: a domain or an address in the name is nothing of which mail programs make a link', async t => {
+    for (const name of [
+      'evil.example/win',
+      'help@evil.example',
+      'mailto:x@evil.example',
+      'tel:+1900123456',
+    ]) {
+      const { url, owner } = await team(app, { name })
+      const email = freshEmail()
+      await invite(owner, url, email)
+      const [mail] = await mails.to(email, 'organizationInvitation')
+      for (const body of [mail?.text, mail?.html]) {
+        t.notMatch(body, name)
+        t.match(body?.replaceAll('\u200b', ''), name)
+      }
+    }
+  })
+
   t.test('a second invitation of an address replaces the first', async t => {
     const { url, owner } = await team(app)
     const ben = await confirmedUser(app)

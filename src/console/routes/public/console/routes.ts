@@ -14,6 +14,9 @@ import { addItem, addList, addOverview, addStream, STREAM_PATH } from '../../vie
 /** The notice of a session that has ended. */
 const ENDED = 'console/ended'
 
+/** Where the sign-in leads. Not the cookie of users: a link to the console would keep them away from their security page. */
+const WAY_BACK_COOKIE = 'CONSOLE_NEXT'
+
 /** What lets pages of `CORS_ORIGINS` read a response. */
 const CORS_HEADERS = [
   'access-control-allow-origin',
@@ -78,7 +81,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     if (former !== undefined) await sessions.close(former)
     request.adminKey = key
     reply.setCookie(cookie, await sessions.open(presented, adminActor(request)), attributes)
-    const wayBack = reply.takeWayBack()
+    const wayBack = reply.takeWayBack(WAY_BACK_COOKIE)
     return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : 'console')
   })
 
@@ -102,7 +105,8 @@ const consoleRoutes: FastifyPluginAsync = async app => {
         body: html`<p><a href="${root}console${below}">${texts.signIn}</a></p>`,
         refreshTo: `${root}console${below}`,
       }))
-    if (method === 'GET' && below !== '' && !isStream(request)) reply.comeBackTo(`console${below}`)
+    if (method === 'GET' && below !== '' && !isStream(request))
+      reply.comeBackTo(`console${below}`, WAY_BACK_COOKIE)
     return reply.redirectToPage('console/sign-in', hasEnded ? ENDED : undefined)
   }
 
