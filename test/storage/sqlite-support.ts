@@ -1,5 +1,6 @@
 /** Opens SQLite stores for tests. */
-import { join } from 'node:path'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { allFeatures } from '../../src/built-in-features.ts'
 import { type Connection, openDatabase } from '../../src/storage/sqlite/database.ts'
@@ -10,6 +11,8 @@ import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { WriterOwner } from '../../src/storage/sqlite/writer-owner.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { temporaryFolder } from '../support/build.ts'
+import { createMigratedFile } from '../support/sqlite.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 
 const files = new WeakMap<Test, string>()
 
@@ -20,8 +23,14 @@ export const fileOf = (t: Test): string => {
   return file
 }
 
+/** Opens the database of the test, which has the schema, with the writer thread that the test process shares. */
 export const open = async (t: Test): Promise<Storage> => {
-  const storage = await openSqliteStorage(fileOf(t), allFeatures())
+  const file = fileOf(t)
+  if (!existsSync(file)) {
+    mkdirSync(dirname(file), { recursive: true })
+    await createMigratedFile(file)
+  }
+  const storage = await openSqliteStorage(file, allFeatures(), pooledWriter)
   t.teardown(() => storage.close())
   return storage
 }

@@ -25,7 +25,8 @@ t.test('sqlite: commits are durable (WAL, synchronous=FULL) and references are e
 
 t.test('sqlite: a missing file and its folder are created, readable only by their owner', async t => {
   const file = fileOf(t)
-  await open(t)
+  const storage = await openSqliteStorage(file)
+  t.teardown(() => storage.close())
   t.equal(statSync(join(file, '..')).mode & 0o777, 0o700)
   t.equal(statSync(file).mode & 0o777, 0o600)
 })
