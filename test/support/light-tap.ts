@@ -1,8 +1,11 @@
 /**
- * Preloaded by test files (`.taprc`). It saves what tests with tap take besides their own work.
+ * Preloaded by test files (`scripts/with-postgres.ts`). It saves what tests with tap take besides their own work.
  *
  * tap adds a module to the `NODE_OPTIONS` of every process and thread that a test starts, to measure coverage and record the loaded
  * files. Without coverage nothing reads the records.
+ *
+ * Its hooks for loading and mocking modules keep Node from caching TypeScript without types: a second of a core for each test file.
+ * Nothing is mocked.
  *
  * tap follows every promise, timer and socket with a hook, to say which test an uncaught error belongs to. Without the hook such an error
  * still fails the file, with its stack.
@@ -11,22 +14,29 @@
  * does not look.
  */
 import hooks, { type AsyncHook, type HookCallbacks } from 'node:async_hooks'
-import { syncBuiltinESMExports } from 'node:module'
+import module, { syncBuiltinESMExports } from 'node:module'
 import processOnSpawn from 'process-on-spawn'
 
 const OF_TAP = /"?--import=[^" ]*@tapjs\/processinfo\/[^" ]*"? ?/
 
-/** Removes the module of tap, and keeps the options that a test sets. */
-const lighten = (env: NodeJS.ProcessEnv): void => {
-  const options = env.NODE_OPTIONS?.replace(OF_TAP, '') ?? ''
+const OWN = /"?--import=[^" ]*\/light-tap\.ts"? ?/
+
+/** Removes modules that are preloaded, and keeps the options that a test sets. */
+const remove = (modules: RegExp, env: NodeJS.ProcessEnv): void => {
+  const options = env.NODE_OPTIONS?.replace(modules, '').trim() ?? ''
   if (options === '') delete env.NODE_OPTIONS
   else env.NODE_OPTIONS = options
 }
 
+// Not in the process of tap itself, whose environment the test files get.
+if (process.env.TAP_CHILD_ID !== undefined) remove(OWN, process.env)
 if (process.env.TAP_DISABLE_COVERAGE === '1') {
   // Threads with options of their own take these from here.
-  lighten(process.env)
-  processOnSpawn.addListener(({ env }) => lighten(env))
+  remove(OF_TAP, process.env)
+  processOnSpawn.addListener(({ env }) => remove(OF_TAP, env))
+  const { registerHooks } = module
+  module.registerHooks = options =>
+    new Error().stack?.includes('@tapjs') ? { deregister: () => undefined } : registerHooks(options)
 }
 
 const { createHook } = hooks
