@@ -28,7 +28,7 @@ import {
   signInByCode,
   signInByLink,
 } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
 import { SUBJECT } from '../support/mailbox.ts'
@@ -70,7 +70,7 @@ t.test('MAGIC_LINKS=on needs mails', async t => {
   })
 })
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const env = { ...MAILED_SIGN_INS, RATE_LIMIT: 'on' }
   const rateLimits = { ...RATE_LIMITS, perAddress: perAddress() }
@@ -316,7 +316,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 
   t.test('R8: an account gets five codes and links an hour together, from any client', async t => {
-    const own = await build(t, { env: MAILED_SIGN_INS, clock: clock.now })
+    const options = {
+      env: { ...MAILED_SIGN_INS, DATABASE_URL: await newDatabase(t) },
+      clock: clock.now,
+    }
+    const own = await build(t, options)
     const [links, codes] = [linksOf(own), codesOf(own)]
     const { email } = await signUp(own)
     for (let count = 1; count <= 2; count += 1) {
@@ -329,13 +333,13 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const [unknown, disabled] = [freshEmail(), await signUp(own)]
     await updateUser(own, disabled.id, { disabled: true })
     for (const address of [unknown, disabled.email]) await requestLink(own, address)
-    clock.advance(60 * MINUTE)
-    await links.request(email, 4)
     const subjects = await links.mails.final(email)
-    t.equal(subjects.filter(subject => subject === SUBJECT.magicLink).length, 4)
+    t.equal(subjects.filter(subject => subject === SUBJECT.magicLink).length, 3)
     t.equal(subjects.filter(subject => subject === SUBJECT.emailCode).length, 2)
     t.same(await links.mails.final(unknown), [])
     t.same(await links.mails.final(disabled.email), [SUBJECT.verification])
+    clock.advance(60 * MINUTE)
+    t.ok(await linksOf(await build(t, options)).request(email), 'an hour later')
   })
 
   t.test('a client address is limited: requests like mails, uses and checks like sign-ins', async t => {
