@@ -1,5 +1,4 @@
 /** API keys (docs/design.md, "Machine callers"). */
-import './api-keys/copy.test.ts'
 import './api-keys/hostile-keys.test.ts'
 import './api-keys/keys.test.ts'
 import './api-keys/lifetime.test.ts'

@@ -3,4 +3,3 @@
  * longer than plugins of the other tests may take to start.
  */
 import './auth/authenticator.test.ts'
-import './auth/authenticator-model.test.ts'

@@ -1,8 +1,6 @@
 /** The typed client. Each file can also be run alone. */
-import './client/browser.test.ts'
 import './client/calls.test.ts'
 import './client/event-streams.test.ts'
-import './client/generate.test.ts'
 import './client/lists.test.ts'
 import './client/retries.test.ts'
 import './client/streams.test.ts'

@@ -1,5 +1,4 @@
 /** Configuration and secret strength. Each file can also be run alone. */
 import './config/config.test.ts'
-import './config/metadata-schemas.test.ts'
 import './config/private-keys.test.ts'
 import './config/secret-strength.test.ts'

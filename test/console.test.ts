@@ -1,5 +1,4 @@
 /** The console, its sessions and what it draws. */
-import './console/browser.test.ts'
 import './console/history.test.ts'
 import './console/pages.test.ts'
 import './console/security.test.ts'

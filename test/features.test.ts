@@ -1,9 +1,7 @@
 /** Each file can also be run alone. */
 import './features/background-tasks.test.ts'
 import './features/built-in.test.ts'
-import './features/consumer-crashes.test.ts'
 import './features/consumers.test.ts'
-import './features/copy.test.ts'
 import './features/declarations.test.ts'
 import './features/guards.test.ts'
 import './features/jobs.test.ts'

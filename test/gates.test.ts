@@ -2,7 +2,6 @@
 import './gates/access-matrix.test.ts'
 import './gates/admin-keys.test.ts'
 import './gates/cors.test.ts'
-import './gates/cors-browser.test.ts'
 import './gates/csrf.test.ts'
 import './gates/ended-sessions.test.ts'
 import './gates/leaked-secrets.test.ts'

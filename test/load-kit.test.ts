@@ -1,3 +1,2 @@
 /** examples/load: its checks and the commands of docs/load-testing.md. Each file can also be run alone. */
 import './load-kit/checks.test.ts'
-import './load-kit/tools.test.ts'

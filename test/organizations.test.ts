@@ -1,7 +1,4 @@
-import './organizations/bulk.test.ts'
-import './organizations/commands.test.ts'
 import './organizations/console.test.ts'
-import './organizations/example.test.ts'
 import './organizations/gate.test.ts'
 import './organizations/invitations.test.ts'
 import './organizations/pages.test.ts'

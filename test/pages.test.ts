@@ -1,4 +1,3 @@
 import './pages/signed-out.test.ts'
 import './pages/sign-up.test.ts'
-import './pages/browser.test.ts'
 import './pages/security.test.ts'

@@ -1,7 +1,6 @@
 /** Password hashing. Each file can also be run alone. */
 import './passwords/breached-passwords.test.ts'
 import './passwords/expensive-hashes.test.ts'
-import './passwords/formats.test.ts'
 import './passwords/hasher.test.ts'
 import './passwords/hashing-requests.test.ts'
 import './passwords/hashing-threads.test.ts'

@@ -1,4 +1,3 @@
 /** Concurrent requests on one account. Each file can also be run alone. */
 import './races/account-races.test.ts'
 import './races/deletion-races.test.ts'
-import './races/mailbox-races.test.ts'

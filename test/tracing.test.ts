@@ -1,5 +1,3 @@
 /** Traces: spans, what they do not contain, the SDK, hosts. Each file can also be run alone. */
-import './tracing/hosts.test.ts'
 import './tracing/modules.test.ts'
-import './tracing/sdk.test.ts'
 import './tracing/spans.test.ts'

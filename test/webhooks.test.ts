@@ -1,8 +1,4 @@
-import './webhooks/commands.test.ts'
-import './webhooks/crashes.test.ts'
 import './webhooks/deliveries.test.ts'
 import './webhooks/endpoints.test.ts'
-import './webhooks/example.test.ts'
-import './webhooks/python.test.ts'
 import './webhooks/signatures.test.ts'
 import './webhooks/ssrf.test.ts'

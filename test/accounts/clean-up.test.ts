@@ -17,7 +17,7 @@ import {
   signIn,
   signUp,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { newDatabase, query } from '../support/postgres.ts'
 
 const HOUR = 3_600_000
@@ -87,7 +87,7 @@ const addEmailToken = async ({ services }: FastifyInstance, { id, email }: Signe
   return stored.digest
 }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   t.test('a session is removed an hour after it became invalid, and kept while it is used', async t => {
     const clock = manualClock()
     const env = { SESSION_IDLE: '10d', SESSION_LIFETIME: '30d' }

@@ -12,7 +12,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT } from '../support/mailbox.ts'
@@ -23,7 +23,7 @@ const HOUR = 3_600_000
 const OTHER_PASSWORD = 'another long pass phrase 8'
 const HTML = { accept: 'text/html' }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 

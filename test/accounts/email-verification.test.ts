@@ -2,7 +2,7 @@
 import t from 'tap'
 import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-routes.ts'
 import { bearer, freshEmail, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox, tokenIn } from '../support/mailbox.ts'
@@ -17,7 +17,7 @@ const NO_TEXT = ['%00', 'abcdefghijk%00', '01890000000%00x', '0189000000%F0%9F%9
   token => `?token=${token}`,
 )
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { hasher: quickHashing, env: { WEB_URL } })
   const mails = mailbox(app)
 

@@ -6,7 +6,7 @@ import { emailViolations, nameViolations, newEmailViolations } from '../../src/v
 import { call, changeEmail, forgot } from '../support/account-routes.ts'
 import { postUser } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 
 const INVALID = 'must be a valid e-mail address'
@@ -191,7 +191,7 @@ t.test('each reason to reject a name has its own message', t => {
   t.end()
 })
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { hasher: quickHashing })
   const importLine = async (line: object) => {
     const response = await app.inject({

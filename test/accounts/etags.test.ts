@@ -2,14 +2,14 @@
 import t from 'tap'
 import { allEvents, createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 /** Strong: no `W/` (RFC 9110 §8.8.1). */
 const STRONG = /^"[\x21\x23-\x7e]+"$/
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const app = await build(t, { clock: clock.now })
   const mails = mailbox(app)

@@ -20,7 +20,7 @@ import {
   signIn,
   signUp,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
@@ -39,7 +39,7 @@ const access = async (app: FastifyInstance, { token }: Pick<SignedUp, 'token'>) 
   keys: [await createKey(app, token), await createKey(app, token)],
 })
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const env = { ...ENV, ENCRYPTION_KEY, DATABASE_URL: await newDatabase(t) }
   const options = { hasher: quickHashing, clock: clock.now, env }

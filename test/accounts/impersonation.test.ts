@@ -13,14 +13,14 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const OTHER_KEY = 'another-admin-key-0123456789'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const app = await build(t, { clock: clock.now, env: { ADMIN_KEY_PREVIOUS: OTHER_KEY } })
   const iso = (after = 0) => new Date(clock.now() + after).toISOString()

@@ -6,7 +6,7 @@ import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
 import { accountOf, call, forgot, verify } from '../support/account-routes.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox, tokenIn } from '../support/mailbox.ts'
@@ -35,7 +35,7 @@ const mailWith = async (app: FastifyInstance, address: string, subject: string):
   return mail as Email
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { hasher: quickHashing })
 
   /** A sign-up by a client that prefers these languages. */

@@ -25,7 +25,7 @@ import {
 } from '../support/build.ts'
 import { importAll } from '../support/bulk-users.ts'
 import { codesOf, EMAIL_CODES, requestCode, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { FormClient } from '../support/form-client.ts'
@@ -77,7 +77,7 @@ const count = (types: readonly string[]): Record<string, number> => {
   return counts
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const env = { ...ENV, ...EMAIL_CODES }
   const LIMITED = { env: { ...env, RATE_LIMIT: 'on' }, clock: clock.now, rateLimits: RATE_LIMITS_OF_ACCOUNTS }
@@ -693,7 +693,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 })
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const env = { ...EMAIL_CODES, REQUIRE_EMAIL_VERIFICATION: 'true' }
   const LIMITED = { env: { ...env, RATE_LIMIT: 'on' }, clock: clock.now, rateLimits: RATE_LIMITS_OF_ACCOUNTS }

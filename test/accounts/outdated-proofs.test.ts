@@ -21,12 +21,12 @@ import {
   signIn,
   signUp,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { register } from '../support/passkeys.ts'
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   const clock = manualClock()
   const env = { PUBLIC_URL: 'http://localhost:3000', ENCRYPTION_KEY, DATABASE_URL: await newDatabase(t) }
   /** What happens on the other instance while a password is compared on the first. */

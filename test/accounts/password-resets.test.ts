@@ -12,7 +12,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT, tokenIn } from '../support/mailbox.ts'
@@ -21,7 +21,7 @@ import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 const HOUR = 3_600_000
 const NEW = 'another long pass phrase 8'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 

@@ -3,7 +3,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { call, changeEmail, forgot, remove, resend, reset } from '../support/account-routes.ts'
 import { accountStatus, bearer, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'
@@ -23,7 +23,7 @@ const exhaust = async (attempt: () => Promise<LightMyRequestResponse>): Promise<
   }
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('an address may request twenty mails a minute', async t => {
     const app = await build(t, limited)
     const user = await signUp(app)

@@ -19,7 +19,7 @@ import {
 } from '../support/build.ts'
 import { importAll } from '../support/bulk-users.ts'
 import { codesOf, EMAIL_CODES, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox } from '../support/mailbox.ts'
@@ -37,7 +37,7 @@ import { until } from '../support/until.ts'
 const NEW = 'another long pass phrase 8'
 const SECOND = 1_000
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 

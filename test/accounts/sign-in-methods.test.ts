@@ -17,7 +17,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -65,7 +65,7 @@ export default async app => {
 `
 const tree = routesTree(t, { 'routes/private/vault/routes.ts': vault })
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   const clock = manualClock()
   const DATABASE_URL = await newDatabase(t)
   const env = { ...PASSKEYS, ENCRYPTION_KEY, DATABASE_URL }

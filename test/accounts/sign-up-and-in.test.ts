@@ -16,11 +16,11 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const DAY = 86_400_000
   const clock = manualClock(Date.UTC(2026, 4, 6, 7, 8, 9, 10))
   const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()

@@ -5,7 +5,7 @@ import { accountOf, call } from '../support/account-routes.ts'
 import { allEvents, createUser, getEvents, postUser } from '../support/admin-routes.ts'
 import { asAdmin, bearer, build, freshEmail, signIn, signUp, updateUser } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 
@@ -41,7 +41,7 @@ const ofSize = (bytes: number, filler = 'x'): object => {
 /** Nested objects, this many levels. */
 const ofDepth = (levels: number): object => (levels === 1 ? {} : { a: ofDepth(levels - 1) })
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { hasher: quickHashing })
 
   t.test('new users have none, and users and administrators see all three, others none', async t => {

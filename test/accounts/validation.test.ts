@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { bearer, freshEmail, PASSWORD, signIn, signUp, temporaryFolder } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const env = { RATE_LIMIT: 'off' }
   const app = await build(t, { env })
 

@@ -7,7 +7,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-routes.ts'
 import { accountStatus, asAdmin, build, freshEmail, PASSWORD, signIn, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT, tokenIn } from '../support/mailbox.ts'
@@ -15,7 +15,7 @@ import { createDatabase } from '../support/postgres.ts'
 
 const NEW = 'another long pass phrase 8'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const options = { hasher: quickHashing, env: { REQUIRE_EMAIL_VERIFICATION: 'true' } }
   const app = await build(t, options)
   const mails = mailbox(app)

@@ -7,13 +7,13 @@ import { ADMIN_KEY_PREFIX, API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/o
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { createKey, listKeys, listStatus, revokeKey, withKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, asAdmin, type BuildOptions, manualClock, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { parseResponse } from '../support/process.ts'
 import { sendSlowly } from '../support/slow-request.ts'
 import { until } from '../support/until.ts'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   t.test('only the whole key is accepted, and only as x-admin-key', async t => {
     const app = await build(t)
     const { text, headers } = await createKey(app, ['users:read'])

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { createKey, listKeys, listStatus, postKey, revokeKey } from '../support/admin-keys.ts'
 import { accountStatus, asAdmin, manualClock, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { until } from '../support/until.ts'
 
@@ -11,7 +11,7 @@ const DAY = 86_400_000
 /** The id of the root key in the audit log. */
 const ROOT_ID = /^[0-9a-f]{8}$/
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('a key is shown once, and listed without its secret', async t => {
     const clock = manualClock()
     const app = await build(t, { clock: clock.now })

@@ -10,7 +10,7 @@ import { allEvents, removeFactors, UNKNOWN_ID } from '../support/admin-routes.ts
 import { createKey as createApiKey } from '../support/api-keys.ts'
 import { addTotp, ENCRYPTION_KEY } from '../support/authenticator-apps.ts'
 import { asAdmin, freshEmail, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { execute } from '../support/stored-rows.ts'
@@ -61,7 +61,7 @@ const PROPERTIES: Record<string, readonly Body[]> = {
 
 const namesIn = (bodies: readonly Body[]): string[] => [...new Set(bodies.flatMap(body => Object.keys(body)))]
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const app = await build(t, { env: { ENCRYPTION_KEY } })
   const keys: Record<string, TestKey> = {
     'users:write': await createKey(app, ['users:write', 'users:read']),

@@ -6,7 +6,7 @@ import t from 'tap'
 import { newFields } from '../../src/users/fields.ts'
 import { createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { ADMIN_USER, hasShape, isPrivateJson } from '../support/response-shapes.ts'
@@ -36,7 +36,7 @@ const BCRYPT_OF = {
   longer: '$2b$04$CCCCCCCCCCCCCCCCCCCCC.ug0A3dTXhy5U.dFjx/qguZ8I4CB77BC',
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const iso = () => new Date(clock.now()).toISOString()
   const app = await build(t, { clock: clock.now, realHashing: true })

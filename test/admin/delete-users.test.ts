@@ -2,11 +2,11 @@
 import t from 'tap'
 import { createUser, deleteUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { accountStatus, asAdmin, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t)
   const mails = mailbox(app)
   const statuses = (responses: { statusCode: number }[]) =>

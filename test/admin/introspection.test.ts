@@ -5,7 +5,7 @@ import { call } from '../support/account-routes.ts'
 import { deleteUser, impersonate } from '../support/admin-routes.ts'
 import { createKey, SCOPES } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { isPrivateJson } from '../support/response-shapes.ts'
 
@@ -28,7 +28,7 @@ const inspectForm = (app: FastifyInstance, payload: string | Buffer, headers: Re
 const newApiKey = (app: FastifyInstance, accessToken: string, fields: object = {}) =>
   createKey(app, accessToken, { password: PASSWORD, ...fields })
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const app = await build(t, { clock: clock.now })
   const stateOf = async (token: string) => (await inspect(app, { token })).json()

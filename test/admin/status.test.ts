@@ -6,7 +6,7 @@ import t from 'tap'
 import { createKey, type Headers } from '../support/admin-keys.ts'
 import { ADMIN_KEY, accountStatus, asAdmin, bearer, JWT_SECRET, signUp } from '../support/build.ts'
 import { importAll } from '../support/bulk-users.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { liveRoutes } from '../support/routes.ts'
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'))
@@ -14,7 +14,7 @@ const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..'
 const getStatus = (app: FastifyInstance, headers: Headers = asAdmin) =>
   app.inject({ url: '/admin/status', headers })
 
-await onEveryEngine(t, async (t, { name, build }) => {
+await onEnginesOfRun(t, async (t, { name, build }) => {
   t.test('the status of a service', async t => {
     const app = await build(t, { env: { MAIL_URL: 'off', RATE_LIMIT: 'off', LOG_REQUESTS: 'on' } })
     const before = await getStatus(app)

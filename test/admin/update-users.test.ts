@@ -14,12 +14,12 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'
 import { ADMIN_USER, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const iso = () => new Date(clock.now()).toISOString()
   const app = await build(t, { clock: clock.now, env: { RATE_LIMIT: 'off' } })

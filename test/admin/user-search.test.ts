@@ -1,11 +1,11 @@
 /** `search`, and for administrators `email`, `disabled` and `count`, of the user lists (docs/design.md, "Contract"). */
 import t from 'tap'
 import { asAdmin, bearer, freshEmail, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import type { Assert } from '../support/response-shapes.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { env: { RATE_LIMIT: 'off' } })
   const { token } = await signUp(app, { firstName: 'Reader' })
   const LISTS = { '/users': bearer(token), '/admin/users': asAdmin }

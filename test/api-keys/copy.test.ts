@@ -4,7 +4,7 @@ import t from 'tap'
 import { createKey, listKeys, revokeKey } from '../support/api-keys.ts'
 import { accountStatus, asAdmin, build, signUp, temporaryFolder } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { newDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
@@ -38,7 +38,7 @@ t.test('`copy` moves keys, and a repeated copy restores no revoked one', async t
   t.equal(await accountStatus(target, added.token), 200, 'new in the source')
 })
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('an export contains no keys, and an import of it restores none', async t => {
     const app = await build(t, { hasher: quickHashing })
     const user = await signUp(app)

@@ -5,10 +5,10 @@
 import t from 'tap'
 import { checksum, createKey, inventedKey } from '../support/api-keys.ts'
 import { accountStatus, bearer, cookie, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { hasher: quickHashing })
   const user = await signUp(app)
   const { token } = await createKey(app, user.token)

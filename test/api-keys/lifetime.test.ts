@@ -14,7 +14,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -22,7 +22,7 @@ import { mailbox } from '../support/mailbox.ts'
 const DAY = 86_400_000
 const OTHER_PASSWORD = 'another pass phrase of some length'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   t.test('a key works until the millisecond before `expiresAt`, warm and cold', async t => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)

@@ -5,7 +5,7 @@ import { call } from '../support/account-routes.ts'
 import { type AuditLine, getEvents, impersonate } from '../support/admin-routes.ts'
 import { listKeys, postKey, revokeKey } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
@@ -20,7 +20,7 @@ const REFUSED =
 const CHALLENGE = 'Bearer error="insufficient_user_authentication", max_age=600'
 const OTHER_PASSWORD = 'another pass phrase of some length'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const DATABASE_URL = await newDatabase(t)
   const options = { clock: clock.now, env: { DATABASE_URL }, hasher: quickHashing }

@@ -4,11 +4,11 @@ import { call, remove } from '../support/account-routes.ts'
 import { type AuditLine, allEvents } from '../support/admin-routes.ts'
 import { adminRevoke, createKey, postKey, revokeKey } from '../support/api-keys.ts'
 import { asAdmin, bearer, build, logCapture, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { hasher: quickHashing })
   const eventsOf = (userId: string, type?: string): Promise<AuditLine[]> =>
     allEvents(app, { userId, ...(type === undefined ? {} : { type }) })

@@ -18,7 +18,7 @@ import {
   type SignedUp,
   signUp,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
@@ -33,7 +33,7 @@ const textOf = (statement: unknown): string =>
 /** Milliseconds until a condition that does not come true counts as failed. */
 const DEADLINE = 10_000
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const DATABASE_URL = await newDatabase(t)
   const options = { clock: clock.now, env: { DATABASE_URL }, hasher: quickHashing }

@@ -15,7 +15,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { newDatabaseFile, startServer } from '../support/process.ts'
 import { rounds } from '../support/races.ts'
@@ -25,7 +25,7 @@ import { until } from '../support/until.ts'
 /** Milliseconds within which another instance follows (docs/design.md, "Storage"). */
 const SECOND = 1_000
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
   const options = { env: { DATABASE_URL }, hasher: quickHashing }
   const app = await build(t, options)

@@ -3,13 +3,13 @@ import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
 import { allEvents } from '../support/admin-routes.ts'
 import { signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
 /** Milliseconds. */
 const LIMIT = 10_000
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const reached = Promise.withResolvers<void>()
   const app = await build(t, {
     extend: app =>

@@ -7,7 +7,7 @@ import { call } from '../support/account-routes.ts'
 import { createKey, revokeKey } from '../support/admin-keys.ts'
 import { createKey as createApiKey, revokeKey as revokeApiKey } from '../support/api-keys.ts'
 import { asAdmin, bearer, build as buildApp, manualClock, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { readLog } from '../support/event-log.ts'
 import { listening, openStream, requestStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
@@ -16,7 +16,7 @@ const WAIT = 20_000
 const ADMIN = '/admin/events'
 const OWN = '/account/events'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
   const env = { DATABASE_URL }
   const app = await build(t, { env })

@@ -6,7 +6,7 @@ import type { AccountMails } from '../../src/accounts/mails.ts'
 import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
 import { allEvents, behindProxy, CLIENT, deleteUser, getEvents, PROXY } from '../support/admin-routes.ts'
 import { ADMIN_KEY, asAdmin, bearer, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { hasShape, isPrivateJson } from '../support/response-shapes.ts'
@@ -24,7 +24,7 @@ t.test('a type of event states its details', async t => {
   t.type(newEvent('user.signed-in', OPERATOR, 'id', 0, { fields: [] }), 'object')
 })
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const env = { TRUST_PROXY: PROXY, ADMIN_KEY_PREVIOUS: OTHER_KEY }
   const app = await build(t, { clock: clock.now, env })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { type AuditLine, allEvents } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, logCapture, manualClock, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { perAddress } from '../support/limits.ts'
 import { until } from '../support/until.ts'
 
@@ -39,7 +39,7 @@ const exhaust = async (guess: () => Promise<LightMyRequestResponse>, rejections 
   while (rejected < rejections) rejected += (await guess()).statusCode === 429 ? 1 : 0
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('a throttled account has one event; an unknown e-mail has none', async t => {
     const app = await build(t, ON)
     const { id, email } = await signUp(app)

@@ -7,10 +7,10 @@ import t from 'tap'
 import { verify } from '../support/account-routes.ts'
 import { allEvents, behindProxy, createUser, PROXY, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { mailbox } from '../support/mailbox.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const env = { TRUST_PROXY: PROXY }
   const app = await build(t, { clock: clock.now, env })

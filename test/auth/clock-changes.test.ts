@@ -15,14 +15,14 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   t.test('a token stays valid after the clock is set back, cached or not', async t => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)

@@ -5,9 +5,9 @@
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { asAdmin, bearer, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const env = { DATABASE_URL: await newDatabase(t) }
   const [one, other] = [await build(t, { env }), await build(t, { env })]
 

@@ -10,9 +10,9 @@ import {
   signIn,
   signUp,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const SECOND = 1_000
 
   t.test('tokens of the previous secret are valid while it is configured', async t => {

@@ -10,9 +10,9 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const SECOND = 1_000
   const MINUTE = 60 * SECOND
 

@@ -12,13 +12,13 @@ import {
   signIn,
   signUp,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 
 const OTHER_PASSWORD = 'another pass phrase of some length'
 
 const MINUTE = 60_000
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const app = await build(t, { clock: clock.now, env: { SESSION_IDLE: '1h' } })
 

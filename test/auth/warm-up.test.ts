@@ -19,7 +19,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { type Engine, onEveryEngine } from '../support/engines.ts'
+import { type Engine, onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { createRandom } from '../support/random.ts'
@@ -90,7 +90,7 @@ const heldStore = async (env: { DATABASE_URL: string }) => {
   }
 }
 
-await onEveryEngine(t, async (t, engine) => {
+await onEnginesOfRun(t, async (t, engine) => {
   const newEnv = async (t: Test) => ({ DATABASE_URL: await engine.newDatabase(t), JWT_SECRET })
   const build: Engine['build'] = (t, options) => engine.build(t, { hasher: quickHashing, ...options })
   /** An instance whose cache is empty, on a database with these users. */

@@ -7,11 +7,11 @@ import { toLines } from '../../src/validation/ndjson.ts'
 import { asAdmin, build, freshEmail, JWT_SECRET, signIn, signUp, temporaryFolder } from '../support/build.ts'
 import { EXPORT, exportAll, fromLines, importAll } from '../support/bulk-users.ts'
 import { pipeToCli, runCli, runCommand } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { createDatabase, holdReaders } from '../support/postgres.ts'
 
 t.test('export and import have the same lines as the API', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const folder = temporaryFolder(t)
     const file = join(folder, 'users.ndjson')
     const env = { DATABASE_URL: await engine.newDatabase(t), JWT_SECRET }
@@ -82,7 +82,7 @@ t.test('the first failed lines are reported without their values', async t => {
 })
 
 t.test('Ctrl-C ends a waiting import; every reported line is stored', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const DATABASE_URL = await engine.newDatabase(t)
     const app = await build(t, { env: { DATABASE_URL } })
     const running = runCli(['users', 'import', '--json'], { DATABASE_URL }, 'pipe')

@@ -9,7 +9,7 @@ import { ServiceError } from '../../src/errors.ts'
 import type { BulkUserStore } from '../../src/storage/stores.ts'
 import { accountStatus, asAdmin, bearer, freshEmail, logCapture, signIn, signUp } from '../support/build.ts'
 import { EXPORT, exportAll, importAll } from '../support/bulk-users.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ADMIN_USER, hasShape } from '../support/response-shapes.ts'
 
@@ -25,7 +25,7 @@ const listen = async (app: FastifyInstance): Promise<number> => {
   return (app.server.address() as AddressInfo).port
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('an export imported into an empty service restores every user, and they sign in', async t => {
     const [from, to] = [await build(t), await build(t)]
     const people = []

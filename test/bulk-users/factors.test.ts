@@ -31,7 +31,7 @@ import {
   type Result,
 } from '../support/bulk-users.ts'
 import { runCommand } from '../support/cli.ts'
-import { type Engine, onEveryEngine } from '../support/engines.ts'
+import { type Engine, onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -126,7 +126,7 @@ const move = async (t: Test, { build }: Engine) => {
   return { from, to, clock, person: await withTotp(from) }
 }
 
-await onEveryEngine(t, async (t, engine) => {
+await onEnginesOfRun(t, async (t, engine) => {
   t.test('an authenticator app and recovery codes work at a service with another key', async t => {
     const { from, to, clock, person } = await move(t, engine)
     const { email, secret, recoveryCodes } = person
@@ -292,7 +292,7 @@ await onEveryEngine(t, async (t, engine) => {
 })
 
 t.test('without a key on PostgreSQL, a line with a secret fails and says why', async t => {
-  await onEveryEngine(t, async (t, engine) => {
+  await onEnginesOfRun(t, async (t, engine) => {
     if (engine.name !== 'postgres') return
     const app = await engine.build(t, { hasher: quickHashing })
     const errors = { 'credentials.totpSecret': ['cannot be encrypted: this service needs ENCRYPTION_KEY'] }

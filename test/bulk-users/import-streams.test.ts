@@ -10,7 +10,7 @@ import { toLines } from '../../src/validation/ndjson.ts'
 import { createKey, revokeKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, asAdmin, freshEmail, logCapture, manualClock } from '../support/build.ts'
 import { fromLines, IMPORT, openImport } from '../support/bulk-users.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { exchange, parseResponse } from '../support/process.ts'
 
@@ -25,7 +25,7 @@ const hurry = ({ server }: FastifyInstance): void => {
 
 const user = () => toLines([{ email: freshEmail() }])
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   t.test('the result of a line is sent while later lines are still to come', async t => {
     const app = await build(t)

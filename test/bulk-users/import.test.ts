@@ -8,7 +8,7 @@ import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { asAdmin, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { IMPORT, importAll, NDJSON, post } from '../support/bulk-users.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 
 const scryptOf = (password: string): string => {
@@ -82,7 +82,7 @@ const HOSTILE: readonly (readonly [string | Buffer, Record<string, string[]>])[]
   ['{"email":"a@example.com","password":"in the clear"}', { password: ['is not allowed'] }],
 ]
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { realHashing: true })
 
   t.test('each hash format signs in, and is rehashed with argon2id', async t => {

@@ -29,7 +29,7 @@ import {
 } from '../support/build.ts'
 import { type Exported, exportAll, importAll, longestFields, type Result } from '../support/bulk-users.ts'
 import { runCommand } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import {
   creationOptions,
@@ -141,7 +141,7 @@ const lineOf = (passkeys: readonly object[], fields: object = {}) => ({
 const outcomes = (results: readonly Result[]) =>
   results.slice(0, -1).map(({ status, errors }) => (errors === undefined ? status : errors))
 
-await onEveryEngine(t, async (t, engine) => {
+await onEnginesOfRun(t, async (t, engine) => {
   const clock = manualClock()
   const start = (env: object = {}): Promise<FastifyInstance> =>
     engine.build(t, { hasher: quickHashing, clock: clock.now, env: { ...ENV, ...env } })

@@ -35,12 +35,13 @@ import {
 } from '../support/copy-runs.ts'
 import { newDatabase, query } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 
 /** Both stores of a test, after a first copy of `users` users. */
 const copied = async (t: Test, users: number) => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await newDatabase(t)
-  const source = await openSqliteStorage(file, allFeatures())
+  const source = await openSqliteStorage(file, allFeatures(), pooledWriter)
   t.teardown(() => source.close())
   const added = await Promise.all(Array.from({ length: users }, () => add(source)))
   await copyHere(file, url)

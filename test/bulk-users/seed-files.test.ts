@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { asAdmin, bearer, build, JWT_SECRET, temporaryFolder, updateUser } from '../support/build.ts'
 import { runCli, runCommand } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 
 const read = (file: string): string => readFileSync(file, 'utf8')
 
@@ -27,7 +27,7 @@ const parseCsv = (text: string): string[][] =>
       ),
     )
 
-await onEveryEngine(t, async (t, engine) => {
+await onEnginesOfRun(t, async (t, engine) => {
   t.test('jsonl and csv have the id, e-mail, password and token of each user', async t => {
     const DATABASE_URL = await engine.newDatabase(t)
     const folder = temporaryFolder(t)

@@ -15,7 +15,7 @@ import {
 } from '../support/build.ts'
 import { exportAll } from '../support/bulk-users.ts'
 import { runCommand } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
 const PASSWORD = 'seed password 1'
@@ -23,7 +23,7 @@ const PASSWORD = 'seed password 1'
 const emailsOf = async (app: FastifyInstance): Promise<string[]> =>
   (await exportAll(app)).map(({ email }) => email).sort()
 
-await onEveryEngine(t, async (t, engine) => {
+await onEnginesOfRun(t, async (t, engine) => {
   t.test('removes accounts of the seed with all their data, while the service runs', async t => {
     const DATABASE_URL = await engine.newDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')

@@ -17,7 +17,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { runCli, runCommand } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { createDatabase, holdAt, query } from '../support/postgres.ts'
 
 const tokensIn = (file: string): string[] => readFileSync(file, 'utf8').replace(/\n$/, '').split('\n')
@@ -27,7 +27,7 @@ const emailOf = async (app: FastifyInstance, token: string): Promise<string | un
   (await app.inject({ url: '/account', headers: bearer(token) })).json().email
 
 t.test('seed creates users with one password and a token each; repeated, it adds missing ones', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const DATABASE_URL = await engine.emptyDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')
     writeFileSync(file, 'something longer than what comes\n'.repeat(1_000))
@@ -90,7 +90,7 @@ t.test('seed creates users with one password and a token each; repeated, it adds
 )
 
 t.test('an expired session is replaced by a new one', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const DATABASE_URL = await engine.emptyDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')
     const env = { DATABASE_URL, JWT_SECRET, SESSION_IDLE: '1s' }

@@ -2,11 +2,11 @@
 import t from 'tap'
 import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
 import { INVALIDATION_LIMIT, runCommand } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-await onEveryEngine(t, async (t, { emptyDatabase }) => {
+await onEnginesOfRun(t, async (t, { emptyDatabase }) => {
   t.test(
     'a running service accepts a key of the command line, and refuses it once it is revoked',
     async t => {

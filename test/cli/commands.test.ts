@@ -16,7 +16,7 @@ import {
   temporaryFolder,
 } from '../support/build.ts'
 import { INVALIDATION_LIMIT, runCli, runCommand } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
 /** The service in this process, and the command line on the same store. */
@@ -39,7 +39,7 @@ const inSentences = ({ errors }: { errors: Record<string, string[]> }): string[]
   )
 
 t.test('users create opens the account that POST /admin/users opens', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const fields = ['--first-name', '  Ann ', '--last-name', 'Łucja', '--locale', 'de-ch']
     const options = [...fields, '--email-verified', '--json']
@@ -109,7 +109,7 @@ t.test('users create rejects what POST /admin/users rejects, without repeating t
 })
 
 t.test('users create and set-roles write roles and metadata, by the rules of the API', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const metadata = ['--user-metadata', '{"a":["ü"]}', '--app-metadata', '{"plan":"pro"}']
     const created = await service.cli(
@@ -173,7 +173,7 @@ t.test('users create and set-roles write roles and metadata, by the rules of the
 )
 
 t.test('users delete removes the user with all sessions, and frees the e-mail', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const [ann, bob] = [await signUp(service.app), await signUp(service.app)]
     for (const { token } of [ann, bob]) t.equal(await accountStatus(service.app, token), 200, 'cached')
@@ -199,7 +199,7 @@ t.test('users delete removes the user with all sessions, and frees the e-mail', 
 )
 
 t.test('sessions list shows what the user sees; sessions revoke takes an id from it', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const user = await signUp(service.app)
     const userAgent = 'Evil\u001b[2J\u202eagent'
@@ -230,7 +230,7 @@ t.test('sessions list shows what the user sees; sessions revoke takes an id from
 )
 
 t.test('events prints what GET /admin/events returns', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const [ann, bob] = [await signUp(service.app), await signUp(service.app)]
     await signIn(service.app, ann.email)
@@ -265,7 +265,7 @@ t.test('events prints what GET /admin/events returns', t =>
 )
 
 t.test('events --follow prints new events until Ctrl-C, and prints the cursor to continue from', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const DATABASE_URL = await engine.newDatabase(t)
     const { app } = await start(t, DATABASE_URL)
     await signUp(app)

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'
 import { accountStatus, asAdmin, PASSWORD, signUp } from '../support/build.ts'
 import { INVALIDATION_LIMIT, runCommand } from '../support/cli.ts'
-import { type Engine, onEveryEngine } from '../support/engines.ts'
+import { type Engine, onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
 /** A name that older versions accepted. */
@@ -37,7 +37,7 @@ const start = async (t: Test, engine: Engine) => {
 }
 
 t.test('a running service rejects sessions that the command line ended, without a restart', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const service = await start(t, engine)
     const [revoked, disabled, other] = await Promise.all(
       ['revoked', 'disabled', 'other'].map(name => service.signUp(`${name}@example.com`)),
@@ -70,7 +70,7 @@ t.test('a running service rejects sessions that the command line ended, without 
 )
 
 t.test('users list and get print what the admin routes return', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const service = await start(t, engine)
     const ann = await service.signUp('ann@example.com')
     const older = await engine.build(t, { env: { DATABASE_URL: service.databaseUrl } })

@@ -12,10 +12,10 @@ import {
 import { createKey } from '../support/admin-keys.ts'
 import { freshEmail, PASSWORD } from '../support/build.ts'
 import { clientsOf, rejection, scripted } from '../support/clients.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 
 t.test('accounts', t =>
-  onEveryEngine(t, async (t, { build }) => {
+  onEnginesOfRun(t, async (t, { build }) => {
     const { baseUrl, gatehouse, admin } = await clientsOf(await build(t))
 
     t.test('sign-up, sign-in and the account, with the token in memory', async t => {
@@ -236,7 +236,7 @@ t.test('a token storage may be asynchronous', async t => {
 })
 
 t.test('a key of the store works like ADMIN_KEY', t =>
-  onEveryEngine(t, async (t, { build }) => {
+  onEnginesOfRun(t, async (t, { build }) => {
     const app = await build(t)
     const { baseUrl } = await clientsOf(app)
     const { text } = await createKey(app, ['users:read', 'users:delete'])

@@ -9,7 +9,7 @@ import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
 import { createKey, revokeKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, bearer, type build as buildApp, signUp, updateUser } from '../support/build.ts'
 import { clientsOf, rejection, scripted } from '../support/clients.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { readLog } from '../support/event-log.ts'
 import { until } from '../support/until.ts'
 
@@ -31,7 +31,7 @@ const first = async <Event>(
 
 const idsOf = (all: readonly StreamedEvent<{ readonly id: string }>[]) => all.map(({ event }) => event.id)
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const env = { DATABASE_URL: await newDatabase(t) }
   const app = await build(t, { env })
   const { baseUrl, admin } = await clientsOf(app)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { createClient, isServiceError } from '../../client/client.ts'
 import { freshEmail, signUp } from '../support/build.ts'
 import { clientsOf, rejection } from '../support/clients.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
 /** Milliseconds until events that are not visible count as missing. */
@@ -18,7 +18,7 @@ const namesOf = async (list: AsyncIterable<{ firstName: string | null }>): Promi
 const NAMES = ['Ann', 'Bea', 'Cy', 'Dee', 'Eve']
 
 t.test('lists', t =>
-  onEveryEngine(t, async (t, { build }) => {
+  onEnginesOfRun(t, async (t, { build }) => {
     const app = await build(t)
     const urls: string[] = []
     app.server.on('request', ({ url }) => urls.push(String(url)))

@@ -10,7 +10,7 @@ import {
 import { createKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, freshEmail } from '../support/build.ts'
 import { clientsOf, rejection, scripted } from '../support/clients.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 
 const collect = async <T>(values: AsyncIterable<T>): Promise<T[]> => {
   const all: T[] = []
@@ -23,7 +23,7 @@ const users = (count: number) =>
 
 for (const streamsRequests of [true, false])
   t.test(streamsRequests ? 'one streaming request' : 'several requests, as in browsers', t =>
-    onEveryEngine(t, async (t, { build }) => {
+    onEnginesOfRun(t, async (t, { build }) => {
       const app = await build(t)
       const urls: string[] = []
       app.server.on('request', ({ url }) => urls.push(String(url)))
@@ -126,7 +126,7 @@ for (const streamsRequests of [true, false])
   )
 
 t.test('results arrive while lines are still to come', async t =>
-  onEveryEngine(t, async (t, { build }) => {
+  onEnginesOfRun(t, async (t, { build }) => {
     const { admin } = await clientsOf(await build(t))
     const results: ImportedLine[] = []
     const waiting: (() => void)[] = []
@@ -149,7 +149,7 @@ t.test('results arrive while lines are still to come', async t =>
 )
 
 t.test('an export is aborted halfway', async t =>
-  onEveryEngine(t, async (t, { build }) => {
+  onEnginesOfRun(t, async (t, { build }) => {
     const { admin } = await clientsOf(await build(t))
     await collect(admin.importUsers(users(2_000)))
     const controller = new AbortController()

@@ -9,7 +9,7 @@ import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { createKey, revokeKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, asAdmin, build, manualClock, signUp, updateUser } from '../support/build.ts'
 import { signedInTo } from '../support/console.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { FormClient } from '../support/form-client.ts'
 
 const ENV = { CONSOLE: 'on' }
@@ -24,7 +24,7 @@ const pagesOf = (app: FastifyInstance): readonly string[] =>
     .filter(({ url, methods }) => url.startsWith('/console') && methods.includes('GET'))
     .map(({ url }) => url)
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock(Date.now())
   const app = await build(t, {
     clock: clock.now,

@@ -3,7 +3,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { accountStatus, freshEmail, logCapture, signUp } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { execute } from '../support/stored-rows.ts'
 
@@ -26,7 +26,7 @@ const statusesOf = (responses: readonly LightMyRequestResponse[]) => ({
   401: responses.filter(({ statusCode }) => statusCode === 401).length,
 })
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   t.test('after five wrong attempts the correct code does not work either', async t => {
     const app = await build(t, { env: EMAIL_CODES })
     const codes = codesOf(app)

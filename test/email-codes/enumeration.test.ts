@@ -6,7 +6,7 @@ import { storedEmailCodes } from '../../src/email-codes/stored-email-codes.ts'
 import type { Statement } from '../../src/storage/operations/operation.ts'
 import { freshEmail, manualClock, signUp, updateUser } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan, requestCode, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { query } from '../support/postgres.ts'
 
 const MINUTE = 60_000
@@ -44,7 +44,7 @@ t.test('an attempt has the same statements, whether there is a code or not', asy
   t.strictSame(run({ id: 'x', userId: 'y', code: 'z' }), statements)
 })
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   /** The state of an address, and a code to try. */
   const addresses = async (app: FastifyInstance, advance: (milliseconds: number) => void) => {
     const codes = codesOf(app)

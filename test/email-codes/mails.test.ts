@@ -4,14 +4,14 @@ import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call } from '../support/account-routes.ts'
 import { freshEmail, manualClock, signUp, updateUser } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, requestCode, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
 import { SUBJECT } from '../support/mailbox.ts'
 
 const HOUR = 3_600_000
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('the mail has the code, how long it works, and that nobody asks for it', async t => {
     const env = { ...EMAIL_CODES, PRODUCT_NAME: 'Example & Co', WEB_URL: 'https://app.example.com' }
     const app = await build(t, { env })

@@ -6,12 +6,12 @@ import { type EmailCodeStore, storedEmailCodes } from '../../src/email-codes/sto
 import { addTotp, STEP } from '../support/authenticator-apps.ts'
 import { accountStatus, confirmedUser, manualClock, signUp } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 
 const WRONG_CODE = '000000'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const options = { env: { ...EMAIL_CODES, RATE_LIMIT: 'on' }, clock: clock.now }
   const app = await build(t, options)

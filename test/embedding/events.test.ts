@@ -4,7 +4,7 @@ import t from 'tap'
 import type { LoggedEvent } from '../../src/gatehouse.ts'
 import { asAdmin, bearer, logCapture } from '../support/build.ts'
 import { runCli } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { buildHost, hostConfig, tokenAt } from '../support/host.ts'
 import { until } from '../support/until.ts'
 
@@ -22,7 +22,7 @@ const atLeast = (events: readonly unknown[], count: number) =>
   )
 
 t.test('onEvent gets each event once, in order, also of other instances', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const config = { ...hostConfig(t), DATABASE_URL: await engine.newDatabase(t) }
     const events: LoggedEvent[] = []
     const visible: boolean[] = []
@@ -45,7 +45,7 @@ t.test('onEvent gets each event once, in order, also of other instances', t =>
 )
 
 t.test('a named onEvent gets what happened while no host ran it, once', t =>
-  onEveryEngine(t, async (t, engine) => {
+  onEnginesOfRun(t, async (t, engine) => {
     const DATABASE_URL = await engine.newDatabase(t)
     const config = { ...hostConfig(t), DATABASE_URL }
     const events: LoggedEvent[] = []

@@ -17,7 +17,7 @@ import {
 } from '../support/build.ts'
 import { importAll } from '../support/bulk-users.ts'
 import { MAILED_SIGN_INS } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 
 type Schema = Parameters<typeof exampleOf>[0]
@@ -121,7 +121,7 @@ const inputsOf = ({ routeTable }: FastifyInstance) =>
       })),
   )
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { env: MAILED_SIGN_INS })
   let user = await signUp(app)
   const [target, bystander] = [await signUp(app), await signUp(app)]

@@ -8,13 +8,14 @@ import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { ServiceError } from '../../src/errors.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { bearer, build, logCapture, manualClock, temporaryFolder } from '../support/build.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 
 const REQUESTS = 200
 
 const setUp = async (env: Record<string, string>) => {
   const log = logCapture()
   const clock = manualClock()
-  const store = await openSqliteStorage(join(temporaryFolder(t), 'test.db'))
+  const store = await openSqliteStorage(join(temporaryFolder(t), 'test.db'), [], pooledWriter)
   let cause: unknown
   const find = async (): Promise<never> => {
     throw new ServiceError('storeUnavailable', { cause })

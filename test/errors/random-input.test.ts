@@ -4,10 +4,10 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { nameViolations } from '../../src/validation/formats.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { headerText, jsonBody, query, rawBody } from '../support/hostile-input.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   /** Each run is one or two requests. fast-check prints the seed and path of a failure. */
   const RUNS = { numRuns: 150 }
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { notes } from '../../examples/notes/notes.ts'
 import type { ServicesOf } from '../../src/feature.ts'
 import { asAdmin, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { unlessTaken } from '../support/examples.ts'
 import { projectTree, withBuiltIn } from '../support/project-copy.ts'
 import { announcements } from './announcements.ts'
@@ -15,7 +15,7 @@ const PARTS = ['src', 'plugins', 'routes', 'examples', 'test/support', 'package.
 const notesOf = (app: FastifyInstance) =>
   (app.services as typeof app.services & ServicesOf<[typeof notes]>).notes
 
-await onEveryEngine(
+await onEnginesOfRun(
   t,
   async (t, { emptyDatabase }) => {
     t.test('a service that is given features has the built-in ones too', async t => {

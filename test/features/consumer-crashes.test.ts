@@ -3,7 +3,7 @@ import t from 'tap'
 import type { ConsumerStore } from '../../src/consumers/stored-consumers.ts'
 import type { LoggedEvent } from '../../src/feature.ts'
 import { build, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { watching } from './watching.ts'
 
@@ -11,7 +11,7 @@ const PACE = { startWithin: 1, maxWait: 20 }
 const WAIT = 30_000
 const NAME = 'watching.watch'
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   t.test('an instance takes over from one whose handler is slow', async t => {
     const env = { DATABASE_URL: await newDatabase(t) }
     const slow: LoggedEvent[] = []

@@ -5,7 +5,7 @@ import type { LoggedEvent } from '../../src/feature.ts'
 import type { JobStore } from '../../src/jobs/stored-jobs.ts'
 import { build as buildApp, logCapture, signUp, updateUser } from '../support/build.ts'
 import { runCommand } from '../support/cli.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { readLog } from '../support/event-log.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { until } from '../support/until.ts'
@@ -25,7 +25,7 @@ const collector = (types?: readonly string[]) => {
   return { feature, events, ids }
 }
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   const storeOf = (app: App) => app.services.storage.features.consumers as ConsumerStore
   /** Ids of the log from its oldest event on. */
   const logOf = async (app: App, type?: string) => {

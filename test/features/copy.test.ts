@@ -13,6 +13,7 @@ import { add, eventOf, NOW } from '../storage/contract/fixtures.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { copyHere, targetVersions } from '../support/copy-runs.ts'
 import { createDatabase, query } from '../support/postgres.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 import { labels } from './labels.ts'
 
 const notes: StoredFeature = {
@@ -49,7 +50,7 @@ const texts = async (storage: Storage, userId: string): Promise<string[]> =>
 const setUp = async (t: Test, count: number, features: readonly StoredFeature[] = FEATURES) => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
-  const source = await openSqliteStorage(file, features)
+  const source = await openSqliteStorage(file, features, pooledWriter)
   t.teardown(() => source.close())
   const users = (await Promise.all(Array.from({ length: count }, () => add(source)))).map(({ user }) => user)
   const openTarget = async () => {

@@ -19,9 +19,10 @@ import type { Storage } from '../../src/storage/storage.ts'
 import type { FeatureMigration, StoredFeature } from '../../src/storage/stored-feature.ts'
 import { add } from '../storage/contract/fixtures.ts'
 import { build as buildApp, temporaryFolder } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 import { storedRows } from '../support/stored-rows.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 import { labels } from './labels.ts'
 
 /** As from JavaScript, without checks of types. */
@@ -409,7 +410,7 @@ t.test('a declaration that is not valid is refused before the database is opened
 
 t.test('no counter that the service opens can be a rate limit of a feature', async t => {
   const file = join(temporaryFolder(t), 'test.db')
-  const storage = await openSqliteStorage(file, BUILT_IN_FEATURES)
+  const storage = await openSqliteStorage(file, BUILT_IN_FEATURES, pooledWriter)
   const opened = new Set<string>()
   const openRateLimit: OpenRateLimit = options => {
     opened.add(options.name)
@@ -518,10 +519,10 @@ const things = (
   ...fields,
 })
 
-await onEveryEngine(t, async (t, { name: engine, emptyDatabase, build }) => {
+await onEnginesOfRun(t, async (t, { name: engine, emptyDatabase, build }) => {
   const open = (url: string, features: readonly StoredFeature[]): Promise<Storage> =>
     engine === 'sqlite'
-      ? openSqliteStorage(url.replace('sqlite:', ''), features)
+      ? openSqliteStorage(url.replace('sqlite:', ''), features, pooledWriter)
       : openPostgresStorage(url, 2, features)
 
   /** Opens the store and closes it again. */

@@ -4,7 +4,7 @@ import t from 'tap'
 import { FeatureCaches } from '../../src/auth/feature-caches.ts'
 import gatehouse from '../../src/gatehouse.ts'
 import { asAdmin, bearer, newFile, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'
 import { desks, loads, told } from './desks.ts'
 
@@ -27,7 +27,7 @@ const freshId = (): string => {
   return `desk-${ids}`
 }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const env = { DATABASE_URL: await newDatabase(t) }
   const app = await build(t, { features: [desks], extend: addRoute, env })
   const { hold } = (app.services as unknown as { desks: DesksStore }).desks

@@ -4,7 +4,7 @@ import type { JobRun } from '../../src/feature.ts'
 import { Jobs } from '../../src/jobs/jobs.ts'
 import type { JobStore } from '../../src/jobs/stored-jobs.ts'
 import { build as buildApp, logCapture } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { feature, working } from './working.ts'
 
@@ -14,7 +14,7 @@ const PACE = { startWithin: 1, maxWait: 5 }
 const LEASE = 30_000
 const HOUR = 3_600_000
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   const storeOf = (app: App) => app.services.storage.features.jobs as JobStore
 
   t.test('of several instances one runs a job, once in its interval', async t => {

@@ -11,7 +11,7 @@ import { html } from '../../src/pages/layout.ts'
 import { FeatureMetrics } from '../../src/statistics/feature-metrics.ts'
 import { createKey, SCOPES } from '../support/api-keys.ts'
 import { asAdmin, bearer, build, logCapture, manualClock, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { unlessTaken } from '../support/examples.ts'
 import { readMetrics } from '../support/metrics.ts'
@@ -22,7 +22,7 @@ const YEAR = 365 * 86_400_000
 
 const servicesOf = (app: FastifyInstance) => app.services as typeof app.services & ServicesOf<[typeof notes]>
 
-await onEveryEngine(
+await onEnginesOfRun(
   t,
   async (t, { build, newDatabase }) => {
     const options = { features: [notes] }

@@ -6,13 +6,13 @@ import { call } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import { addTotp, ENCRYPTION_KEY, STEP } from '../support/authenticator-apps.ts'
 import { bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { readMetrics } from '../support/metrics.ts'
 
 const PIN = '4711'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const env = { DATABASE_URL: await newDatabase(t), ENCRYPTION_KEY }
   const app: FastifyInstance = await build(t, { clock: clock.now, features: [pins], env })

@@ -12,6 +12,7 @@ import { copyHere } from '../support/copy-runs.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 import { announcements } from './announcements.ts'
 
 const servicesOf = (app: FastifyInstance) =>
@@ -67,7 +68,7 @@ t.test('copy: rows that belong to no user are all copied, and repeated like othe
   const features = [announcements]
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
-  const source = await openSqliteStorage(file, features)
+  const source = await openSqliteStorage(file, features, pooledWriter)
   t.teardown(() => source.close())
   const target = await openPostgresStorage(url, 2, features)
   t.teardown(() => target.close())

@@ -14,6 +14,7 @@ import { signUp, temporaryFolder } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 import { type Member, members } from './members.ts'
 
 const FEATURES = [...BUILT_IN_FEATURES, members]
@@ -96,7 +97,7 @@ await onEveryEngine(t, async (t, { build, emptyDatabase }) => {
 t.test('copy leaves out rows with values that other rows of the target have together', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
-  const source = await openSqliteStorage(file, FEATURES)
+  const source = await openSqliteStorage(file, FEATURES, pooledWriter)
   const target = await openPostgresStorage(url, 2, FEATURES)
   for (const storage of [source, target]) t.teardown(() => storage.close())
   const here = await add(source)

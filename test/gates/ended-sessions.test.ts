@@ -19,7 +19,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 
@@ -27,7 +27,7 @@ const OTHER_PASSWORD = 'another long pass phrase 8'
 
 type Meanwhile = () => Promise<unknown>
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   /** Runs once, after the next password was verified. */
   let afterHash: Meanwhile | null = null
   const hasher: PasswordHasher = {

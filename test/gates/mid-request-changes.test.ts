@@ -4,11 +4,11 @@ import t from 'tap'
 import { PooledPasswordHasher } from '../../src/passwords/hasher.ts'
 import { Users } from '../../src/users/users.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { parseResponse } from '../support/process.ts'
 import { sendSlowly } from '../support/slow-request.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const app = await build(t, { realHashing: true })
   await app.listen({ host: '127.0.0.1', port: 0 })
 

@@ -5,6 +5,7 @@ import { ServiceError } from '../../src/errors.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { bearer, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
 import { routesTree } from '../support/project-copy.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 
 /** Loaded before every other plugin; records the steps of each request from its first hook on. */
 const PROBE = `
@@ -83,7 +84,7 @@ t.test('a store failure during authentication is caught and formatted (§1.3, §
 })
 
 t.test('a store that responds asynchronously identifies the same user (§5.1.2)', async t => {
-  const store = await openSqliteStorage(join(temporaryFolder(t), 'later.db'))
+  const store = await openSqliteStorage(join(temporaryFolder(t), 'later.db'), [], pooledWriter)
   let failing = false
   const find = async (id: string) => {
     await setImmediate()

@@ -7,7 +7,7 @@ import { call } from '../support/account-routes.ts'
 import { type AuditLine, getEvents, impersonate } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { HeldHashing, quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
@@ -50,7 +50,7 @@ const renew = (
   payload: Record<string, unknown> = { password: PASSWORD },
 ) => call(app, 'POST', '/account/reauthenticate', payload, bearer(token))
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   const clock = manualClock()
   const DATABASE_URL = await newDatabase(t)
   const options = { clock: clock.now, env: { DATABASE_URL }, hasher: quickHashing }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { impersonate } from '../support/admin-routes.ts'
 import { asAdmin, bearer, build, cookie, logCapture, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
@@ -49,7 +49,7 @@ const POLL = 5
 
 const tree = routesTree(t, { 'routes/private/articles/routes.ts': EDITORS })
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
   const options = { env: { DATABASE_URL }, hasher: quickHashing }
   const app = await tree.build(t, options)

@@ -7,7 +7,7 @@ import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import { bearer, build, freshEmail, logCapture, PASSWORD, temporaryFolder } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { perAddress } from '../support/limits.ts'
 
 const PROXY = '10.0.0.1'
@@ -54,7 +54,7 @@ const attemptOver = async (
   return response.statusCode
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('sessions, events and log lines have one spelling of the client address, or null', async t => {
     const log = logCapture()
     const env = { TRUST_PROXY: PROXY, LOG_LEVEL: 'info' }

@@ -13,7 +13,7 @@ import gatehouse from '../../src/gatehouse.ts'
 import type { BulkUserStore } from '../../src/storage/stores.ts'
 import { asAdmin, bearer, build, freshEmail, logCapture, signUp } from '../support/build.ts'
 import { EXPORT, importAll, NDJSON } from '../support/bulk-users.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { hostConfig } from '../support/host.ts'
 import { until } from '../support/until.ts'
@@ -49,7 +49,7 @@ const namesIn = (schema: unknown): string[] => {
   ])
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('lists and exports are compressed as the client asks, with the same content', async t => {
     const app = await build(t)
     const { token } = await signUp(app)

@@ -2,14 +2,14 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { accountStatus, bearer, cookie, logCapture, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
 
 /** Milliseconds until a response counts as missing. */
 const DEADLINE = 20_000
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test("a cached serialised account equals the schema's serialisation (§4)", async t => {
     const app = await build(t)
     const names = { firstName: 'O"Hara \\ \u{1f469} \u{10ffff} </script>', lastName: '\u0130\u00df e\u0301' }

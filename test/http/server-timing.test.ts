@@ -16,6 +16,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { liveRoutes } from '../support/routes.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 
 /** Milliseconds. */
 const DELAY = 50
@@ -95,7 +96,7 @@ t.test('it is off by default', async t => {
 })
 
 t.test('the time of authentication is in auth', async t => {
-  const store = await openSqliteStorage(join(temporaryFolder(t), 'slow.db'))
+  const store = await openSqliteStorage(join(temporaryFolder(t), 'slow.db'), [], pooledWriter)
   const find = async (id: string) => {
     await delay(DELAY)
     return store.sessions.find(id)

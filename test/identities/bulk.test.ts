@@ -5,13 +5,13 @@ import { call } from '../support/account-routes.ts'
 import { bearer, build, freshEmail, temporaryFolder } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
 import { copyHere } from '../support/copy-runs.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
 import { newDatabase } from '../support/postgres.ts'
 
 const HASHES = '?passwordHashes=true'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const provider = await startProvider(t)
   const env = providersEnv([provider.entry()], [provider.issuer])
   const app = await build(t, { env })

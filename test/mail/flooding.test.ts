@@ -5,7 +5,7 @@ import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'
 import { bearer, confirmedUser, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -17,7 +17,7 @@ const rateLimits = {
 }
 const { points: count } = RATE_LIMITS.perRecipient
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const start = async (t: Parameters<typeof build>[0]) => {
     const log = logCapture()
     const env = { RATE_LIMIT: 'on' }

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { metricsOf } from '../../src/feature.ts'
 import { FEATURES } from '../../src/features.ts'
 import { asAdmin, build, signUp, temporaryFolder } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import {
   fetchMetrics,
@@ -42,7 +42,7 @@ const METRIC = /\b(?:http_server|gatehouse|process|nodejs)_\w+/g
 /** Every metric of a service on each engine, of one with a replica, and of one with workers. */
 const liveMetrics = async (t: Test): Promise<MetricValues[]> => {
   const found: MetricValues[] = []
-  await onEveryEngine(t, async (t, { build: buildOnEngine }) => {
+  await onEnginesOfRun(t, async (t, { build: buildOnEngine }) => {
     const app = await buildOnEngine(t, { hasher: quickHashing })
     await signUp(app)
     // On PostgreSQL the lag is known once the feed is connected.

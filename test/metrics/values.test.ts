@@ -17,7 +17,7 @@ import {
   temporaryFolder,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { smallHashing, times } from '../support/hashing-threads.ts'
 import { perAddress } from '../support/limits.ts'
@@ -31,7 +31,7 @@ const DEADLINE = 10_000
 
 const REQUESTS = 'http_server_request_duration_seconds_count'
 
-await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { name: engine, build, newDatabase }) => {
   t.test('every request is counted once, by method, route and status', async t => {
     const app = await build(t, { hasher: quickHashing })
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -323,7 +323,7 @@ await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
 })
 
 t.test('PostgreSQL: an interruption of the invalidation feed is counted', async t => {
-  await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
+  await onEnginesOfRun(t, async (t, { name, build, newDatabase }) => {
     if (name === 'sqlite') return
     const url = await newDatabase(t)
     const app = await build(t, { env: { DATABASE_URL: url } })

@@ -4,13 +4,13 @@ import t from 'tap'
 import { bearer, build, confirmedUser, freshEmail, temporaryFolder } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
 import { copyHere } from '../support/copy-runs.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { readLog } from '../support/event-log.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { addMember, adminCall, call, team } from '../support/organizations.ts'
 import { newDatabase } from '../support/postgres.ts'
 
-await onEveryEngine(t, async (t, { build: buildOn }) => {
+await onEnginesOfRun(t, async (t, { build: buildOn }) => {
   t.test('an export has the memberships; an import restores them, also when it is repeated', async t => {
     const app = await buildOn(t)
     const { organization, owner, admin, member } = await team(app)

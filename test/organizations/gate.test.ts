@@ -5,11 +5,12 @@ import { allFeatures } from '../../src/built-in-features.ts'
 import { defineFeature } from '../../src/feature.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { bearer, build, newFile, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'
 import { addMember, adminCall, call, organizationOf, team } from '../support/organizations.ts'
 import { execute, select } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
+import { pooledWriter } from '../support/writer-pool.ts'
 
 /** Private routes outside of the service's folders are added behind its gate. */
 const addRoute = (path: string, organization: unknown) => (app: FastifyInstance) => {
@@ -82,7 +83,7 @@ t.test('the name of a guard is its own', async t => {
 
 t.test('a warm request queries nothing', async t => {
   const DATABASE_URL = await newFile(t)
-  const storage = await openSqliteStorage(DATABASE_URL.replace('sqlite:', ''), allFeatures())
+  const storage = await openSqliteStorage(DATABASE_URL.replace('sqlite:', ''), allFeatures(), pooledWriter)
   const reads: string[] = []
   const counted = Object.fromEntries(
     Object.entries(storage.features.organizations as Record<string, (...args: never[]) => unknown>).map(
@@ -113,7 +114,7 @@ t.test('a warm request queries nothing', async t => {
   t.strictSame(reads, [])
 })
 
-await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { name, build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
   const options = { ...withRoute(['admin']), env: { DATABASE_URL } }
   const app = await build(t, options)

@@ -10,7 +10,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'
 import { readLog } from '../support/event-log.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -19,7 +19,7 @@ import { adminCall, call, team } from '../support/organizations.ts'
 const UNKNOWN = '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70'
 const DAY = 86_400_000
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock(Date.now())
   const app = await build(t, {
     clock: clock.now,

@@ -1,10 +1,9 @@
-/** The pages of organizations: without script, in both languages, and in Chromium with axe (docs/organizations.md). */
+/** The pages of organizations: without script, in both languages (docs/organizations.md). */
 import t from 'tap'
-import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
 import { build, confirmedUser, freshEmail, newFile, PASSWORD, type SignedUp } from '../support/build.ts'
 import { FormClient } from '../support/form-client.ts'
 import { mailbox } from '../support/mailbox.ts'
-import { addMember, call, organizationOf, team } from '../support/organizations.ts'
+import { addMember, call, invitationLink, organizationOf, team } from '../support/organizations.ts'
 
 const app = await build(t, { env: { ORGANIZATION_ROLES: 'billing' } })
 const mails = mailbox(app)
@@ -76,17 +75,9 @@ t.test('an organization is created, renamed, and somebody is invited, who accept
   t.equal(other.status, 404)
 })
 
-/** Invites an address. @returns the link of the mail. */
-const invited = async (to: typeof app, email: string): Promise<string> => {
-  const owner = await confirmedUser(to)
-  const { id } = await organizationOf(to, owner)
-  await call(to, owner, 'POST', `/organizations/${id}/invitations`, { email, roles: ['member'] })
-  return `/organizations/accept?token=${await mailbox(to).token(email, 'organizationInvitation')}`
-}
-
 t.test('who signs in or up behind the link comes back to it, once', async t => {
   const email = freshEmail()
-  const link = await invited(app, email)
+  const link = await invitationLink(app, email)
   const browser = await new FormClient(app).open(link)
   t.match(browser.page, '<a href="../sign-in">Sign in</a>')
   t.match(browser.page, '<a href="../sign-up">Create an account</a>')
@@ -105,7 +96,7 @@ t.test('who signs in or up behind the link comes back to it, once', async t => {
   t.match(browser.page, 'You are a member now.')
 
   const ann = await confirmedUser(app)
-  const other = await new FormClient(app).open(await invited(app, ann.email))
+  const other = await new FormClient(app).open(await invitationLink(app, ann.email))
   await other.open('/sign-in')
   await other.submit('sign-in', { email: ann.email, password: PASSWORD })
   t.equal(other.path, '/organizations/accept')
@@ -116,7 +107,7 @@ t.test('who signs in or up behind the link comes back to it, once', async t => {
 t.test('with required verification the invitation opens again behind the link that confirms', async t => {
   const email = freshEmail()
   const DATABASE_URL = await newFile(t)
-  const link = await invited(await build(t, { env: { DATABASE_URL } }), email)
+  const link = await invitationLink(await build(t, { env: { DATABASE_URL } }), email)
   const own = await build(t, { env: { DATABASE_URL, REQUIRE_EMAIL_VERIFICATION: 'true' } })
   const german = new FormClient(own, { headers: { 'accept-language': 'de' } })
   t.match((await german.open(link)).page, '<a href="../sign-up">Konto erstellen</a>')
@@ -133,7 +124,7 @@ t.test('with required verification the invitation opens again behind the link th
 
 t.test('without a page to sign up there is no link to it', async t => {
   const own = await build(t, { env: { SIGN_UP_PAGE: 'off' } })
-  const browser = await new FormClient(own).open(await invited(own, freshEmail()))
+  const browser = await new FormClient(own).open(await invitationLink(own, freshEmail()))
   t.match(browser.page, 'sign-in')
   t.notMatch(browser.page, '"../sign-up"')
 })
@@ -201,67 +192,4 @@ t.test('with WEB_URL there are no such pages, and the mail leads there', async t
   await call(own, owner, 'POST', `/organizations/${id}/invitations`, { email, roles: ['member'] })
   const [mail] = await mailbox(own).to(email, 'organizationInvitation')
   t.match(mail?.text, 'https://app.example.com/base/organizations/accept?token=')
-})
-
-t.test('in a browser', { skip: withoutBrowser }, async t => {
-  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
-  const service = `http://localhost:${port}`
-  const browser = await launchBrowser(t)
-  for (const [view, options] of VIEWS)
-    t.test(view, async t => {
-      const ann = await confirmedUser(app)
-      const { page, complaints } = await openBrowser(browser, options)
-      const seen = (name: string) => checkPage(t, page, view, name)
-      const press = (form: string): Promise<void> => follow(page, `form[action$="${form}"] button`)
-      await page.goto(`${service}/sign-in`)
-      await page.fill('#email', ann.email)
-      await page.fill('#password', PASSWORD)
-      await press('sign-in')
-      await page.waitForURL(`${service}/security`)
-      await page.goto(`${service}/security/organizations`)
-      await seen('no organizations')
-      await page.fill('#name', 'Otters')
-      await press('security/organizations')
-      await seen('a new organization')
-      await page.fill('#invite-email', 'x@')
-      await page.evaluate(`document.querySelector('#invite-email').form.noValidate = true`)
-      await press('/invite')
-      await seen('an invitation with errors')
-      const email = freshEmail()
-      await page.fill('#invite-email', email)
-      await press('/invite')
-      await seen('an organization with an invitation')
-      await page.click('summary')
-      await seen('roles of a member')
-      await follow(page, 'a[href$="/delete"]')
-      await seen('deletion')
-      const link = await linkOf(email)
-      await page.goto(`${service}${link}`)
-      await seen('an invitation')
-      await press('organizations/accept')
-      await seen('an invitation for another')
-      await page.goto(`${service}/organizations/accept?token=x`)
-      await seen('an invitation that does not work')
-      await page.goto(`${service}/security/organizations`)
-      await seen('organizations')
-      t.strictSame(complaints, [])
-    })
-  for (const javaScriptEnabled of [true, false])
-    t.test(`sign-up from an invitation, ${javaScriptEnabled ? 'with' : 'without'} script`, async t => {
-      const { page, complaints } = await openBrowser(browser, { javaScriptEnabled })
-      const seen = (name: string) => (javaScriptEnabled ? checkPage(t, page, '', name) : Promise.resolve())
-      const email = freshEmail()
-      const link = await invited(app, email)
-      // As from a mail: the request comes from another site.
-      await page.goto(`data:text/html,<a href="${service}${link}">Accept</a>`)
-      await follow(page, 'a')
-      await seen('an invitation before sign-up')
-      await follow(page, 'a[href$="sign-up"]')
-      await page.fill('#email', email)
-      await page.fill('#password', PASSWORD)
-      await follow(page, 'form[action$="sign-up"] button')
-      await page.waitForURL(`${service}${link}`)
-      await seen('an invitation before the e-mail is confirmed')
-      t.strictSame(complaints, [])
-    })
 })

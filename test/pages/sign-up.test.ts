@@ -3,7 +3,7 @@ import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { accountOf } from '../support/account-routes.ts'
 import { accountStatus, build, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { FormClient } from '../support/form-client.ts'
 import { freshAccount, providersEnv, startProvider } from '../support/identity-provider.ts'
 import { perAddress } from '../support/limits.ts'
@@ -12,7 +12,7 @@ import { mailbox } from '../support/mailbox.ts'
 const HOSTILE = `"><script>alert('1')</script>&amp;`
 const REQUIRED = { REQUIRE_EMAIL_VERIFICATION: 'true' }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('the page opens an account and signs in', async t => {
     const app = await build(t)
     const email = freshEmail()

@@ -5,7 +5,7 @@ import { allEvents, eventTypes, factorsOf, impersonate, removeFactors } from '..
 import { createKey } from '../support/api-keys.ts'
 import { addTotp, ENCRYPTION_KEY } from '../support/authenticator-apps.ts'
 import { accountStatus, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import {
@@ -36,7 +36,7 @@ const { x = '', y = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).pu
 const POINT = [Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')] as const
 const WRONG = { credential: ['could not be verified: begin again'] }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const env = { ...ENV, DATABASE_URL: await newDatabase(t), ENCRYPTION_KEY, PRODUCT_NAME: 'Gate & house' }
   const options = { clock: clock.now, env }

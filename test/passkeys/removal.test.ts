@@ -9,7 +9,7 @@ import {
   UNKNOWN_ID,
 } from '../support/admin-routes.ts'
 import { accountStatus, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import {
@@ -27,7 +27,7 @@ import { race, rounds } from '../support/races.ts'
 import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 import { storedRows } from '../support/stored-rows.ts'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const DATABASE_URL = await newDatabase(t)
   const app = await build(t, { clock: clock.now, env: { ...ENV, DATABASE_URL } })

@@ -5,7 +5,7 @@ import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call } from '../support/account-routes.ts'
 import { allEvents, deleteUser } from '../support/admin-routes.ts'
 import { accountStatus, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -31,7 +31,7 @@ const nextLetter = (letter: string): string => BASE64URL[BASE64URL.indexOf(lette
 
 const outcomes = (app: FastifyInstance) => ({ ...app.services.signIns.outcomes.passkey?.values })
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const DATABASE_URL = await newDatabase(t)
   const env = { ...ENV, DATABASE_URL }

@@ -20,7 +20,7 @@ import {
 } from '../support/build.ts'
 import { INVALIDATION_LIMIT } from '../support/cli.ts'
 import { codesOf, EMAIL_CODES, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import {
@@ -121,7 +121,7 @@ const ATTEMPTS: Record<string, Attempt> = {
   },
 }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const env = { ...ENV, ...EMAIL_CODES, DATABASE_URL: await newDatabase(t) }
   const options = { hasher: quickHashing, env }
   const app = await build(t, options)

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { RATE_LIMITS, type RateLimits } from '../../src/rate-limits/limits.ts'
 import { createKey } from '../support/api-keys.ts'
 import { asAdmin, bearer, build, freshEmail, logCapture, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
 import { newDatabase } from '../support/postgres.ts'
@@ -78,7 +78,7 @@ const countedTogether = async (
   return found
 }
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('each response has the policy and the remaining requests; a 429 has the wait', async t => {
     const log = logCapture()
     const app = await build(t, { env: ON, rateLimits: limits(SHORT, 2), logStream: log.stream })

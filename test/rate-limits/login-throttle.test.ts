@@ -6,7 +6,7 @@ import { ServiceError } from '../../src/errors.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
 import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
 import { query } from '../support/postgres.ts'
@@ -68,7 +68,7 @@ const exhaust = async (guess: () => Promise<LightMyRequestResponse>) => {
   }
 }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   t.test('each failure doubles the wait, and the correct password resets it', async t => {
     const hashing = {
       refusal: () => null,

@@ -32,11 +32,20 @@ const ENGINES: readonly Engine[] = [
   engine({ name: 'postgres', newDatabase, emptyDatabase: createDatabase }),
 ]
 
-/** Runs the same tests on each engine, under its name. */
-export const onEveryEngine = async (
-  t: Test,
-  run: (t: Test, engine: Engine) => Promise<void>,
-  options: { readonly skip?: string | false } = {},
-): Promise<void> => {
-  for (const engine of ENGINES) await t.test(engine.name, options, t => run(t, engine))
+type Tests = (t: Test, engine: Engine) => Promise<void>
+
+interface Options {
+  readonly skip?: string | false
 }
+
+const onEngines =
+  (engines: readonly Engine[]) =>
+  async (t: Test, run: Tests, options: Options = {}): Promise<void> => {
+    for (const engine of engines) await t.test(engine.name, options, t => run(t, engine))
+  }
+
+/** Runs the same tests on each engine, under its name. */
+export const onEveryEngine = onEngines(ENGINES)
+
+/** The same, but on SQLite alone in `npm test`, which sets the variable. */
+export const onEnginesOfRun = onEngines(process.env.TEST_ENGINES === 'sqlite' ? ENGINES.slice(0, 1) : ENGINES)

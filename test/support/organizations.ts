@@ -1,6 +1,7 @@
 /** Organizations, through the API. */
 import type { FastifyInstance } from 'fastify'
 import { asAdmin, bearer, confirmedUser, type SignedUp } from './build.ts'
+import { mailbox } from './mailbox.ts'
 
 export interface TestOrganization {
   readonly id: string
@@ -51,6 +52,14 @@ export const addMember = async (
     roles,
   })
   if (response.statusCode > 201) throw new Error(`${response.statusCode}: ${response.body}`)
+}
+
+/** Invites an address to an organization. @returns the link of the mail, without its origin. */
+export const invitationLink = async (app: FastifyInstance, email: string): Promise<string> => {
+  const owner = await confirmedUser(app)
+  const { id } = await organizationOf(app, owner)
+  await call(app, owner, 'POST', `/organizations/${id}/invitations`, { email, roles: ['member'] })
+  return `/organizations/accept?token=${await mailbox(app).token(email, 'organizationInvitation')}`
 }
 
 /** An organization with an owner, an admin and a member; all have confirmed e-mails. */

@@ -18,7 +18,7 @@ import {
   totpOf,
 } from '../support/authenticator-apps.ts'
 import { accountStatus, asAdmin, bearer, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { ADMIN_USER, hasShape } from '../support/response-shapes.ts'
@@ -27,7 +27,7 @@ import { until } from '../support/until.ts'
 const userOf = async (app: FastifyInstance, id: string) =>
   (await call(app, 'GET', `/admin/users/${id}`, undefined, asAdmin)).json()
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const options = { clock: clock.now, env: { DATABASE_URL: await newDatabase(t), ENCRYPTION_KEY } }
   const app = await build(t, options)

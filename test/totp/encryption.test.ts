@@ -14,7 +14,7 @@ import {
   signInWith,
 } from '../support/authenticator-apps.ts'
 import { bearer, logCapture, manualClock, type SignedUp, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { storedRows } from '../support/stored-rows.ts'
 
@@ -30,7 +30,7 @@ const keysOf = async (url: string): Promise<string[]> => [
   ),
 ]
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
 
   /** Runs an instance with these settings, and stops it. */

@@ -20,7 +20,7 @@ import {
   totpOf,
 } from '../support/authenticator-apps.ts'
 import { bearer, manualClock, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { isPrivateJson } from '../support/response-shapes.ts'
 
@@ -55,7 +55,7 @@ const imageOf = (svg: string) => {
   return { width: size, height: size, data }
 }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const env = { DATABASE_URL: await newDatabase(t), ENCRYPTION_KEY, PRODUCT_NAME: 'Gate & house' }
   const app = await build(t, { clock: clock.now, env })

@@ -3,13 +3,13 @@ import t from 'tap'
 import { call, forgot } from '../support/account-routes.ts'
 import { addTotp, ENCRYPTION_KEY, STEP, signInWith, totpOf } from '../support/authenticator-apps.ts'
 import { accountStatus, confirmedUser, manualClock, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 const NEW = 'another long pass phrase 8'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const app = await build(t, {
     clock: clock.now,

@@ -5,7 +5,7 @@ import { call } from '../support/account-routes.ts'
 import { postKey } from '../support/api-keys.ts'
 import { addTotp, ENCRYPTION_KEY, STEP, totpOf } from '../support/authenticator-apps.ts'
 import { bearer, manualClock, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 
 const TEN_MINUTES = 600_000
@@ -14,7 +14,7 @@ const WRONG = 'not the pass phrase'
 const renew = (app: FastifyInstance, token: string, proof: object) =>
   call(app, 'POST', '/account/reauthenticate', proof, bearer(token))
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const app = await build(t, {
     clock: clock.now,

@@ -29,7 +29,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { newDatabase } from '../support/postgres.ts'
 import { storedRows } from '../support/stored-rows.ts'
@@ -127,7 +127,7 @@ t.test(
   },
 )
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   t.test('the rows of a user are removed with the user', async t => {
     const DATABASE_URL = await newDatabase(t)
     const app = await build(t, { env: { DATABASE_URL, ENCRYPTION_KEY } })

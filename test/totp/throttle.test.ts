@@ -15,7 +15,7 @@ import {
   signInWith,
 } from '../support/authenticator-apps.ts'
 import { bearer, confirmedUser, manualClock, PASSWORD, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'
@@ -73,7 +73,7 @@ const outcomesOf = async <Input>(
   return counts
 }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const env = { ...ON.env, DATABASE_URL: await newDatabase(t) }
   const app = await build(t, { ...ON, env, clock: clock.now })

@@ -9,7 +9,7 @@ import t from 'tap'
 import { operationSpans } from '../../src/tracing/operation-spans.ts'
 import { addRequestSpans } from '../../src/tracing/request-spans.ts'
 import { asAdmin, build, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { buildHost } from '../support/host.ts'
 import { until } from '../support/until.ts'
 
@@ -75,7 +75,7 @@ t.test('without the setting a host has no spans of Gatehouse', async t => {
   )
 })
 
-await onEveryEngine(t, async (t, engine) => {
+await onEnginesOfRun(t, async (t, engine) => {
   t.test('a failed operation and its 503 are errors with their types', async t => {
     const app = await engine.build(t, { tracing })
     await signUp(app)

@@ -1,7 +1,7 @@
 /** Without a collector no module of OpenTelemetry is loaded, neither with `import` nor with `require` (docs/design.md, "Observability"). */
 import t from 'tap'
 import { startCollector } from '../support/collector.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { type Running, startServer } from '../support/process.ts'
 import { remoteSignUp } from '../support/remote-accounts.ts'
 
@@ -27,7 +27,7 @@ const loadedBy = (server: Running): string[] =>
 const ofOpenTelemetry = (urls: readonly string[]): string[] =>
   urls.filter(url => /opentelemetry|src\/tracing/.test(url))
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   t.test('without OTEL_EXPORTER_OTLP_ENDPOINT nothing of OpenTelemetry is loaded', async t => {
     const env = { NODE_OPTIONS, DATABASE_URL: await newDatabase(t), OTEL_SERVICE_NAME: 'accounts' }
     const server = await startServer(t, { env })

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, bearer, freshEmail, PASSWORD } from '../support/build.ts'
 import { CLIENT, type ReceivedSpan, SERVER, startCollector } from '../support/collector.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { exchange, type Running, startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
@@ -36,7 +36,7 @@ const childrenOf = (spans: readonly ReceivedSpan[], { spanId }: ReceivedSpan): R
 
 const SYSTEMS: Readonly<Record<string, string>> = { sqlite: 'sqlite', postgres: 'postgresql' }
 
-await onEveryEngine(t, async (t, { name: engine, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { name: engine, newDatabase }) => {
   const collector = await startCollector(t)
   const env = { DATABASE_URL: await newDatabase(t), ...collector.env }
   const server = await startServer(t, { env })

@@ -1,10 +1,10 @@
 /** Followers of events whose process is killed (docs/design.md, "Features", "Webhooks"). */
 import t from 'tap'
 import { killFollowers } from '../crash/follower-kills.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { createRandom } from '../support/random.ts'
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEnginesOfRun(t, async (t, { newDatabase }) => {
   t.test('W6: kill -9 after a 2xx and under load: every event at least once, in order', async t => {
     const { failures, events, sentAgain } = await killFollowers(t, await newDatabase(t), createRandom(1), 3)
     t.same(failures, [])

@@ -13,7 +13,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { readLog } from '../support/event-log.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { readMetrics } from '../support/metrics.ts'
@@ -51,7 +51,7 @@ const positionOf = async (app: App, id: string) => {
 const call = (app: App, id: string, action: string, payload?: object) =>
   asRoot(app, { method: 'POST', url: `/admin/webhooks/${id}/${action}`, ...(payload && { payload }) })
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   // Of tests that need no settings or clock of their own.
   const hooks = await Promise.all(Array.from({ length: 10 }, () => receiver(t)))
   const app = await build(t, { env: { ...allowing(...hooks), OPERATOR_EMAIL: 'ops@example.com' } })

@@ -1,0 +1,6 @@
+/** The package, the code of the documents, the client, and the OpenAPI document against every response. */
+import '../client/generate.test.ts'
+import '../documents/extending.test.ts'
+import '../documents/openapi.test.ts'
+import '../documents/plots.test.ts'
+import '../embedding/package.test.ts'

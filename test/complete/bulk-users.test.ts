@@ -1,0 +1,13 @@
+/** Commands for many users at once. */
+import '../api-keys/copy.test.ts'
+import '../bulk-users/access-in-copies.test.ts'
+import '../bulk-users/copy-command.test.ts'
+import '../bulk-users/export-import-commands.test.ts'
+import '../bulk-users/factors.test.ts'
+import '../bulk-users/repeated-copy.test.ts'
+import '../bulk-users/seed.test.ts'
+import '../bulk-users/seed-files.test.ts'
+import '../bulk-users/seed-removal.test.ts'
+import '../features/copy.test.ts'
+import '../identities/bulk.test.ts'
+import '../organizations/bulk.test.ts'
