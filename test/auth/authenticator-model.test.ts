@@ -12,9 +12,6 @@ import type { User } from '../../src/users/user.ts'
 import { settle, setUp, type TestCredential } from '../support/authenticator.ts'
 import { createRandom } from '../support/random.ts'
 
-// Half a million operations: 8 s of one core, several times as long on a busy machine.
-t.setTimeout(200_000)
-
 interface Run {
   /** Whether the store responds asynchronously, as over a network. */
   readonly later: boolean

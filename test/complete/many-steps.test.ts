@@ -1,4 +1,4 @@
-/** Long sequences: races, connections, models, schemas, damaged files. */
+/** Long sequences: races, connections, models, schemas. */
 import '../accounts/clean-up.test.ts'
 import '../auth/authenticator-model.test.ts'
 import '../auth/signing-keys.test.ts'
@@ -11,7 +11,5 @@ import '../http/slow-clients.test.ts'
 import '../passwords/formats.test.ts'
 import '../races/mailbox-races.test.ts'
 import '../storage/postgres-schema.test.ts'
-import '../storage/sqlite-file.test.ts'
 import '../storage/sqlite-plans.test.ts'
 import '../storage/sqlite-schema.test.ts'
-import '../storage/sqlite-sharing.test.ts'

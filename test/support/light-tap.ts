@@ -4,8 +4,7 @@
  * tap adds a module to the `NODE_OPTIONS` of every process and thread that a test starts, to measure coverage and record the loaded
  * files. Without coverage nothing reads the records.
  *
- * Its hooks for loading and mocking modules keep Node from caching TypeScript without types: a second of a core for each test file.
- * Nothing is mocked.
+ * Its hook that records what is loaded keeps Node from caching TypeScript without types: a second of a core for each test file.
  *
  * tap follows every promise, timer and socket with a hook, to say which test an uncaught error belongs to. Without the hook such an error
  * still fails the file, with its stack.
@@ -36,7 +35,9 @@ if (process.env.TAP_DISABLE_COVERAGE === '1') {
   processOnSpawn.addListener(({ env }) => remove(OF_TAP, env))
   const { registerHooks } = module
   module.registerHooks = options =>
-    new Error().stack?.includes('@tapjs') ? { deregister: () => undefined } : registerHooks(options)
+    new Error().stack?.includes('@tapjs/processinfo')
+      ? { deregister: () => undefined }
+      : registerHooks(options)
 }
 
 const { createHook } = hooks
