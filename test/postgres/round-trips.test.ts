@@ -27,8 +27,11 @@ const DIGEST = recoveryCodeDigest('abcd-efgh-jkmn-pqrs')
 const QUERY = 0x51
 const SYNC = 0x53
 
-/** Of the invalidation feed, the flush and the look for webhooks, which no request waits for. */
-const BACKGROUND = /heartbeat|last-requests-of-|webhook-states/
+/**
+ * Of the invalidation feed, which connects again when a busy machine delays a heartbeat, the flush and the look for webhooks: no request
+ * waits for them.
+ */
+const BACKGROUND = /heartbeat|pg_backend_pid|LISTEN |pg_control_system|last-requests-of-|webhook-states/
 
 /** Milliseconds: the longest time of a timer. A pass of the clean-up, or a look at a lease, would be counted with a request. */
 const NEVER = 2 ** 31 - 1
