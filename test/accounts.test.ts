@@ -1,4 +1,4 @@
-/** Accounts, used by their owners: sign-up, sign-in, e-mail, password, deletion, clean-up. Each file can also be run alone. */
+/** Accounts, used by their owners: sign-up, sign-in, e-mail, password, deletion. Each file can also be run alone. */
 import './accounts/email-changes.test.ts'
 import './accounts/email-verification.test.ts'
 import './accounts/emails-and-names.test.ts'

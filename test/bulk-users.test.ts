@@ -1,4 +1,4 @@
-/** Many users at once: import, export, seed, copy. Each file can also be run alone. */
+/** Many users at once: import, export, copy. Each file can also be run alone. */
 import './bulk-users/copy.test.ts'
 import './bulk-users/export.test.ts'
 import './bulk-users/import-streams.test.ts'

@@ -1,4 +1,4 @@
-/** Documents, OpenAPI and the repository agree with the code. Each file can also be run alone. */
+/** Documents and the repository agree with the code. Each file can also be run alone. */
 import './documents/docs-pages.test.ts'
 import './documents/documents.test.ts'
 import './documents/examples.test.ts'

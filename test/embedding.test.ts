@@ -1,3 +1,3 @@
-/** Gatehouse in other applications, and as a package. Each file can also be run alone. */
+/** Gatehouse in other applications. Each file can also be run alone. */
 import './embedding/events.test.ts'
 import './embedding/mails.test.ts'

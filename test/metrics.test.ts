@@ -1,3 +1,3 @@
-/** Metrics: values, listener, workers, examples. Each file can also be run alone. */
+/** Metrics: values and examples. Each file can also be run alone. */
 import './metrics/examples.test.ts'
 import './metrics/values.test.ts'

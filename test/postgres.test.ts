@@ -1,4 +1,4 @@
-/** Processes that use PostgreSQL: outages, failover, replicas, TLS, workers. Each file can also be run alone. */
+/** Connections to PostgreSQL. Each file can also be run alone. */
 import './postgres/round-trips.test.ts'
 import './postgres/shared-connections.test.ts'
 import './postgres/versions.test.ts'

@@ -1,4 +1,4 @@
-/** Long sequences: races, connections, models, schemas. */
+/** What takes more than ten seconds, and is in none of the other files. */
 import '../accounts/clean-up.test.ts'
 import '../auth/authenticator-model.test.ts'
 import '../auth/signing-keys.test.ts'
