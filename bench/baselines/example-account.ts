@@ -1,14 +1,18 @@
+import { newFields } from '../../src/users/fields.ts'
+import { serializeAccount } from '../../src/users/serializers.ts'
+
+const at = Date.UTC(2026, 0, 1)
+
 /** The body of the `GET /account` baselines, as long as those of the bench's users. */
-export const ACCOUNT = {
+export const ACCOUNT = serializeAccount({
   id: '01890a5d-ac96-774b-bcce-b302099a8057',
   email: 'user00000000@example.com',
-  firstName: 'First00000000',
-  lastName: 'Last00000000',
+  ...newFields({ firstName: 'First00000000', lastName: 'Last00000000' }),
   emailVerified: true,
-  roles: [],
-  userMetadata: {},
-  appMetadata: {},
-  createdAt: '2026-01-01T00:00:00.000Z',
-  updatedAt: '2026-01-01T00:00:00.000Z',
-  lastRequestAt: '2026-01-01T00:00:00.000Z',
-}
+  hasPassword: true,
+  disabled: false,
+  factors: [],
+  createdAt: at,
+  updatedAt: at,
+  lastRequestAt: at,
+})

@@ -1,4 +1,6 @@
 import { Introspection } from '../../routes/schemas.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { userScopesOf } from '../../src/feature.ts'
 import { listen } from './bare-fastify.ts'
 import { ACCOUNT } from './example-account.ts'
 
@@ -11,11 +13,12 @@ await listen({
     active: true,
     token_type: 'Bearer',
     sub: ACCOUNT.id,
-    scope: 'account:read account:write users:read',
+    scope: Object.keys(userScopesOf(allFeatures())).join(' '),
+    roles: [],
     exp: 1_769_817_600,
     iat: 1_767_225_600,
     auth_time: 1_767_225_600,
+    amr: ['pwd'],
     sid: ACCOUNT.id,
-    roles: [],
   },
 })
