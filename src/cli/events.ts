@@ -12,7 +12,6 @@ import type { Users } from '../users/users.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand, timestamp } from './options.ts'
 import { print, printNext, printStatus, stopSignal, table, write } from './output.ts'
 import { withStore } from './store.ts'
-import { findUser } from './users.ts'
 
 interface EventsOptions extends StoreOptions {
   readonly user?: string
@@ -34,7 +33,7 @@ const eventType: Reader<string> = text => {
 
 /** An id is not looked up, because events outlive their users. */
 const userIdOf = async (users: Users, idOrEmail: string): Promise<string> =>
-  idOrEmail.includes('@') ? (await findUser(users, idOrEmail)).id : idOrEmail.toLowerCase()
+  idOrEmail.includes('@') ? (await users.find(idOrEmail)).id : idOrEmail.toLowerCase()
 
 const COLUMNS = ['time', 'type', 'user', 'by', 'address', 'details']
 

@@ -6,7 +6,6 @@ import type { Session } from '../auth/session.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
 import { print, table } from './output.ts'
 import { withStore } from './store.ts'
-import { findUser } from './users.ts'
 
 interface RevokeOptions extends StoreOptions {
   readonly session?: string
@@ -25,14 +24,14 @@ const row = (session: Session): string[] => {
 
 const list = (idOrEmail: string, options: StoreOptions): Promise<void> =>
   withStore(options, async ({ users, sessions }) => {
-    const found = await sessions.list((await findUser(users, idOrEmail)).id)
+    const found = await sessions.list((await users.find(idOrEmail)).id)
     const results = found.map(session => serializeSession(session, null))
     print(options.json, { results }, table([COLUMNS, ...found.map(row)]))
   })
 
 const revoke = (idOrEmail: string, { session, ...options }: RevokeOptions): Promise<void> =>
   withStore(options, async ({ users, sessions }) => {
-    const { id, email } = await findUser(users, idOrEmail)
+    const { id, email } = await users.find(idOrEmail)
     if (session === undefined) await sessions.revokeAll(id, OPERATOR)
     else await sessions.revoke(id, session.toLowerCase(), OPERATOR)
     const what = session === undefined ? 'All sessions' : 'The session'

@@ -50,12 +50,6 @@ const printUser = (json: boolean | undefined, user: User): void => {
   print(json, serialized, table(rows))
 }
 
-/** Finds the user of an argument. @throws {ServiceError} `userNotFound` */
-export const findUser = (users: Users, idOrEmail: string): Promise<User> =>
-  idOrEmail.includes('@')
-    ? users.getByEmail(canonicalEmail(idOrEmail))
-    : users.get(idOrEmail.trim().toLowerCase())
-
 interface ListOptions extends StoreOptions {
   readonly search?: string
   readonly email?: string
@@ -351,13 +345,13 @@ const addExport = (users: Command): void => {
 }
 
 const get = (idOrEmail: string, options: StoreOptions): Promise<void> =>
-  withStore(options, async ({ users }) => printUser(options.json, await findUser(users, idOrEmail)))
+  withStore(options, async ({ users }) => printUser(options.json, await users.find(idOrEmail)))
 
 const setDisabled =
   (disabled: boolean) =>
   (idOrEmail: string, options: StoreOptions): Promise<void> =>
     withStore(options, async ({ users }) => {
-      const { id } = await findUser(users, idOrEmail)
+      const { id } = await users.find(idOrEmail)
       printUser(options.json, await users.update(id, { disabled }, OPERATOR))
     })
 
@@ -370,14 +364,14 @@ const setRoles = async (
     Strict(fieldProperties({ user: null, app: null }, ['roles'])),
   )
   await withStore(options, async ({ users }) => {
-    const { id } = await findUser(users, idOrEmail)
+    const { id } = await users.find(idOrEmail)
     printUser(options.json, await users.update(id, { roles }, OPERATOR))
   })
 }
 
 const remove = (idOrEmail: string, options: StoreOptions): Promise<void> =>
   withStore(options, async ({ users }) => {
-    const { id, email } = await findUser(users, idOrEmail)
+    const { id, email } = await users.find(idOrEmail)
     await users.remove(id, OPERATOR)
     if (!options.json) print(false, null, [`${email} (${id}) and all their data were removed`])
   })

@@ -13,7 +13,7 @@ import {
 import { ID } from '../ids.ts'
 import { cursorAt, cursorOfPosition, positionOfCursor } from '../pagination.ts'
 import { toIso } from '../users/serializers.ts'
-import { canonicalEmail, searchKey, type User } from '../users/user.ts'
+import { searchKey, type User } from '../users/user.ts'
 import { BulkMemberships } from './bulk-memberships.ts'
 import { organizationGate } from './gate.ts'
 import { Invitations } from './invitations.ts'
@@ -119,11 +119,8 @@ export class Organizations {
   }
 
   /** For commands. @throws {ServiceError} `userNotFound` */
-  async findUser(idOrEmail: string): Promise<User> {
-    const { users } = this.#deps
-    return idOrEmail.includes('@')
-      ? users.getByEmail(canonicalEmail(idOrEmail))
-      : users.get(idOrEmail.trim().toLowerCase())
+  findUser(idOrEmail: string): Promise<User> {
+    return this.#deps.users.find(idOrEmail)
   }
 
   /** A page of the organizations of a user, in the order in which the user joined them. @throws {ServiceError} `badCursor` */

@@ -4,7 +4,7 @@ import { ServiceError } from '../errors.ts'
 import { pageOf } from '../pagination.ts'
 import type { RemovalRefused, Removed, UserStore } from '../storage/stores.ts'
 import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './listing.ts'
-import type { OwnChanges, User, UserChanges } from './user.ts'
+import { canonicalEmail, type OwnChanges, type User, type UserChanges } from './user.ts'
 
 export interface PageRequest {
   readonly filter: UserFilter
@@ -85,9 +85,10 @@ export class Users {
     return user
   }
 
-  /** @param email in canonical form. @throws {ServiceError} `userNotFound` */
-  async getByEmail(email: string): Promise<User> {
-    const found = await this.#store.findByEmail(email)
+  /** By id or e-mail, in any letter case. @throws {ServiceError} `userNotFound` */
+  async find(idOrEmail: string): Promise<User> {
+    if (!idOrEmail.includes('@')) return this.get(idOrEmail.trim().toLowerCase())
+    const found = await this.#store.findByEmail(canonicalEmail(idOrEmail))
     if (found === undefined) throw new ServiceError('userNotFound')
     return found.user
   }

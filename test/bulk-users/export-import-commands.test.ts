@@ -100,7 +100,7 @@ t.test('Ctrl-C ends a waiting import; every reported line is stored', t =>
       'as the API has it',
     )
     t.match(stderr, /^Stopped before the end: run it again/m)
-    t.equal((await app.services.users.getByEmail('ann@example.com')).id, created?.id)
+    t.equal((await app.services.users.find('ann@example.com')).id, created?.id)
   }),
 )
 
