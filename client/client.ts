@@ -642,6 +642,7 @@ export interface ImportedMembership {
   name: string
   /** Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them */
   slug: string
+  /** Seats; `null` for any number */
   maxMembers?: number | null
   roles: string[]
   joinedAt?: string

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import { InputId, Strict } from '../validation/schemas.ts'
-import { Name, Slug } from './input-schemas.ts'
+import { MAX_ROLES, MaxMembers, Name, Slug } from './input-schemas.ts'
 import { MAX_MEMBERSHIPS } from './organization.ts'
 
 /** Not those of the settings alone: roles stay with their members when a setting changes. */
@@ -19,15 +19,8 @@ export default {
           id: InputId,
           name: Name,
           slug: Slug,
-          maxMembers: Type.Optional(
-            Type.Unsafe<number | null>({
-              type: ['integer', 'null'],
-              minimum: 1,
-              maximum: 1_000_000,
-              examples: [null],
-            }),
-          ),
-          roles: Type.Array(Role, { minItems: 1, maxItems: 20, uniqueItems: true }),
+          maxMembers: Type.Optional(MaxMembers),
+          roles: Type.Array(Role, { minItems: 1, maxItems: MAX_ROLES, uniqueItems: true }),
           joinedAt: Type.Optional(Type.String({ format: 'date-time' })),
         },
         { title: 'ImportedMembership' },

@@ -4,7 +4,7 @@ import { Strict } from '../validation/schemas.ts'
 import { ERRORS } from './parts.ts'
 import { slugViolations } from './slugs.ts'
 
-const MAX_ROLES = 20
+export const MAX_ROLES = 20
 
 /** What no name needs but a link: names go into mails to strangers, which must not advertise another site. */
 const LINK = /:\/\/|www\./i
@@ -23,6 +23,14 @@ export const Slug = Type.String({
   violations: slugViolations,
   description: 'Unique: 3 to 63 of a to z and 0 to 9, with single hyphens between them',
   examples: ['example-inc'],
+})
+
+export const MaxMembers = Type.Unsafe<number | null>({
+  type: ['integer', 'null'],
+  minimum: 1,
+  maximum: 1_000_000,
+  description: 'Seats; `null` for any number',
+  examples: [50],
 })
 
 export const NewOrganization = Strict({ name: Name, slug: Type.Optional(Slug) })

@@ -11,7 +11,7 @@ import {
   Timestamp,
   withExample,
 } from '../../../routes/schemas.ts'
-import { Name, Roles, Slug } from '../input-schemas.ts'
+import { MaxMembers, Name, Roles, Slug } from '../input-schemas.ts'
 
 export { MemberRoles, NewOrganization } from '../input-schemas.ts'
 
@@ -22,14 +22,6 @@ export const InvitationParams = Strict({ organizationId: InputId, invitationId: 
 const changes = { name: Type.Optional(Name), slug: Type.Optional(Slug) }
 
 export const ChangedOrganization = Strict(changes, { minProperties: 1 })
-
-const MaxMembers = Type.Unsafe<number | null>({
-  type: ['integer', 'null'],
-  minimum: 1,
-  maximum: 1_000_000,
-  description: 'Seats; `null` for any number',
-  examples: [50],
-})
 
 export const AdministeredOrganization = Strict(
   { ...changes, maxMembers: Type.Optional(MaxMembers) },
