@@ -1,8 +1,8 @@
 /** The console (docs/console.md): hosted pages for administrators. They call the API with the admin key that opened the session. */
 import { defineFeature } from '../feature.ts'
-import { ConsoleHistory } from './console-history.ts'
 import { ConsoleSessions } from './console-sessions.ts'
-import { HistoryRecorder } from './history.ts'
+import { ConsoleHistory } from './history-curves.ts'
+import { HistoryRecorder } from './history-recorder.ts'
 import { parts } from './parts.ts'
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>

@@ -1,7 +1,7 @@
 /** Reads the history of metrics as curves. */
 import type { ConsolePlot } from '../pages/feature-pages.ts'
 import { DURATIONS } from '../statistics/histogram.ts'
-import { DAY, HOUR, MINUTE } from './history.ts'
+import { DAY, HOUR, MINUTE } from './history-recorder.ts'
 import type { ConsoleDeps } from './parts.ts'
 import { addValues, type Count, type HistoryValues, NO_VALUES, type Resolution } from './stored-history.ts'
 

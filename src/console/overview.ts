@@ -8,9 +8,9 @@ import {
   html,
   type Text,
 } from '../pages/feature-pages.ts'
-import { type History, RANGES, type RangeName } from './console-history.ts'
 import { EVENT_COLUMNS } from './console-pages.ts'
-import { ACTIVE_USERS, ALL_USERS } from './history.ts'
+import { type History, RANGES, type RangeName } from './history-curves.ts'
+import { ACTIVE_USERS, ALL_USERS } from './history-recorder.ts'
 import { latestOf, plotOf } from './plots.ts'
 import { tableOf, textsOf } from './render.ts'
 

@@ -3,8 +3,8 @@ import { type ConsoleContext, type ConsolePlot, Html, html, time } from '../page
 import { draw, duration, FONT, type Series, SIZE, short, WIDTH } from '../plots/panel.ts'
 import { linearScale, logScale, timeScale } from '../plots/scale.ts'
 import { element, escaped, PAGE_THEME, text } from '../plots/svg.ts'
-import { type Curve, curvesOf, type History } from './console-history.ts'
-import { DAY } from './history.ts'
+import { type Curve, curvesOf, type History } from './history-curves.ts'
+import { DAY } from './history-recorder.ts'
 import { textsOf } from './render.ts'
 
 const PER_MINUTE = { en: 'per minute', de: 'pro Minute' }

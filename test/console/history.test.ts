@@ -1,7 +1,7 @@
 /** The history of metrics: right over processes, restarts and clock changes, and bounded. */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { ConsoleHistory, RANGES, type RangeName } from '../../src/console/console-history.ts'
+import { ConsoleHistory, RANGES, type RangeName } from '../../src/console/history-curves.ts'
 import type { storedConsole } from '../../src/console/stored-console.ts'
 import { addValues, NO_VALUES } from '../../src/console/stored-history.ts'
 import type { FeatureStore } from '../../src/feature.ts'

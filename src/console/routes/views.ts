@@ -12,7 +12,7 @@ import type {
   ConsolePage,
   ConsolePlot,
 } from '../../pages/feature-pages.ts'
-import { RANGES, type RangeName } from '../console-history.ts'
+import { RANGES, type RangeName } from '../history-curves.ts'
 import { LATEST_EVENTS, overviewBody, PLOTS_SCOPE } from '../overview.ts'
 import { itemBody, listBody, textsOf, type Values } from '../render.ts'
 import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell, withQuery } from './shell.ts'
