@@ -1,11 +1,31 @@
 /** Writes the plots and their data into `bench/plots`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { THEMES } from '../../src/plots/svg.ts'
+import type { Theme } from '../../src/plots/svg.ts'
 import { chart } from './chart.ts'
 import type { LoadCurves } from './load-curves.ts'
 
 const FOLDER = join(import.meta.dirname, '..', 'plots')
+
+/** The backgrounds and greys are those of GitHub, where the plots are shown. */
+export const THEMES: readonly Theme[] = [
+  {
+    name: 'light',
+    background: '#ffffff',
+    text: '#1f2328',
+    muted: '#59636e',
+    grid: '#e2e6ea',
+    series: ['#0072b2', '#bd4b00'],
+  },
+  {
+    name: 'dark',
+    background: '#0d1117',
+    text: '#f0f6fc',
+    muted: '#9198a1',
+    grid: '#262c35',
+    series: ['#56b4e9', '#e69f00'],
+  },
+]
 
 /** The contents of all files, by name. */
 export const plotFiles = ({ conditions, plots }: LoadCurves): Readonly<Record<string, string>> =>

@@ -23,26 +23,6 @@ export const PAGE_THEME: Theme = {
   hasRims: true,
 }
 
-/** For files of their own. The backgrounds and greys are those of GitHub, where the plots are shown. */
-export const THEMES: readonly Theme[] = [
-  {
-    name: 'light',
-    background: '#ffffff',
-    text: '#1f2328',
-    muted: '#59636e',
-    grid: '#e2e6ea',
-    series: ['#0072b2', '#bd4b00'],
-  },
-  {
-    name: 'dark',
-    background: '#0d1117',
-    text: '#f0f6fc',
-    muted: '#9198a1',
-    grid: '#262c35',
-    series: ['#56b4e9', '#e69f00'],
-  },
-]
-
 type Attributes = Readonly<Record<string, string | number>>
 
 /** Text as the content of an element or the value of an attribute. */

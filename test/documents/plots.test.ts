@@ -5,8 +5,8 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import t from 'tap'
 import { chart } from '../../bench/plot/chart.ts'
 import type { Curve, LoadCurves, Plot, Step } from '../../bench/plot/load-curves.ts'
-import { plotFiles } from '../../bench/plot/write-plots.ts'
-import { THEMES, type Theme } from '../../src/plots/svg.ts'
+import { plotFiles, THEMES } from '../../bench/plot/write-plots.ts'
+import type { Theme } from '../../src/plots/svg.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 const PLOTS = join(PROJECT, 'bench', 'plots')
