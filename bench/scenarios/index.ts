@@ -8,6 +8,7 @@ import { consolePages } from './console.ts'
 import { apiKey, eddsa, introspection } from './credentials.ts'
 import { engines } from './engines.ts'
 import { flush } from './flush.ts'
+import { flushIntervals } from './flush-intervals.ts'
 import { health } from './health.ts'
 import { lists } from './lists.ts'
 import { loadCurve } from './load-curve.ts'
@@ -23,6 +24,7 @@ import { signUps } from './sign-ups.ts'
 import { soak } from './soak.ts'
 import { startUp } from './start-up.ts'
 import { streams } from './streams.ts'
+import { totals } from './totals.ts'
 import { forgedToken, inventedApiKey, withoutToken } from './unauthorized.ts'
 import { webhooks } from './webhooks.ts'
 import { workers, workersSqlite } from './workers.ts'
@@ -58,6 +60,8 @@ export const SCENARIOS: readonly Scenario[] = [
   webhooks,
   organizations,
   consolePages,
+  flushIntervals,
+  totals,
   soak,
 ]
 
@@ -65,6 +69,7 @@ export const SCENARIOS: readonly Scenario[] = [
 export const skipReason = (scenario: Scenario, { engine, generator }: Bench): string | undefined => {
   if ([betterAuth, loadCurve].includes(scenario) && engine === 'postgres')
     return 'its peer is set up on SQLite'
+  if (scenario === flushIntervals && engine === 'sqlite') return 'it reads the statistics of PostgreSQL'
   if ([workers, workersSqlite].includes(scenario) && (generator.name !== 'wrk' || coresToPin().length < 2)) {
     return 'it needs wrk, taskset (Linux) and two processors'
   }

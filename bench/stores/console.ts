@@ -1,16 +1,11 @@
 /** What the pages of the console read: users, events, last requests, and the whole history of metrics. */
 import { DURATIONS } from '../../src/statistics/histogram.ts'
-import { isPostgres, runAll, series, timeIdOf } from './generated-rows.ts'
+import { isPostgres, runAll, series, timeIdOf, withoutIndexes } from './generated-rows.ts'
+import { SPAN, signUps, slicesOf } from './generated-users.ts'
 
 const MINUTE = 60_000
 const HOUR = 3_600_000
 const DAY = 86_400_000
-
-/** Users whom one statement adds, or whose events. */
-const SLICE = 50_000
-
-/** Sign-ups, events and last requests lie so far back. */
-const SPAN = 60 * DAY
 
 const TYPES = [
   'user.signed-up',
@@ -50,50 +45,24 @@ const historyOf = (resolution: string, length: number, kept: number, now: number
     SELECT '${resolution} ' || (${at}), '${resolution}', ${at}, ${at} + ${length + kept}, '${HISTORY}' FROM numbers`
 }
 
-/** On PostgreSQL, indexes of ten million events are created in a third of the time that it takes to maintain them. */
-const DROP_INDEXES = [
-  `CREATE TEMPORARY TABLE dropped AS SELECT indexname AS name, replace(indexdef, ' ON ONLY ', ' ON ') AS definition
-    FROM pg_indexes WHERE tablename = 'events' AND indexname <> 'events_pkey'`,
-  `DO $$ DECLARE index record; BEGIN
-    FOR index IN SELECT * FROM dropped LOOP EXECUTE format('DROP INDEX %I', index.name); END LOOP;
-  END $$`,
-]
-const CREATE_INDEXES = [
-  `DO $$ DECLARE index record; BEGIN
-    FOR index IN SELECT * FROM dropped LOOP EXECUTE index.definition; END LOOP;
-  END $$`,
-]
-
 /** For an empty store. @param each events of each user. */
 export const addConsoleRows = (url: string, users: number, each: number): Promise<void> => {
   const now = Date.now()
   const number = `(CAST(key AS bigint) - 1) * ${each} + i`
   const at = `${now - SPAN} + (${number}) * ${Math.floor(SPAN / (users * each))}`
   const type = `CASE i % ${TYPES.length} ${TYPES.map((each, index) => `WHEN ${index} THEN '${each}'`).join(' ')} END`
-  const slices = Array.from({ length: Math.ceil(users / SLICE) }, (_, slice) => slice * SLICE)
-  const signedUpAt = (number: string): string =>
-    `${now - SPAN} + (CAST(${number} AS bigint)) * ${Math.floor(SPAN / users)}`
   return runAll(url, [
-    ...slices.map(from => {
-      const number = `${from} + i`
-      const at = signedUpAt(number)
-      // Last names in another order than sign-ups.
-      const name = `(CAST(${number} AS bigint) * 7919 % ${users})`
-      return `WITH RECURSIVE ${series('numbers', SLICE)}
-        INSERT INTO users (id, email, first_name, first_name_key, last_name, last_name_key,
-          email_verified, disabled, created_at, updated_at)
-        SELECT ${timeIdOf(url, at, `CAST(${number} AS bigint)`)}, 'user' || (${number}) || '@example.com',
-          'First' || (${number}), 'first' || (${number}), 'Last' || ${name}, 'last' || ${name}, 1, 0, ${at}, ${at}
-        FROM numbers`
-    }),
-    ...(isPostgres(url) ? DROP_INDEXES : []),
-    ...slices.map(
-      from => `WITH RECURSIVE ${series('numbers', each)}
-        INSERT INTO events (id, at, type, actor_type, actor_id, user_id, ip, details)
-        SELECT ${timeIdOf(url, at, number)}, ${at}, ${type}, 'user', id, id, '192.0.2.7', NULL
-        FROM users CROSS JOIN numbers WHERE key > ${from} AND key <= ${from + SLICE} ORDER BY key, i`,
+    ...signUps(url, users, now),
+    ...withoutIndexes(
+      url,
+      'events',
+      slicesOf(users).map(
+        ({ from, size }) => `WITH RECURSIVE ${series('numbers', each)}
+          INSERT INTO events (id, at, type, actor_type, actor_id, user_id, ip, details)
+          SELECT ${timeIdOf(url, at, number)}, ${at}, ${type}, 'user', id, id, '192.0.2.7', NULL
+          FROM users CROSS JOIN numbers WHERE key > ${from} AND key <= ${from + size} ORDER BY key, i`,
+      ),
     ),
-    ...(isPostgres(url) ? CREATE_INDEXES : []),
     `INSERT INTO last_requests (user_key, at)
       SELECT key, ${now} - (CAST(key AS bigint) * 7919 % ${SPAN / 1_000}) * 1000 FROM users WHERE key > 0
       ON CONFLICT (user_key) DO UPDATE SET at = excluded.at`,
