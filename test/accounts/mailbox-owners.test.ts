@@ -33,6 +33,7 @@ import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { creationOptions, ENV, listPasskeys, postPasskey, register, signInWith } from '../support/passkeys.ts'
 import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
+import { execute } from '../support/stored-rows.ts'
 
 const NEW = 'another long pass phrase 8'
 const WRONG = 'not the pass phrase'
@@ -77,11 +78,12 @@ const count = (types: readonly string[]): Record<string, number> => {
   return counts
 }
 
-await onEnginesOfRun(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
+  const DATABASE_URL = await newDatabase(t)
   const env = { ...ENV, ...EMAIL_CODES }
   const LIMITED = { env: { ...env, RATE_LIMIT: 'on' }, clock: clock.now, rateLimits: RATE_LIMITS_OF_ACCOUNTS }
-  const app = await build(t, { env, clock: clock.now, features: [notes] })
+  const app = await build(t, { env: { ...env, DATABASE_URL }, clock: clock.now, features: [notes] })
   const codes = codesOf(app)
   const { mails } = codes
 
@@ -575,6 +577,14 @@ await onEnginesOfRun(t, async (t, { build }) => {
       t.equal(await accountStatus(app, user.token), 200)
     },
   )
+
+  t.test('L2: an account is not removed by its link once the events of its sign-up are gone', async t => {
+    const user = await signUp(app)
+    const link = await mails.token(user.email, 'verification')
+    await execute(DATABASE_URL, `DELETE FROM events WHERE user_id = '${user.id}'`)
+    errorsAt(t, await reject(app, link), 400, ['token'])
+    t.equal(await adminStatus(app, user.id), 200)
+  })
 
   t.test("L2, L3: the stranger's password change does not keep the owner out", async t => {
     for (const isReset of [false, true]) {

@@ -108,9 +108,11 @@ t.test('the console', async t => {
     const { id, email } = await signUp(app)
     const client = await signedInTo(app)
     await client.open(`/console/users/${id}/delete`)
-    await client.submit('delete', { adminKey: `${ADMIN_KEY}0` })
-    t.equal(client.status, 403)
-    t.match(client.page, 'This is not the admin key that you have signed in with.')
+    for (const adminKey of ['', ' ', `${ADMIN_KEY}0`]) {
+      await client.submit('delete', { adminKey })
+      t.equal(client.status, 403, `"${adminKey}"`)
+      t.match(client.page, 'This is not the admin key that you have signed in with.')
+    }
     await client.submit('delete', { adminKey: ADMIN_KEY })
     t.equal(client.path, '/console/users')
     t.match(client.page, 'The user is deleted.')
