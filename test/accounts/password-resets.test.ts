@@ -4,6 +4,7 @@ import { call, forgot, NO_TOKENS, reset, verify } from '../support/account-route
 import {
   accountStatus,
   bearer,
+  confirmedUser,
   freshEmail,
   logCapture,
   manualClock,
@@ -58,6 +59,20 @@ await onEnginesOfRun(t, async (t, { build }) => {
     t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
     const [notice] = await mails.to(user.email, 'passwordChanged')
     t.notOk(notice && hasToken(notice))
+  })
+
+  t.test('a reset ends every other session of a confirmed account, and pending mails', async t => {
+    const user = await confirmedUser(app)
+    const second = (await signIn(app, user.email)).json().accessToken
+    await forgot(app, user.email)
+    await forgot(app, user.email)
+    const [first = '', last = ''] = (await mails.to(user.email, 'passwordReset', 2)).map(tokenIn)
+    const response = await reset(app, first, NEW)
+    t.equal(response.statusCode, 200)
+    for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 401)
+    t.equal(await accountStatus(app, response.json().accessToken), 200)
+    errorsAt(t, await reset(app, last, PASSWORD), 400, ['token'])
+    t.equal((await signIn(app, user.email)).statusCode, 401)
   })
 
   t.test('forgot-password has the same response for every e-mail', async t => {
