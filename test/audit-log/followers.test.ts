@@ -16,7 +16,7 @@ import {
   UNKNOWN_ID,
 } from '../support/admin-routes.ts'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
-import { onEnginesOfRun } from '../support/engines.ts'
+import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -116,7 +116,7 @@ const assertFollowed = async (t: Test, app: FastifyInstance, seen: readonly Audi
   t.strictSame(wrong, [], 'the events of each user in the order in which they happened')
 }
 
-await onEnginesOfRun(t, async (t, { name, build, newDatabase }) => {
+await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
   const options = { hasher: quickHashing }
 
   t.test('a consumer misses no event of two concurrent instances', async t => {
