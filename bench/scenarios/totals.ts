@@ -1,5 +1,4 @@
-import { type Server, startService, withServers } from '../processes.ts'
-import { bearer } from '../requests.ts'
+import { startService, withServers } from '../processes.ts'
 import type { Finding, Scenario } from '../scenario.ts'
 import { spread } from '../statistics.ts'
 import { addUsers } from '../stores/generated-users.ts'
@@ -12,17 +11,7 @@ const ADMIN_KEY = 'bench-admin-key-0123456789abcdef'
 const READS = 50
 const EXACT_READS = 3
 
-const signUp = async ({ url }: Server): Promise<string> => {
-  const response = await fetch(`${url}/account/sign-up`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email: 'reader@example.com', password: 'a rather long pass phrase 7' }),
-  })
-  if (response.status !== 201) throw new Error(`The sign-up had status ${response.status}`)
-  return ((await response.json()) as { accessToken: string }).accessToken
-}
-
-const PAGE = '/users?limit=20'
+const PAGE = '/admin/users?limit=20'
 
 const TOTALS = {
   'a page': PAGE,
@@ -40,7 +29,7 @@ export const totals: Scenario = {
     const store = await emptyStore()
     await addUsers(String(store.environment.DATABASE_URL), USERS[engine])
     return withServers([() => startService(store, { ADMIN_KEY })], async server => {
-      const headers = { ...bearer(await signUp(server)), 'x-admin-key': ADMIN_KEY }
+      const headers = { 'x-admin-key': ADMIN_KEY }
       const read = async (path: string) => {
         const began = performance.now()
         const response = await fetch(server.url + path, { headers })
