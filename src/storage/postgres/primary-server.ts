@@ -58,6 +58,16 @@ const timelineOf = async (client: pg.ClientBase): Promise<number> => {
   }
 }
 
+/** The usable server with the highest timeline. @throws {Error} with the reason for each server, if none can be used. */
+const latestOf = async (probes: readonly Promise<UsableServer>[]): Promise<UsableServer> => {
+  const results = await Promise.allSettled(probes)
+  const [first, ...others] = results.flatMap(result => (result.status === 'fulfilled' ? result.value : []))
+  if (first !== undefined)
+    return others.reduce((best, next) => (next.timeline > best.timeline ? next : best), first)
+  const reasons = results.flatMap(result => (result.status === 'rejected' ? reason(result.reason) : []))
+  throw new Error(`no server can be used: ${reasons.join('; ')}`)
+}
+
 /** Asks one server whether it takes writes, repeatedly on one connection. */
 class Watch {
   readonly #server: Server
@@ -185,18 +195,10 @@ export class PrimaryServer implements ServerSource {
   async #search(): Promise<void> {
     // The current one first: of equal timelines the first is chosen.
     const servers = [this.#current, ...this.#servers.filter(server => server !== this.#current)]
-    const results = await Promise.allSettled(servers.map(server => this.#probe(server)))
-    const found = results.flatMap(result => (result.status === 'fulfilled' ? result.value : []))
-    const best = found.reduce<UsableServer | null>(
-      (best, next) => (best === null || next.timeline > best.timeline ? next : best),
-      null,
-    )
-    if (best === null) {
-      const reasons = results.map((result, index) =>
-        result.status === 'rejected' ? `${servers[index]?.name}: ${reason(result.reason)}` : '',
-      )
-      throw new Error(`no server can be used: ${reasons.join('; ')}`)
-    }
+    const probes = servers.map(server => this.#probe(server))
+    // Rejects when all have responded. A silent server must not delay the change to a promoted one.
+    const promoted = Promise.any(probes.map(probe => probe.then(server => this.#assertPromoted(server))))
+    const best = await promoted.catch(() => latestOf(probes))
     if (this.#isClosed) return
     this.#timeline = best.timeline
     if (best.server === this.#current) return
@@ -204,7 +206,12 @@ export class PrimaryServer implements ServerSource {
     for (const listener of this.#listeners) listener()
   }
 
-  /** @throws {Error} if the server cannot be used. */
+  #assertPromoted(found: UsableServer): UsableServer {
+    if (this.#timeline === 0 || found.timeline <= this.#timeline) throw new Error('not promoted since')
+    return found
+  }
+
+  /** @throws {Error} with the server's name, if it cannot be used. */
   async #probe(server: Server): Promise<UsableServer> {
     const socket = new Socket()
     const client = new pg.Client({ ...connectionOptions(server.url), stream: () => socket })
@@ -221,6 +228,8 @@ export class PrimaryServer implements ServerSource {
       if (timeline < this.#timeline)
         throw new Error('the server is a former primary: another server was promoted')
       return { server, timeline }
+    } catch (error) {
+      throw new Error(`${server.name}: ${reason(error)}`)
     } finally {
       client.once('end', () => clearTimeout(timer))
       void client.end().catch(ignore)
