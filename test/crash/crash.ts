@@ -38,7 +38,7 @@ const LOAD = { min: 20, max: 1_200 }
 const STARTING = { min: 50, max: 700 }
 
 /** Every nth round kills the process while it starts: while it migrates, or recovers the write-ahead log. */
-const KILL_START_EVERY = 5
+const KILL_START_EVERY = 3
 
 /** Milliseconds that the whole run may take. */
 const LIMIT = { base: 240_000, round: 60_000 }
