@@ -73,7 +73,7 @@ const pageForms = async (app: FastifyInstance): Promise<void> => {
 
   app.decorate('sendProofPage', async (request, reply, { action, fields = {} }, errors = {}) => {
     const account = await api(request, '/account')
-    if (account.status === 401) return reply.redirectToPage('sign-in')
+    if (account.status >= 400) return reply.sendFailure(account)
     const { email } = account.body
     const { user } = request.requirePrincipal().cachedUser
     const hasCodes = needsCode(user)

@@ -44,6 +44,8 @@ declare module 'fastify' {
     sendPage(create: (context: PageContext) => Page): Promise<FastifyReply>
     /** Takes over the status of an error of the API, and in any case its cookie and its headers about limits. */
     relay(response: Pick<ApiResponse, 'status' | 'headers' | 'errors'>): FastifyReply
+    /** Sends what replaces a page when a call of the API has failed: after 401 the page to sign in, else one with the errors. */
+    sendFailure(response: ApiResponse): Promise<FastifyReply>
     /**
      * Redirects to another page.
      * @param path below the service, without a slash at the start.
@@ -278,6 +280,11 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
       .send(documentOf(context, page).text)
+  })
+
+  app.decorateReply('sendFailure', async function sendFailure(this: FastifyReply, response) {
+    if (response.status === 401) return this.redirectToPage('sign-in')
+    return this.relay(response).sendPage(context => errorPage(context, response.errors))
   })
 
   app.decorate('servePages', function servePages(this: FastifyInstance, formOrigins = config.allowedOrigins) {

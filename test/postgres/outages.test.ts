@@ -71,6 +71,9 @@ t.test(
     isUnavailable(t, await app.inject({ method: 'POST', url: '/account/sign-up', payload }), 'a sign-up')
     isUnavailable(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 'a list')
     t.equal(await statusOnce(() => account(app, token), 503), 503, 'the cache is no longer used')
+    const headers = { cookie: `ACCESS_TOKEN=${token}`, accept: 'application/json' }
+    for (const url of ['/security', '/security/password', '/security/api-keys'])
+      isUnavailable(t, await app.inject({ url, headers }), url)
     t.equal((await app.inject('/ready')).statusCode, 503)
     t.equal((await app.inject('/health')).statusCode, 200)
     t.equal((await account(app, 'not.a.token')).statusCode, 401, 'a forgery needs no database')

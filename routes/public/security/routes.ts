@@ -9,7 +9,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiResponse } from '../../../src/pages/feature-pages.ts'
 import type { Html, PageContext } from '../../../src/pages/layout.ts'
 import { changePasswordPage, securityPage } from '../../../src/pages/security.ts'
-import { errorPage } from '../../../src/pages/signed-out.ts'
 import { needsCode } from '../../../src/users/factors.ts'
 import { FormText, InputId, linkedPage, ProofFields, pageForm } from '../../schemas.ts'
 
@@ -24,13 +23,11 @@ const security: FastifyPluginAsyncTypebox = async app => {
   app.get('', linkedPage({}), async (request, reply) => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
-    if (account.status === 401) return reply.redirectToPage('sign-in')
+    if (account.status >= 400) return reply.sendFailure(account)
     const wayBack = reply.takeWayBack()
     if (wayBack !== null) return reply.redirectToPage(wayBack)
     const sessions = await api(request, '/account/sessions')
-    const failed = [account, sessions].find(({ status }) => status >= 400)
-    if (failed !== undefined)
-      return reply.relay(failed).sendPage(context => errorPage(context, failed.errors))
+    if (sessions.status >= 400) return reply.sendFailure(sessions)
     // A feature that fails takes nothing away from its users: they can still end sessions.
     const ofFeatures = await Promise.all(
       app.securitySections.map(async section => ({ ...section, response: await api(request, section.path) })),
@@ -77,7 +74,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     errors: ApiResponse['errors'],
   ): Promise<FastifyReply> => {
     const account = await api(request, '/account')
-    if (account.status === 401) return reply.redirectToPage('sign-in')
+    if (account.status >= 400) return reply.sendFailure(account)
     const { user } = request.requirePrincipal().cachedUser
     const { email, hasPassword } = user
     const state = { email, minLength, hasPassword, hasCodes: needsCode(user), errors }

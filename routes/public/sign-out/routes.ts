@@ -1,6 +1,5 @@
 /** The button to sign out. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { errorPage } from '../../../src/pages/signed-out.ts'
 
 const signOut: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
@@ -11,7 +10,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
     // 401: the session has ended already.
     if (response.status < 400 || response.status === 401)
       return reply.clearAccessToken().redirectToPage('sign-in')
-    return reply.relay(response).sendPage(context => errorPage(context, response.errors))
+    return reply.sendFailure(response)
   })
 }
 

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { FormText, linkedPage, pageForm } from '../../../../../routes/schemas.ts'
-import { errorPage, type FieldErrors } from '../../../../pages/feature-pages.ts'
+import type { FieldErrors } from '../../../../pages/feature-pages.ts'
 import { magicLinkPage } from '../../../pages.ts'
 
 const magicLink: FastifyPluginAsyncTypebox = async app => {
@@ -21,7 +21,7 @@ const magicLink: FastifyPluginAsyncTypebox = async app => {
     const link = await app.callApi(request, { method: 'POST', path: '/account/magic-link/check', body })
     if (link.status === 200)
       return reply.sendPage(context => magicLinkPage(context, { ...state, link: link.body }))
-    return reply.relay(link).sendPage(context => errorPage(context, link.errors))
+    return reply.sendFailure(link)
   }
 
   app.get('', linkedPage({ token: FormText }), (request, reply) =>

@@ -1,7 +1,6 @@
 /** The page of notes. */
 import type { FastifyPluginAsync } from 'fastify'
 import { InputId, pageForm } from '../../../../../../routes/schemas.ts'
-import { errorPage } from '../../../../../../src/pages/feature-pages.ts'
 import { notesPage } from '../../../../pages.ts'
 
 const routes: FastifyPluginAsync = async app => {
@@ -10,9 +9,7 @@ const routes: FastifyPluginAsync = async app => {
 
   app.get('', { schema: { hide: true } }, async (request, reply) => {
     const response = await app.callApi(request, { method: 'GET', path: '/notes?limit=100' })
-    if (response.status === 401) return reply.redirectToPage('sign-in')
-    if (response.status >= 400)
-      return reply.relay(response).sendPage(context => errorPage(context, response.errors))
+    if (response.status >= 400) return reply.sendFailure(response)
     return reply.sendPage(context => notesPage(context, response.body.results))
   })
 

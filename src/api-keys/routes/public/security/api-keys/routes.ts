@@ -16,7 +16,7 @@ const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
 
   app.get('', { schema: { hide: true } }, async (request, reply) => {
     const account = await app.callApi(request, { method: 'GET', path: '/account' })
-    if (account.status === 401) return reply.redirectToPage('sign-in')
+    if (account.status >= 400) return reply.sendFailure(account)
     return reply.sendPage(context => newApiKeyPage(context, { scopes: userScopes }))
   })
 

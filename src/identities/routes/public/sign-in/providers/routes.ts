@@ -1,6 +1,5 @@
 /** The button of a provider on the sign-in page. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { errorPage } from '../../../../../pages/feature-pages.ts'
 import { continuePage } from '../../../../pages.ts'
 import { ProviderParams } from '../../../schemas.ts'
 
@@ -13,10 +12,11 @@ const startPages: FastifyPluginAsyncTypebox = async app => {
     const { id } = request.validatedData.params
     const path = `/account/sign-in/providers/${encodeURIComponent(id)}`
     const response = await app.callApi(request, { method: 'POST', path, body: {} })
-    reply.relay(response)
-    if (response.status >= 400) return reply.sendPage(context => errorPage(context, response.errors))
+    if (response.status >= 400) return reply.sendFailure(response)
     const { authorizationUrl } = response.body
-    return reply.sendPage(context => continuePage(context, providerSignIns.find(id).name, authorizationUrl))
+    return reply
+      .relay(response)
+      .sendPage(context => continuePage(context, providerSignIns.find(id).name, authorizationUrl))
   })
 }
 

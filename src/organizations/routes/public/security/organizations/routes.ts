@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { FormText, pageForm } from '../../../../../../routes/schemas.ts'
-import { type ApiResponse, errorPage } from '../../../../../pages/feature-pages.ts'
+import type { ApiResponse } from '../../../../../pages/feature-pages.ts'
 import { LIST, organizationsPage } from '../../../../pages.ts'
 
 const Query = Type.Object({ cursor: Type.Optional(FormText) })
@@ -27,10 +27,8 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
       app.callApi(request, { method: 'GET', path: `/organizations${query}` }),
       app.callApi(request, { method: 'GET', path: '/account/invitations' }),
     ])
-    if (organizations.status === 401) return reply.redirectToPage('sign-in')
     const failed = [organizations, waiting].find(({ status }) => status >= 400)
-    if (failed !== undefined)
-      return reply.relay(failed).sendPage(context => errorPage(context, failed.errors))
+    if (failed !== undefined) return reply.sendFailure(failed)
     return reply.sendPage(context =>
       organizationsPage(context, {
         organizations: organizations.body,

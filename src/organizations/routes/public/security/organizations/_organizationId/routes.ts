@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { FormText, InputId, ProofFields, pageForm } from '../../../../../../../routes/schemas.ts'
-import { type ApiResponse, errorPage } from '../../../../../../pages/feature-pages.ts'
+import type { ApiResponse } from '../../../../../../pages/feature-pages.ts'
 import { mayManageMembers } from '../../../../../organization.ts'
 import { deleteOrganizationPage, LIST, organizationPage, type SentForm } from '../../../../../pages.ts'
 import { OrganizationParams } from '../../../../schemas.ts'
@@ -36,16 +36,14 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
     const notice = reply.takeNotice()
     const path = `/organizations/${id}`
     const organization = await get(request, path)
-    if (organization.status === 401) return reply.redirectToPage('sign-in')
-    if (organization.status >= 400)
-      return reply.relay(organization).sendPage(context => errorPage(context, organization.errors))
+    if (organization.status >= 400) return reply.sendFailure(organization)
     const query = state.cursor === undefined ? '' : `?${new URLSearchParams({ cursor: state.cursor })}`
     const [members, invitations] = await Promise.all([
       get(request, `${path}/members${query}`),
       mayManageMembers(organization.body.roles) ? get(request, `${path}/invitations?limit=100`) : null,
     ])
     const failed = [members, invitations].find(response => response !== null && response.status >= 400)
-    if (failed != null) return reply.relay(failed).sendPage(context => errorPage(context, failed.errors))
+    if (failed != null) return reply.sendFailure(failed)
     const userId = request.requirePrincipal().cachedUser.user.id
     return reply.sendPage(context =>
       organizationPage(context, {
@@ -128,9 +126,8 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
   app.get('/delete', { schema: { hide: true, params: OrganizationParams } }, async (request, reply) => {
     const { organizationId } = request.validatedData.params
     const organization = await get(request, `/organizations/${organizationId}`)
-    if (organization.status === 401) return reply.redirectToPage('sign-in')
     return organization.status >= 400
-      ? reply.relay(organization).sendPage(context => errorPage(context, organization.errors))
+      ? reply.sendFailure(organization)
       : reply.sendPage(context => deleteOrganizationPage(context, organization.body))
   })
 
