@@ -223,12 +223,11 @@ const steps: readonly [users: number, deployment: Deployment][] = [
   [1e7, { ...usual, ...replicated, ...larger }],
   [1e8, { ...usual, ...replicated, ...larger }],
   [1e8, { ...usual, ...replicated, byToken: true }],
-  [1e8, { ...usual, ...replicated, ...larger, byToken: true }],
 ]
 const onPostgres = steps.filter(([, { engine }]) => engine === 'PostgreSQL')
 const flushed = [10, 60, 300].map((flushInterval): [number, Deployment] => [
   1e8,
-  { ...usual, ...replicated, ...larger, byToken: true, flushInterval },
+  { ...usual, ...replicated, byToken: true, flushInterval },
 ])
 
 process.stdout.write(
