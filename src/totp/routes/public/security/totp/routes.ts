@@ -25,6 +25,7 @@ const totpPages: FastifyPluginAsyncTypebox = async app => {
     // The API shows a secret once, so the page with the QR code cannot be shown again.
     const form = async (errors: ApiResponse['errors']) => {
       const totp = await app.callApi(request, { method: 'GET', path: '/account/totp' })
+      if (totp.status >= 400) return reply.sendFailure(totp)
       const isOn = (totp.body.confirmedAt ?? null) !== null
       return reply.sendPage(context =>
         isOn ? totpIsOnPage(context) : newTotpPage(context, { shown: null, errors }),
