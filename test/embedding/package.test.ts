@@ -212,7 +212,6 @@ export default routes
 
 const VISITS_PAGE_ROUTES = `
 import type { FastifyPluginAsync } from 'fastify'
-import { errorPage } from 'gatehouse/pages'
 import { FormText, ProofFields, pageForm } from 'gatehouse/schemas'
 import { visitsPage } from '../../../../pages.ts'
 
@@ -228,9 +227,7 @@ const routes: FastifyPluginAsync = async app => {
 
   app.get('', { schema: { hide: true } }, async (request, reply) => {
     const response = await app.callApi(request, { method: 'GET', path: '/account' })
-    if (response.status === 401) return reply.redirectToPage('sign-in')
-    if (response.status >= 400)
-      return reply.relay(response).sendPage(context => errorPage(context, response.errors))
+    if (response.status >= 400) return reply.sendFailure(response)
     return reply.sendPage(context => visitsPage(context))
   })
 

@@ -10,6 +10,7 @@ import {
 import { ConfigError, loadConfig } from '../../src/config/config.ts'
 import { parseServers } from '../../src/storage/postgres/connection-url.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
+import { PrimaryServer } from '../../src/storage/postgres/primary-server.ts'
 import {
   accountStatus,
   bearer,
@@ -225,6 +226,23 @@ t.test('a silent primary is replaced by the promoted standby, with every acknowl
   await query(standby.url, 'SELECT pg_promote()')
   t.equal(await statusOnce(async () => (await rename(app, token)).statusCode, 200), 200)
   t.equal(await statusOnce(async () => (await app.inject('/ready')).statusCode, 200), 200)
+})
+
+t.test('a promoted standby is used while a probe of the silent primary still waits', async t => {
+  const [primary, standby] = await startPair(t)
+  const proxy = await createProxy(t, primary.url)
+  const servers = await PrimaryServer.open(urlOf(proxy.url, standby.url))
+  t.teardown(() => servers.close())
+  const switched = new Promise<void>(resolve => servers.onSwitch(resolve))
+  proxy.cut()
+  proxy.set('silent')
+  await query(standby.url, 'SELECT pg_promote()')
+  servers.startSearch()
+  await switched
+  // Meanwhile the proxy notices connections that have been closed.
+  await query(standby.url, 'SELECT 1')
+  t.ok(proxy.connections > 0, 'the probe of the former primary is not over')
+  t.equal(new URL(servers.url).host, new URL(standby.url).host)
 })
 
 t.test('a promoted standby is used although the former primary still works', async t => {

@@ -62,6 +62,10 @@ export const createProxy = async (t: Context, url: string, onRequest?: (chunk: B
   proxied.port = String((server.address() as AddressInfo).port)
   return {
     url: proxied.href,
+    /** Open connections of clients and to the server. */
+    get connections() {
+      return sockets.size
+    },
     /** Closes every connection. */
     cut,
     /** Sets what happens to bytes from now on. */

@@ -58,12 +58,13 @@ const timelineOf = async (client: pg.ClientBase): Promise<number> => {
   }
 }
 
-/** The usable server with the highest timeline. @throws {Error} with the reason for each server, if none can be used. */
-const latestOf = async (probes: readonly Promise<UsableServer>[]): Promise<UsableServer> => {
+/** The servers that can be used. @throws {Error} with the reason for each server, if there is none. */
+const usableOf = async (
+  probes: readonly Promise<UsableServer>[],
+): Promise<readonly [UsableServer, ...UsableServer[]]> => {
   const results = await Promise.allSettled(probes)
   const [first, ...others] = results.flatMap(result => (result.status === 'fulfilled' ? result.value : []))
-  if (first !== undefined)
-    return others.reduce((best, next) => (next.timeline > best.timeline ? next : best), first)
+  if (first !== undefined) return [first, ...others]
   const reasons = results.flatMap(result => (result.status === 'rejected' ? reason(result.reason) : []))
   throw new Error(`no server can be used: ${reasons.join('; ')}`)
 }
@@ -165,7 +166,7 @@ export class PrimaryServer implements ServerSource {
     this.#watchTimer = setInterval(() => {
       for (const [server, watch] of this.#watches) {
         if (server === this.#current) watch.close()
-        else void watch.isWritable().then(isWritable => isWritable && this.startSearch())
+        else void watch.isWritable().then(isWritable => isWritable && this.#onWritable(server))
       }
     }, WATCH_INTERVAL)
   }
@@ -193,22 +194,32 @@ export class PrimaryServer implements ServerSource {
   }
 
   async #search(): Promise<void> {
-    // The current one first: of equal timelines the first is chosen.
-    const servers = [this.#current, ...this.#servers.filter(server => server !== this.#current)]
-    const probes = servers.map(server => this.#probe(server))
-    // Rejects when all have responded. A silent server must not delay the change to a promoted one.
-    const promoted = Promise.any(probes.map(probe => probe.then(server => this.#assertPromoted(server))))
-    const best = await promoted.catch(() => latestOf(probes))
-    if (this.#isClosed) return
-    this.#timeline = best.timeline
-    if (best.server === this.#current) return
-    this.#current = best.server
+    const found = await usableOf(this.#servers.map(server => this.#probeOrSwitch(server)))
+    // Of equal timelines the server in use is kept.
+    const first = found.find(({ server }) => server === this.#current) ?? found[0]
+    this.#use(found.reduce((best, next) => (next.timeline > best.timeline ? next : best), first))
+  }
+
+  /** Uses a server at once if it was promoted after the one in use: others may be silent until their time is over. */
+  async #probeOrSwitch(server: Server): Promise<UsableServer> {
+    const found = await this.#probe(server)
+    if (this.#timeline > 0 && found.timeline > this.#timeline) this.#use(found)
+    return found
+  }
+
+  #use({ server, timeline }: UsableServer): void {
+    // A search may end after another server was found.
+    if (this.#isClosed || timeline < this.#timeline) return
+    this.#timeline = timeline
+    if (server === this.#current) return
+    this.#current = server
     for (const listener of this.#listeners) listener()
   }
 
-  #assertPromoted(found: UsableServer): UsableServer {
-    if (this.#timeline === 0 || found.timeline <= this.#timeline) throw new Error('not promoted since')
-    return found
+  /** Another server takes writes. A search that runs may have asked it before. */
+  #onWritable(server: Server): void {
+    if (this.#isSearching) void this.#probeOrSwitch(server).catch(ignore)
+    else this.startSearch()
   }
 
   /** @throws {Error} with the server's name, if it cannot be used. */
@@ -229,7 +240,7 @@ export class PrimaryServer implements ServerSource {
         throw new Error('the server is a former primary: another server was promoted')
       return { server, timeline }
     } catch (error) {
-      throw new Error(`${server.name}: ${reason(error)}`)
+      throw new Error(`${server.name}: ${reason(error)}`, { cause: error })
     } finally {
       client.once('end', () => clearTimeout(timer))
       void client.end().catch(ignore)
