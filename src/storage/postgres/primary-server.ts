@@ -5,8 +5,8 @@
  * result may be the same server as before. If it is another one, every listener closes its connections to the former server in
  * the same turn of the event loop. A cache is therefore never kept valid by one server while another takes the writes.
  *
- * A promoted server has a higher timeline than its predecessor. Of two servers that take writes, the later primary is chosen, and
- * a process that has connected to it never returns to the former one.
+ * A promoted server has a higher timeline than its predecessor. Of two servers that take writes, the later primary is chosen, without
+ * waiting for servers that do not respond. A process that has connected to it never returns to the former one.
  *
  * Connections to a former primary that nobody has stopped show no error. So {@link PrimaryServer.watch} also asks the other servers
  * whether one of them takes writes.
