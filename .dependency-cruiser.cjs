@@ -63,8 +63,8 @@ module.exports = {
     rule(
       'users-imports',
       '^src/users',
-      '^src/(?!users/|audit-log/|storage/stores\\.ts$|(ids|errors|pagination|maybe-promise)\\.ts$)',
-      'src/users imports only src/audit-log, types of stores, and the files ids, errors, pagination and maybe-promise',
+      '^src/(?!users/|audit-log/|storage/stores\\.ts$|(ascii|ids|errors|pagination|maybe-promise)\\.ts$)',
+      'src/users imports only src/audit-log, types of stores, and the files ascii, ids, errors, pagination and maybe-promise',
     ),
     rule(
       'auth-imports',
@@ -130,7 +130,7 @@ module.exports = {
     rule(
       'validation-imports',
       '^src/validation',
-      '^src/(?!validation/|accounts/|auth/|passwords/|users/|audit-log/|(ids|errors)\\.ts$)',
+      '^src/(?!validation/|accounts/|auth/|passwords/|users/|audit-log/|(ascii|ids|errors)\\.ts$)',
       'src/validation imports the domain only: it serves HTTP and the command line',
     ),
     rule(

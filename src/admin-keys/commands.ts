@@ -1,5 +1,6 @@
 /** `keys create|list|revoke`: admin keys of the store. */
 import type { Command } from 'commander'
+import { asciiLowerCase, asciiTrim } from '../ascii.ts'
 import { OPERATOR } from '../audit-log/event.ts'
 import { type AdminKey, serializeAdminKey } from '../auth/admin-key.ts'
 import { type ScopeDescriptions, sortedScopes } from '../auth/scopes.ts'
@@ -18,7 +19,7 @@ import type { WithServices } from '../feature.ts'
 import { type AdminKeys, ALL_RIGHTS, serializeCreatedAdminKey } from './admin-keys.ts'
 
 /** The schema checks them. */
-const scopes: Reader<readonly string[]> = text => text.split(',').map(scope => scope.trim())
+const scopes: Reader<readonly string[]> = text => text.split(',').map(asciiTrim)
 
 const COLUMNS = ['id', 'created', 'expires', 'last request', 'prefix', 'created by', 'scopes', 'name']
 
@@ -63,7 +64,7 @@ export const adminKeyCommands = (
 
   const revoke = (id: string, options: StoreOptions): Promise<void> =>
     withServices(options, async ({ adminKeys }) => {
-      await adminKeys.revoke(id.trim().toLowerCase(), ALL_RIGHTS, OPERATOR)
+      await adminKeys.revoke(asciiLowerCase(asciiTrim(id)), ALL_RIGHTS, OPERATOR)
       if (!options.json) print(false, null, [`The admin key ${id} is revoked`])
     })
 

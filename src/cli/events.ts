@@ -1,6 +1,7 @@
 /** `events`: the audit log. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { asciiLowerCase } from '../ascii.ts'
 import { type AuditLog, EVENT_SORTS, type EventSort } from '../audit-log/audit-log.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { serializeEvent } from '../audit-log/event.ts'
@@ -33,7 +34,7 @@ const eventType: Reader<string> = text => {
 
 /** An id is not looked up, because events outlive their users. */
 const userIdOf = async (users: Users, idOrEmail: string): Promise<string> =>
-  idOrEmail.includes('@') ? (await users.find(idOrEmail)).id : idOrEmail.toLowerCase()
+  idOrEmail.includes('@') ? (await users.find(idOrEmail)).id : asciiLowerCase(idOrEmail)
 
 const COLUMNS = ['time', 'type', 'user', 'by', 'address', 'details']
 

@@ -1,5 +1,6 @@
 /** Options of commands, read by the same readers as settings. */
 import { type Command, Option } from 'commander'
+import { asciiTrim } from '../ascii.ts'
 import { type Reader, SettingError } from '../config/readers.ts'
 import { SETTINGS } from '../config/settings.ts'
 import type { DatabaseOptions } from '../feature.ts'
@@ -22,7 +23,7 @@ export const option = (flags: string, description: string, read: Reader<unknown>
 
 /** Text that is not empty. */
 export const nonEmpty: Reader<string> = text => {
-  const trimmed = text.trim()
+  const trimmed = asciiTrim(text)
   if (!trimmed) throw new SettingError('must not be empty')
   return trimmed
 }

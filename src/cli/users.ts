@@ -19,6 +19,7 @@ import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import type { Users } from '../users/users.ts'
+import { emailViolations } from '../validation/formats.ts'
 import { LineSplitter, readLines, toLines, type Validate } from '../validation/ndjson.ts'
 import { parseStrictJson } from '../validation/strict-json.ts'
 import { explain, sentences, UsageError, withFile } from './failure.ts'
@@ -95,7 +96,7 @@ const list = ({
     const filter = {
       searchEmail: true,
       ...(search !== undefined && { search }),
-      ...(email !== undefined && { email: canonicalEmail(email) }),
+      ...(email !== undefined && { email }),
       ...(disabled !== undefined && { disabled }),
       ...(role !== undefined && { role }),
     }
@@ -113,12 +114,20 @@ const role: Reader<string> = text => {
   return text
 }
 
+/** An e-mail that an account may have, in canonical form. */
+const knownEmail: Reader<string> = text => {
+  const email = canonicalEmail(text)
+  const [violation] = emailViolations(email)
+  if (violation !== undefined) throw new SettingError(violation)
+  return email
+}
+
 const addList = (users: Command): void => {
   storeCommand(users, 'list', 'List users, page by page')
     .addOption(
       option('--search <text>', 'the start of a name or of the e-mail, in any letter case', nonEmpty),
     )
-    .addOption(option('--email <e-mail>', 'the user with this e-mail', nonEmpty))
+    .addOption(option('--email <e-mail>', 'the user with this e-mail', knownEmail))
     .option('--disabled', 'only disabled users')
     .option('--no-disabled', 'only enabled users')
     .addOption(option('--role <role>', 'only users with this role', role))

@@ -1,5 +1,6 @@
 /** `organizations …`: organizations on the command line. */
 import type { Command } from 'commander'
+import { asciiTrim } from '../ascii.ts'
 import { OPERATOR } from '../audit-log/event.ts'
 import { commandGroup, nonEmpty, option, type StoreOptions, storeCommand, validated } from '../cli/options.ts'
 import { print, printNext, table } from '../cli/output.ts'
@@ -48,7 +49,7 @@ const memberRow = (member: Member): string[] => {
   return [userId, joinedAt, roles.join(','), email ?? '', [firstName, lastName].filter(Boolean).join(' ')]
 }
 
-const roleList: Reader<readonly string[]> = text => text.split(',').map(role => role.trim())
+const roleList: Reader<readonly string[]> = text => text.split(',').map(asciiTrim)
 
 const limitOption = () => option('--limit <number>', 'how many at most', integer(1, 1_000)).default(100)
 

@@ -2,6 +2,7 @@
  * The gate of organizations: `config: { organization: ['admin'] }` of a private route whose URL has `:organizationId`. A warm request costs
  * two look-ups in memory: the user's memberships, and the organization. Both are evicted with the write that changes them.
  */
+import { asciiLowerCase } from '../ascii.ts'
 import { type GuardedRequest, type MaybePromise, type RouteGuard, ServiceError } from '../feature.ts'
 import { type Organization, OWNER } from './organization.ts'
 import { ERRORS, type OrganizationsDeps, rolesOf } from './parts.ts'
@@ -37,7 +38,7 @@ const notFound = (): ServiceError => new ServiceError(ERRORS.organizationNotFoun
 
 const organizationIdOf = ({ params }: GuardedRequest): string => {
   const { organizationId } = (params ?? {}) as { readonly organizationId?: unknown }
-  return String(organizationId).toLowerCase()
+  return asciiLowerCase(String(organizationId))
 }
 
 const isAllowed = (roles: readonly string[], declared: true | readonly string[]): boolean =>

@@ -1,5 +1,6 @@
 /** Recovery codes: for users who have lost their authenticator app. */
 import { createHash, randomInt } from 'node:crypto'
+import { asciiLowerCase } from '../ascii.ts'
 
 /** Codes of one user. */
 export const RECOVERY_CODES = 10
@@ -22,9 +23,8 @@ const newRecoveryCode = (): string => {
 
 export const newRecoveryCodes = (): string[] => Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
 
-/** A code as people type it: with or without hyphens and spaces, in either letter case. ASCII only: the lower case of K (U+212A) is k. */
-const canonical = (code: string): string =>
-  code.replaceAll(/[ -]/g, '').replaceAll(/[A-Z]+/g, letters => letters.toLowerCase())
+/** A code as people type it: with or without hyphens and spaces, in either letter case. */
+const canonical = (code: string): string => asciiLowerCase(code.replaceAll(/[ -]/g, ''))
 
 /** Whether a presented code has the form of a recovery code, not that of an authenticator app. */
 export const isRecoveryCode = (code: string): boolean => canonical(code).length === LENGTH

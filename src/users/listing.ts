@@ -2,6 +2,7 @@
  * Keyset pagination of users (docs/design.md, "Contract"): a page starts after the last row of the previous one, so deep pages cost the
  * same.
  */
+import { asciiLowerCase } from '../ascii.ts'
 import { cursorOfPosition, positionOfCursor } from '../pagination.ts'
 import { searchKey, type User } from './user.ts'
 
@@ -37,7 +38,7 @@ export interface UserFilter {
 export const MAX_IDS = 100
 
 /** Splits a comma-separated list. Returns each id once, in lower case as stored (RFC 9562 §4). */
-export const parseIds = (list: string): readonly string[] => [...new Set(list.toLowerCase().split(','))]
+export const parseIds = (list: string): readonly string[] => [...new Set(asciiLowerCase(list).split(','))]
 
 /** The sort key and the id of the last row before a page. */
 export interface Position {

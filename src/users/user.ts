@@ -1,3 +1,4 @@
+import { asciiLowerCase, asciiTrim } from '../ascii.ts'
 import type { Factor } from './factors.ts'
 import type { FieldValues, OwnField } from './fields.ts'
 
@@ -46,8 +47,8 @@ export interface UserChanges extends Partial<FieldValues> {
 /** RFC 5321 §4.5.3.1.3 gives a path 256 octets with its two brackets. */
 export const EMAIL_MAX_LENGTH = 254
 
-/** The form in which e-mails are stored and compared. */
-export const canonicalEmail = (email: string): string => email.trim().toLowerCase()
+/** The form in which e-mails are stored and compared. Text that is not ASCII stays as it is, so that `emailViolations` refuses it. */
+export const canonicalEmail = (email: string): string => asciiLowerCase(asciiTrim(email))
 
 /**
  * Case-folded text by which names and e-mails are sorted and searched, alike on every engine. It is stored in columns of its

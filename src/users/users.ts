@@ -1,4 +1,5 @@
 /** Listing, changing and deleting users. */
+import { asciiLowerCase, asciiTrim } from '../ascii.ts'
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { pageOf } from '../pagination.ts'
@@ -87,7 +88,7 @@ export class Users {
 
   /** By id or e-mail, in any letter case. @throws {ServiceError} `userNotFound` */
   async find(idOrEmail: string): Promise<User> {
-    if (!idOrEmail.includes('@')) return this.get(idOrEmail.trim().toLowerCase())
+    if (!idOrEmail.includes('@')) return this.get(asciiLowerCase(asciiTrim(idOrEmail)))
     const found = await this.#store.findByEmail(canonicalEmail(idOrEmail))
     if (found === undefined) throw new ServiceError('userNotFound')
     return found.user

@@ -1,5 +1,6 @@
 /** The keywords that schemas can use beside those of JSON Schema. */
 import type { FuncKeywordDefinition } from 'ajv'
+import { asciiLowerCase, asciiTrim, asciiUpperCase } from '../ascii.ts'
 import { hashViolation } from '../passwords/formats.ts'
 import { passwordViolations } from '../passwords/policy.ts'
 import { canonicalLocale, INVALID_LOCALE } from '../users/locale.ts'
@@ -16,10 +17,9 @@ interface Parent {
 const NORMALIZE: Readonly<Record<string, (text: string) => string>> = {
   trim: text => text.trim(),
   email: canonicalEmail,
-  lower: text => text.toLowerCase(),
-  locale: text => canonicalLocale(text.trim()) ?? text,
-  // ASCII only: the upper case of ß is SS.
-  base32: text => text.replaceAll(/[a-z]+/g, letters => letters.toUpperCase()).replace(/=+$/, ''),
+  lower: asciiLowerCase,
+  locale: text => canonicalLocale(asciiTrim(text)) ?? text,
+  base32: text => asciiUpperCase(text).replace(/=+$/, ''),
 }
 
 /** `normalize: 'trim' | 'email' | 'lower' | 'locale' | 'base32'`: changes the text in place, before its length and format are checked. */

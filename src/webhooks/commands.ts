@@ -1,5 +1,6 @@
 /** `webhooks …`: webhooks on the command line. */
 import type { Command } from 'commander'
+import { asciiLowerCase, asciiTrim } from '../ascii.ts'
 import { OPERATOR } from '../audit-log/event.ts'
 import { commandGroup, nonEmpty, option, type StoreOptions, storeCommand } from '../cli/options.ts'
 import { print, printStatus, table } from '../cli/output.ts'
@@ -43,7 +44,7 @@ const linesOf = (webhook: Webhook): string[] => table([COLUMNS, row(webhook)])
 const printWebhook = ({ json }: StoreOptions, webhook: Webhook): void =>
   print(json, serializeWebhook(webhook), linesOf(webhook))
 
-const idOf = (text: string): string => text.trim().toLowerCase()
+const idOf = (text: string): string => asciiLowerCase(asciiTrim(text))
 
 /** Adds the group `webhooks`. @param eventTypes every type of event. */
 export const webhookCommands = (
@@ -52,7 +53,7 @@ export const webhookCommands = (
   eventTypes: readonly string[],
 ): void => {
   const types: Reader<readonly string[]> = text => {
-    const chosen = text.split(',').map(type => type.trim())
+    const chosen = text.split(',').map(asciiTrim)
     const unknown = chosen.find(type => !eventTypes.includes(type))
     if (unknown !== undefined) throw new SettingError('must be types of events, separated by commas', unknown)
     return [...new Set(chosen)]

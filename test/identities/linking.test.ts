@@ -233,6 +233,16 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await trusted.signIn()).json().user?.id, user.id)
   })
 
+  t.test('D1: an address that only looks like that of an account is none', async t => {
+    const user = await confirmedUser(app, { email: freshEmail('jack') })
+    for (const email of [user.email.replace('k', '\u212a'), `\ufeff${user.email}`, `${user.email}\u00a0`]) {
+      provider.account = freshAccount({ email })
+      for (const way of [trusted, program])
+        t.match((await way.signIn()).json(), { errors: { global: [/e-mail/] } }, JSON.stringify(email))
+    }
+    t.strictSame(await identitiesOf(user.token), [])
+  })
+
   t.test(
     'L4 an identity that opened the account without a proof of the address does not sign in any more',
     async t => {

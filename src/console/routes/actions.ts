@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { FormText, Strict } from '../../../routes/schemas.ts'
+import { asciiTrim } from '../../ascii.ts'
 import type { FieldErrors } from '../../errors.ts'
 import type {
   ApiResponse,
@@ -156,7 +157,7 @@ export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): v
   app.post(`/${path}`, { onRequest, schema: { ...schema, body }, config }, async (request, reply) => {
     const { adminKey = '', ...values } = request.validatedData.body as Values
     const ids = request.validatedData.params as Ids
-    if (needsKey && !isSameKey(adminKey.trim(), request.consoleKey)) {
+    if (needsKey && !isSameKey(asciiTrim(adminKey), request.consoleKey)) {
       const { status, field, message } = ERRORS.otherAdminKey
       const errors = { [field]: [message] }
       return sendForm(shell, request, reply.relay({ status, headers: {}, errors }), placed, {

@@ -3,6 +3,7 @@ import { type TObject, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { adminKeyOf } from '../../../routes/request-context.ts'
 import { FormText, InputId, Strict } from '../../../routes/schemas.ts'
+import { asciiTrim } from '../../ascii.ts'
 import { missingScopes } from '../../auth/admin-key.ts'
 import { type FieldErrors, ServiceError } from '../../errors.ts'
 import type {
@@ -116,7 +117,7 @@ export const pageOf = (api: string, cursor: string | undefined): string =>
 /** What a browser has entered, in the form that the API reads. `undefined` for nothing. */
 export const enteredIn = ({ name, kind, options = [] }: ConsoleInput, values: Values) => {
   if (kind === 'choices') return options.map(([value]) => value).filter(value => `${name}:${value}` in values)
-  const text = values[name]?.trim() ?? ''
+  const text = asciiTrim(values[name] ?? '')
   if (text === '') return undefined
   return kind === 'day' ? `${text}T00:00:00.000Z` : text
 }

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { adminActor } from '../../../../../routes/request-context.ts'
 import { FormText, pageForm } from '../../../../../routes/schemas.ts'
+import { asciiTrim } from '../../../../ascii.ts'
 import type { FieldErrors } from '../../../../errors.ts'
 import { html } from '../../../../pages/feature-pages.ts'
 import { consolePartsOf } from '../../../all-parts.ts'
@@ -69,7 +70,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
 
   app.post('/sign-in', { config: { rateLimit: 'console' }, ...SignInForm }, async (request, reply) => {
     const { adminKey } = request.validatedData.body as { adminKey: string }
-    const presented = adminKey.trim()
+    const presented = asciiTrim(adminKey)
     const key = await adminAuthenticator.authenticate(presented)
     if (key === null) {
       request.log.warn('a sign-in to the console failed: the admin key is not valid')
