@@ -4,7 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { coreCommands, featureCommands } from './cli/commands.ts'
 import { EXIT_CODES, exitCode, explain, withoutArguments } from './cli/failure.ts'
 import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
-import { loadEnvironment } from './config/read-settings.ts'
+import { loadEnvironment } from './config/config.ts'
 
 const program = new Command('gatehouse')
   .description(

@@ -1,16 +1,8 @@
 /** Reads the environment by the declarations of the settings. */
-import { existsSync } from 'node:fs'
 import { readFile, type Setting, SettingError, type SettingValues } from './readers.ts'
 import { SETTINGS, type Values } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
-
-/** The environment of the process, with the variables of `.env` in the working directory that it does not have. */
-export const loadEnvironment = (): Environment => {
-  if (existsSync('.env')) process.loadEnvFile('.env')
-  return process.env
-}
-
 /** An empty variable counts as absent: compose files and shells pass on `ADMIN_KEY=` for an unset one. */
 const given = (environment: Environment, name: string): string | undefined =>
   environment[name]?.trim() || undefined

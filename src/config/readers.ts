@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
+import { decodeUtf8, EncodingError } from '../text-encoding.ts'
 
 /** @throws {SettingError} */
 export type Reader<T> = (text: string) => T
@@ -191,8 +192,10 @@ export const nameOf = (file: string): string => (PATH.test(file) ? `: ${file}` :
 /** @returns the text without white space at both ends. @throws {SettingError} */
 export const readFile = (file: string): string => {
   try {
-    return readFileSync(file, 'utf8').trim()
+    return decodeUtf8(readFileSync(file)).trim()
   } catch (error) {
+    if (error instanceof EncodingError)
+      throw new SettingError(`names a file that ${error.message}${nameOf(file)}`)
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     throw new SettingError(`names a file that cannot be read${nameOf(file)} (${code})`)
   }

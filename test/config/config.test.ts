@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { ConfigError, loadConfig, loadEnvironment } from '../../src/config/config.ts'
 import { defaultCacheSize, defaultWorkers } from '../../src/config/defaults.ts'
 import { namesWith, SETTINGS } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../support/build.ts'
@@ -156,6 +156,47 @@ t.test('an unreadable file is named, unless the path may be the secret itself', 
     'smtp://u:canary@h',
   ])
     t.notMatch(configErrors({ MAIL_URL_FILE: secret }), /canary/i)
+})
+
+t.test('D12: a byte order mark before a file is dropped, and that of UTF-16 is named', t => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'text')
+  writeFileSync(file, `\ufeff${SECRET}\r\n`)
+  t.same(loadConfig({ ADMIN_KEY_FILE: file }).adminKeys, [SECRET])
+  const inUtf16 = Buffer.from(`\ufeff${SECRET}\r\n`, 'utf16le')
+  for (const [bytes, problem] of [
+    [inUtf16, 'is in UTF-16: save it as UTF-8'],
+    [Buffer.from(inUtf16).swap16(), 'is in UTF-16: save it as UTF-8'],
+    [Buffer.from([0xff]), 'is not valid UTF-8'],
+  ] as const) {
+    writeFileSync(file, bytes)
+    for (const name of [...namesWith('canBeFile').map(name => `${name}_FILE`), 'USER_METADATA_SCHEMA'])
+      t.match(configErrors({ [name]: file }), `${name} names a file that ${problem}: ${file}`)
+    t.match(configErrors({ OIDC_PROVIDERS: file }), `OIDC_PROVIDERS names a file that ${problem}: ${file}`)
+  }
+
+  const working = process.cwd()
+  const loaded = (bytes: string | Buffer) => {
+    writeFileSync(join(folder, '.env'), bytes)
+    process.chdir(folder)
+    try {
+      return { ...loadEnvironment() }
+    } finally {
+      process.chdir(working)
+    }
+  }
+  const names = ['D12_FIRST', 'D12_SECOND', 'D12_GIVEN']
+  t.teardown(() => {
+    for (const name of names) delete process.env[name]
+  })
+  process.env.D12_GIVEN = ''
+  t.match(loaded('\ufeffD12_FIRST=1\nD12_SECOND=2\nD12_GIVEN=3'), {
+    D12_FIRST: '1',
+    D12_SECOND: '2',
+    D12_GIVEN: '',
+  })
+  t.throws(() => loaded(inUtf16), new ConfigError(['The file .env is in UTF-16: save it as UTF-8']))
+  t.end()
 })
 
 t.test('a PostgreSQL password that needs percent-encoding is reported, not shown', async t => {
