@@ -11,18 +11,32 @@ export class UsageError extends Error {}
 /** An error that the operator can fix, as opposed to a bug. */
 export class CommandError extends Error {}
 
-/** A file argument that cannot be read or written. The only argument that is quoted, unless it is a URL. */
-class FileError extends CommandError {
-  constructor(file: string, { code, errno }: { code: string; errno: number }) {
-    const name = file.includes('://') ? 'the file that is named' : printable(file)
-    super(`${code}: ${getSystemErrorMessage(errno)}: ${name}`)
+/** A file that the command line names. */
+export interface NamedFile {
+  /** What names it, at the beginning of a sentence: an option, or an argument. */
+  readonly namedBy: string
+  readonly path: string
+}
+
+/** A file that cannot be read or written. Its path is the only argument that is quoted, unless it is a URL. */
+export class FileError extends CommandError {
+  /** @param problem such as `a file that cannot be read`. @param reason such as `ENOENT: no such file or directory`. */
+  constructor({ namedBy, path }: NamedFile, problem: string, reason?: string) {
+    const name = path.includes('://') ? '' : `: ${printable(path)}`
+    super(`${namedBy} names ${problem}${name}${reason === undefined ? '' : ` (${reason})`}`)
   }
 }
 
-/** Adds the name of the file to a system error, which names another file or none. @returns other errors unchanged. */
-export const withFile = (file: string, error: unknown): unknown => {
+/** @returns what has failed, such as `ENOENT: no such file or directory`; `null` for an error of another kind. */
+export const systemReasonOf = (error: unknown): string | null => {
   const { code, errno } = error as NodeJS.ErrnoException
-  return code === undefined || errno === undefined ? error : new FileError(file, { code, errno })
+  return code === undefined || errno === undefined ? null : `${code}: ${getSystemErrorMessage(errno)}`
+}
+
+/** @returns a sentence in place of a system error, which names another file or none; other errors unchanged. */
+export const fileErrorOf = (file: NamedFile, done: 'read' | 'written', error: unknown): unknown => {
+  const reason = systemReasonOf(error)
+  return reason === null ? error : new FileError(file, `a file that cannot be ${done}`, reason)
 }
 
 export const EXIT_CODES =

@@ -2,34 +2,34 @@
 import { randomUUID } from 'node:crypto'
 import { lstatSync } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
-import { CommandError, withFile } from './failure.ts'
+import { CommandError, FileError, fileErrorOf, type NamedFile } from './failure.ts'
 
 /** The rename below would replace a device, a pipe or a link. */
-const assertRegular = (file: string): void => {
-  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
-    throw new CommandError('The path exists and is not a regular file')
+const assertRegular = (file: NamedFile): void => {
+  if (lstatSync(file.path, { throwIfNoEntry: false })?.isFile() === false)
+    throw new FileError(file, 'a path that is not a regular file')
 }
 
 /** A file that replaces the one at its path when it is complete. Every function fails with an error that names the file. */
 export class AtomicFile {
-  readonly #file: string
+  readonly #file: NamedFile
   readonly #partial: string
   readonly #handle: FileHandle
 
-  private constructor(file: string, partial: string, handle: FileHandle) {
+  private constructor(file: NamedFile, partial: string, handle: FileHandle) {
     this.#file = file
     this.#partial = partial
     this.#handle = handle
   }
 
   /** @throws {CommandError} if the file cannot be written. */
-  static async open(file: string): Promise<AtomicFile> {
-    const partial = `${file}.${randomUUID()}.partial`
+  static async open(file: NamedFile): Promise<AtomicFile> {
+    const partial = `${file.path}.${randomUUID()}.partial`
     try {
       assertRegular(file)
       return new AtomicFile(file, partial, await open(partial, 'wx', 0o600))
     } catch (error) {
-      throw withFile(file, error)
+      throw fileErrorOf(file, 'written', error)
     }
   }
 
@@ -42,7 +42,7 @@ export class AtomicFile {
     await this.#attempt(async () => {
       await this.#handle.sync()
       await this.#handle.close()
-      await rename(this.#partial, this.#file)
+      await rename(this.#partial, this.#file.path)
     })
   }
 
@@ -56,14 +56,14 @@ export class AtomicFile {
     try {
       await action()
     } catch (error) {
-      throw withFile(this.#file, error)
+      throw fileErrorOf(this.#file, 'written', error)
     }
   }
 }
 
 /** @throws {CommandError} if it is aborted, or the file cannot be written; errors of `texts`. */
 export const writeAtomically = async (
-  file: string,
+  file: NamedFile,
   texts: AsyncIterable<string>,
   signal: AbortSignal,
 ): Promise<void> => {

@@ -93,7 +93,7 @@ export class TokenFiles {
     const files: AtomicFile[] = []
     const opened = new TokenFiles(paths, files, FORMATS[format], url)
     try {
-      for (const path of paths) files.push(await AtomicFile.open(path))
+      for (const path of paths) files.push(await AtomicFile.open({ namedBy: '--tokens', path }))
       for (const each of files) await each.write(opened.#format.header)
     } catch (error) {
       await opened.discard()

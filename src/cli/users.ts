@@ -1,7 +1,5 @@
 /** `users`: lists, creates, changes, imports and exports users. */
 import { isUtf8 } from 'node:buffer'
-import { createReadStream } from 'node:fs'
-import { addAbortSignal, type Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
 import type { AccountInput } from '../accounts/account-creation.ts'
 import type { ExportContents, Exports, ImportResult, UserLine } from '../accounts/bulk-users.ts'
@@ -20,10 +18,11 @@ import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import type { Users } from '../users/users.ts'
 import { emailViolations } from '../validation/formats.ts'
-import { LineSplitter, readLines, toLines, type Validate } from '../validation/ndjson.ts'
+import { readLines, toLines, type Validate } from '../validation/ndjson.ts'
 import { parseStrictJson } from '../validation/strict-json.ts'
-import { explain, sentences, UsageError, withFile } from './failure.ts'
+import { explain, sentences, UsageError } from './failure.ts'
 import { writeAtomically } from './files.ts'
+import { firstInputLine, inputChunks } from './input.ts'
 import { databaseCommand, nonEmpty, option, type StoreOptions, storeCommand, validated } from './options.ts'
 import {
   count,
@@ -151,17 +150,10 @@ interface CreateOptions extends StoreOptions {
   readonly passwordStdin?: boolean
 }
 
-const firstLine = async (): Promise<Buffer | null> => {
-  const splitter = new LineSplitter()
-  for await (const chunk of process.stdin) for (const { bytes } of splitter.push(chunk)) return bytes
-  for (const { bytes } of splitter.end()) return bytes
-  return Buffer.alloc(0)
-}
-
 /** Refuses a terminal, which would show the password. @throws {UsageError} */
 const readPassword = async (): Promise<string> => {
   if (process.stdin.isTTY) throw new UsageError('--password-stdin takes the password from a pipe or a file')
-  const bytes = await firstLine()
+  const bytes = await firstInputLine()
   if (bytes === null) throw new UsageError(`The password must have at most ${PASSWORD_MAX_LENGTH} characters`)
   if (!isUtf8(bytes)) throw new UsageError('The password must be valid Unicode')
   return bytes.toString('utf8').replace(/\r$/, '')
@@ -229,16 +221,6 @@ const addCreate = (users: Command): void => {
 /** Maximum number of failed lines to print. */
 const MAX_FAILURES = 20
 
-/** The chunks of the file, until `stop`, which also ends a pipe that has stalled. */
-async function* chunksOf(file: string | undefined, stop: AbortSignal): AsyncGenerator<Buffer> {
-  const source: Readable = file === undefined ? process.stdin : createReadStream(file)
-  try {
-    yield* addAbortSignal(stop, source)
-  } catch (error) {
-    throw stop.aborted ? new ServiceError('draining') : withFile(file ?? 'standard input', error)
-  }
-}
-
 /** Reads lines by the rules of the HTTP API, which are loaded on demand. */
 const userLines = async (
   file: string | undefined,
@@ -254,7 +236,8 @@ const userLines = async (
       await bulkPropertySchemasOf(allFeatures()),
     ),
   ) as Validate
-  return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
+  const input = file === undefined ? null : { namedBy: 'The argument [file]', path: file }
+  return readLines(inputChunks(input, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 
 /** Prints the first failed lines. */
@@ -325,7 +308,7 @@ const exportToFile = async (exports: Exports, file: string, contents: ExportCont
       yield toLines(page.map(user => serializeExportedUser(user, contents)))
     }
   }
-  await writeAtomically(file, texts(), stopSignal())
+  await writeAtomically({ namedBy: '--file', path: file }, texts(), stopSignal())
   print(false, null, [`${count(users, 'user')} in ${file}`])
 }
 

@@ -160,6 +160,6 @@ t.test('a file is replaced as a whole or not at all', async t => {
   symlinkSync(file, link)
   t.match(await runCommand(['seed', '--users', '1', '--tokens', link], env), {
     code: 1,
-    stderr: 'The path exists and is not a regular file\n',
+    stderr: `--tokens names a path that is not a regular file: ${link}\n`,
   })
 })

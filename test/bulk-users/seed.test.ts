@@ -115,7 +115,7 @@ t.test('production requires --force; an unwritable file is reported before users
     ['seed', '--users', '2', '--force', '--tokens', join(folder, 'x', 'y')],
     env,
   )
-  t.match(nowhere, { code: 1, stdout: '', stderr: /^ENOENT/ })
+  t.match(nowhere, { code: 1, stdout: '', stderr: /^--tokens names a file that cannot be written/ })
   const forced = await runCommand(['seed', '--users', '1', '--force'], env)
   t.match(forced, { code: 0, stdout: '1 user added, 0 already existed\n' })
 })

@@ -26,7 +26,7 @@ const start = async (t: Test, DATABASE_URL: string) => {
   return {
     app,
     cli: (...args: string[]) => runCommand(args, env),
-    pipe: (input: string, ...args: string[]) => runCommand(args, env, input),
+    pipe: (input: string | Buffer, ...args: string[]) => runCommand(args, env, input),
     open: (...args: string[]) => runCli(args, env, 'pipe'),
     asAdmin: async (url: string) => (await app.inject({ url, headers: asAdmin })).json(),
   }
@@ -106,6 +106,50 @@ t.test('users create rejects what POST /admin/users rejects, without repeating t
   const long = await create({ email: 'eve@example.com', password: PASSWORD.repeat(2_000) })
   t.strictSame(long, { code: 2, stdout: '', stderr: 'The password must have at most 128 characters\n' })
   t.equal((await service.asAdmin('/admin/users?count=true')).total, 0)
+})
+
+t.test('D12: a byte order mark before standard input is dropped, and that of UTF-16 refused', async t => {
+  const DATABASE_URL = `sqlite:${join(temporaryFolder(t), 'test.db')}`
+  const service = await start(t, DATABASE_URL)
+  const create = (email: string, input: string | Buffer) =>
+    service.pipe(input, 'users', 'create', email, '--password-stdin')
+  t.match(await create('marked@example.com', `\ufeff${PASSWORD}\r\n`), { code: 0, stderr: '' })
+  t.equal((await signIn(service.app, 'marked@example.com')).statusCode, 200)
+  const line = '{"email":"imported@example.com"}'
+  const imported = await service.pipe(`\ufeff\r\n${line}`, 'users', 'import')
+  t.match(imported, { code: 0, stdout: '1 user created, 0 already existed, 0 lines failed\n' })
+  for (const text of [PASSWORD, line]) {
+    const utf16 = Buffer.from(`\ufeff${text}\r\n`, 'utf16le')
+    const refused = { code: 1, stdout: '', stderr: 'Standard input is in UTF-16: save it as UTF-8\n' }
+    t.strictSame(await create('wide@example.com', utf16), refused)
+    t.strictSame(await service.pipe(utf16.swap16(), 'users', 'import'), refused)
+  }
+})
+
+t.test('D1: an e-mail that only looks like the canonical one of a user finds nobody', async t => {
+  const DATABASE_URL = `sqlite:${join(temporaryFolder(t), 'test.db')}`
+  const service = await start(t, DATABASE_URL)
+  await signUp(service.app, { email: 'jack@example.com' })
+  const nobody = { code: 1, stdout: '', stderr: 'There is no such user\n' }
+  for (const email of ['jac\u212a@example.com', 'jack@example.com\u00a0']) {
+    for (const command of [
+      ['users', 'get'],
+      ['users', 'delete'],
+      ['sessions', 'revoke'],
+    ])
+      t.strictSame(await service.cli(...command, email), nobody, command.join(' '))
+    t.strictSame(await service.cli('events', '--user', email), nobody)
+    for (const command of [
+      ['users', 'create', email],
+      ['users', 'list', '--email', email],
+    ])
+      t.match(await service.cli(...command), {
+        code: 2,
+        stdout: '',
+        stderr: /must have ASCII characters only/,
+      })
+  }
+  t.match(await service.cli('users', 'list', '--email', ' JACK@example.com '), { stdout: /jack@example.com/ })
 })
 
 t.test('users create and set-roles write roles and metadata, by the rules of the API', t =>

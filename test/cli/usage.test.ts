@@ -116,15 +116,28 @@ t.test('an unusable file is named as given, but a URL in its place is not', asyn
   t.equal((await runCommand(['seed', '--users', '1'], env)).code, 0)
   const missing = join(folder, 'missing', 'file')
   const cases: [args: string[], sentence: string][] = [
-    [['users', 'import', missing], `ENOENT: no such file or directory: ${missing}\n`],
-    [['users', 'import', folder], `EISDIR: illegal operation on a directory: ${folder}\n`],
-    [['users', 'export', '--file', missing], `ENOENT: no such file or directory: ${missing}\n`],
-    [['seed', '--users', '1', '--tokens', missing], `ENOENT: no such file or directory: ${missing}\n`],
+    [
+      ['users', 'import', missing],
+      `The argument [file] names a file that cannot be read: ${missing} (ENOENT: no such file or directory)\n`,
+    ],
+    [
+      ['users', 'import', folder],
+      `The argument [file] names a file that cannot be read: ${folder} (EISDIR: illegal operation on a directory)\n`,
+    ],
+    [
+      ['users', 'export', '--file', missing],
+      `--file names a file that cannot be written: ${missing} (ENOENT: no such file or directory)\n`,
+    ],
+    [['users', 'export', '--file', folder], `--file names a path that is not a regular file: ${folder}\n`],
+    [
+      ['seed', '--users', '1', '--tokens', missing],
+      `--tokens names a file that cannot be written: ${missing} (ENOENT: no such file or directory)\n`,
+    ],
     [['copy', '--from', `sqlite:${missing}`, '--to', 'postgres://h/d'], `there is no file ${missing}\n`],
     [['users', 'list', '--database', `sqlite:${missing}`], `There is no file ${missing}`],
     [
       ['users', 'import', `postgres://u:${CANARY}@h/d`],
-      'ENOENT: no such file or directory: the file that is named\n',
+      'The argument [file] names a file that cannot be read (ENOENT: no such file or directory)\n',
     ],
   ]
   const ended = await Promise.all(cases.map(([args]) => runCommand(args, env)))
