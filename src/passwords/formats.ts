@@ -53,10 +53,13 @@ const SCRYPT =
 /** Decodes base64, also with the characters of passlib (`.`) and of the URL-safe alphabet (`-`, `_`). */
 const bytes = (text: string): Buffer => Buffer.from(text.replaceAll('.', '+'), 'base64')
 
+/** Whether base64 ends within a byte: no encoder writes one character behind groups of four, and decoders ignore it. */
+const isCutOff = ({ length }: string): boolean => length % 4 === 1
+
 /** @returns `null` if it is not of that form. Does not check the cost. */
 export const parseScrypt = (encoded: string): ScryptHash | null => {
   const [matched, logCost, blockSize, parallelism, salt = '', digest = ''] = SCRYPT.exec(encoded) ?? []
-  if (matched === undefined) return null
+  if (matched === undefined || isCutOff(salt) || isCutOff(digest)) return null
   return {
     logCost: Number(logCost),
     blockSize: Number(blockSize),
@@ -89,6 +92,7 @@ const MAX_LENGTH = 512
 const UNKNOWN = 'must be an argon2, bcrypt or scrypt hash'
 const MALFORMED = 'is malformed'
 const TOO_COSTLY = 'costs too much to verify'
+const KEYED = 'needs a secret key to verify (keyid), which the service does not have'
 
 /** KiB, passes and lanes: at most about a second. */
 const ARGON2_LIMITS = { memoryCost: 262_144, timeCost: 16, parallelism: 16 }
@@ -100,6 +104,7 @@ const BCRYPT_COSTS = { least: 4, most: 14 }
 const SCRYPT_LIMITS = { lane: 268_435_456, lanes: 1_073_741_824, blockSize: 32, parallelism: 16 }
 
 const argon2Violation = (encoded: string): string | null => {
+  if (encoded.includes(',keyid=')) return KEYED
   try {
     const { memoryCost, timeCost, parallelism } = parseOptions(encoded)
     const costly =
@@ -112,8 +117,25 @@ const argon2Violation = (encoded: string): string | null => {
   }
 }
 
-/** 16 bytes of salt and 23 of digest, in bcrypt's own base64. */
+/** 16 bytes of salt in 22 characters, and 23 of digest in 31, in bcrypt's own base64. */
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
+
+const BCRYPT_BASE64 = './ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/** @param spare the bits of the last character that belong to no byte. */
+const withoutSpareBits = (text: string, spare: number): string => {
+  const last = BCRYPT_BASE64.indexOf(text.slice(-1))
+  return `${text.slice(0, -1)}${BCRYPT_BASE64.charAt((last >> spare) << spare)}`
+}
+
+const BCRYPT_SALT_END = -31
+
+/**
+ * A bcrypt hash as our implementation writes it. Some others keep bits in the last characters of salt and digest that no byte has, so
+ * that the texts differ where the hashes are equal.
+ */
+export const canonicalBcrypt = (encoded: string): string =>
+  withoutSpareBits(encoded.slice(0, BCRYPT_SALT_END), 4) + withoutSpareBits(encoded.slice(BCRYPT_SALT_END), 2)
 
 const bcryptViolation = (encoded: string): string | null => {
   const cost = Number(BCRYPT.exec(encoded)?.[1] ?? 0)

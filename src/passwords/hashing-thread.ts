@@ -2,6 +2,7 @@
 import { hashSync, verifySync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import {
+  canonicalBcrypt,
   HASH_PARAMETERS,
   type HashKind,
   hashKind,
@@ -16,7 +17,7 @@ export const hash = (password: string): string => hashSync(password, HASH_PARAME
 const VERIFIERS: Readonly<Record<HashKind, (password: string, encoded: string) => boolean>> = {
   argon2: (password, encoded) => verifySync(encoded, password),
   // Uses only the first 72 bytes of a password, as every bcrypt does.
-  bcrypt: (password, encoded) => bcrypt.compareSync(password, encoded),
+  bcrypt: (password, encoded) => bcrypt.compareSync(password, canonicalBcrypt(encoded)),
   scrypt(password, encoded) {
     const parsed = parseScrypt(encoded)
     return parsed !== null && verifyScrypt(password, parsed)

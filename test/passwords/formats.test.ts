@@ -64,6 +64,7 @@ for (const [title, [password, encoded]] of Object.entries(VECTORS)) {
 
 const MALFORMED = 'is malformed'
 const UNKNOWN = 'must be an argon2, bcrypt or scrypt hash'
+const KEYED = 'needs a secret key to verify (keyid), which the service does not have'
 const COSTLY = 'costs too much to verify'
 
 /** Salt and digest of sixteen bytes. */
@@ -89,6 +90,15 @@ const REFUSED: readonly (readonly [string, string])[] = [
   [`$argon2id$v=19$m=4294967295,t=1,p=1${TAIL}`, COSTLY],
   [`$argon2i$v=19$m=1024,t=17,p=1${TAIL}`, COSTLY],
   [`$argon2d$v=19$m=1024,t=1,p=17${TAIL}`, COSTLY],
+  [`$argon2id$v=19$m=64,t=1,p=1,keyid=AAAA${TAIL}`, KEYED],
+  [`$argon2id$v=18$m=64,t=1,p=1${TAIL}`, MALFORMED],
+  [`$argon2id$v=19$m=64,t=1${TAIL}`, MALFORMED],
+  [`$argon2id$v=19$m=64,t=1,p=9${TAIL}`, MALFORMED],
+  [`$argon2id$v=19$m=64,t=1,p=1${TAIL}==`, MALFORMED],
+  [`$argon2id$v=19$m=64,t=1,p=1${TAIL.slice(0, -1)}B`, MALFORMED],
+  ['$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$', MALFORMED],
+  ['$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$AAAA', MALFORMED],
+  ['$argon2id$v=19$m=64,t=1,p=1$c29tZQ$c29tZXNhbHRzb21lc2FsdA', MALFORMED],
   [`$2b$03$${BCRYPT_TAIL}`, MALFORMED],
   [`$2b$5$${BCRYPT_TAIL}`, MALFORMED],
   [`$2b$05$${BCRYPT_TAIL}x`, MALFORMED],
@@ -101,6 +111,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
   [`$scrypt$n=14,r=8,p=1${TAIL}`, MALFORMED],
   ['$scrypt$ln=14,r=8,p=1$$c29tZXNhbHRzb21lc2FsdA', MALFORMED],
   ['$scrypt$ln=14,r=8,p=1$c29tZXNhbHRzb21lc2FsdA$', MALFORMED],
+  [`$scrypt$ln=14,r=8,p=1${TAIL}AAA`, MALFORMED],
+  ['$scrypt$ln=14,r=8,p=1$c29tZXNhbHRzb$c29tZXNhbHRzb21lc2FsdA', MALFORMED],
   [`$scrypt$ln=19,r=8,p=1${TAIL}`, COSTLY],
   [`$scrypt$ln=99,r=8,p=1${TAIL}`, COSTLY],
   [`$scrypt$ln=1,r=9999,p=1${TAIL}`, COSTLY],
@@ -112,6 +124,23 @@ t.test('unknown formats, malformed and too expensive hashes are rejected and nev
   for (const [encoded, failure] of REFUSED) {
     t.equal(hashViolation(encoded), failure, encoded.slice(0, 40))
     t.equal(compare('password', encoded), null, `${encoded.slice(0, 40)} in the store`)
+  }
+})
+
+t.test('D13: bits of a bcrypt hash that no byte has do not matter', async t => {
+  const digits = './ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+  const encoded = bcrypt.hashSync('password', 4)
+  /** The hash with the other characters at a position that differ in these bits alone. */
+  const variants = (at: number, bits: number) =>
+    [...digits]
+      .filter((_, value) => value >> bits === digits.indexOf(encoded[at] ?? '') >> bits)
+      .map(character => encoded.slice(0, at) + character + encoded.slice(at + 1))
+  t.equal(variants(28, 4).length, 16)
+  t.equal(variants(59, 2).length, 4)
+  for (const variant of [...variants(28, 4), ...variants(59, 2)]) {
+    t.equal(hashViolation(variant), null)
+    t.equal(compare('password', variant), true, variant)
+    t.equal(compare('another', variant), false)
   }
 })
 
@@ -157,7 +186,10 @@ t.test('malformed hashes never make the comparison throw', async t => {
         const failure = hashViolation(encoded)
         // Allowed but expensive: that these do not throw is shown above.
         const costly = /m=\d{4,}|\$(0[6-9]|1\d)\$|ln=(1[2-9]|[2-9]\d)/.test(encoded)
-        return costly || compare(password, encoded) !== true || failure === null
+        if (costly) return true
+        const matches = compare(password, encoded)
+        // An accepted hash is one that can be compared (CASES D13).
+        return (matches === null) === (failure !== null)
       }),
       { numRuns: 500 },
     )
