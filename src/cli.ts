@@ -1,6 +1,7 @@
 /** Entry point of the command line. */
 import { extname } from 'node:path'
 import { Command, CommanderError } from 'commander'
+import packageJson from '../package.json' with { type: 'json' }
 import { coreCommands, featureCommands } from './cli/commands.ts'
 import { EXIT_CODES, exitCode, explain, withoutArguments } from './cli/failure.ts'
 import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
@@ -10,6 +11,7 @@ const program = new Command('gatehouse')
   .description(
     'Tools for the operator of a Gatehouse service. They use the store of the environment, or of --database',
   )
+  .version(packageJson.version, '-V, --version', 'print the version')
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
   .addHelpText('afterAll', `\n${EXIT_CODES}`)

@@ -67,7 +67,7 @@ export const adminScopesOf = (features: readonly Feature[]): ScopeDescriptions =
   Object.assign({}, ADMIN_SCOPES, ...features.map(({ adminScopes }) => adminScopes))
 
 /** The settings of features. */
-export const settingsOf = (features: readonly Feature[]): Readonly<Record<string, FeatureSetting>> =>
+export const settingsOf = (features: readonly Feature[]): Readonly<Record<string, Setting>> =>
   Object.assign({}, ...features.map(({ settings }) => settings))
 
 /** The metrics of features. */
@@ -216,7 +216,7 @@ export interface FeatureDeps<
   Reads extends Readonly<Record<string, FeatureRead>> = None,
   Events extends EventSchemas = None,
   Mails extends MailKinds = None,
-  Settings extends Readonly<Record<string, FeatureSetting>> = None,
+  Settings extends Readonly<Record<string, Setting>> = None,
   Metrics extends Readonly<Record<string, FeatureMetric>> = None,
 > extends CoreDeps {
   /** Calls the operations and reads of the feature. */
@@ -249,7 +249,7 @@ export type DepsOf<Parts> = FeatureDeps<
   Part<Parts, 'reads', Readonly<Record<string, FeatureRead>>>,
   Part<Parts, 'events', EventSchemas>,
   Part<Parts, 'mails', MailKinds>,
-  Part<Parts, 'settings', Readonly<Record<string, FeatureSetting>>>,
+  Part<Parts, 'settings', Readonly<Record<string, Setting>>>,
   Part<Parts, 'metrics', Readonly<Record<string, FeatureMetric>>>
 >
 
@@ -297,12 +297,6 @@ type ServiceFactories<Services, Deps> = {
 
 /** The ways to sign in and the factors of a user that the feature has, for `GET /account/methods`. */
 type ListMethods<Deps> = (deps: Deps, user: User) => MaybePromise<readonly AccountMethod[]>
-
-/** A setting of a feature: an environment variable. */
-export interface FeatureSetting extends Setting {
-  /** What it does, for `npm run cli -- settings`. */
-  readonly description: string
-}
 
 /** Imports and exports a factor with its users. */
 interface BulkFactorDeclaration<Deps extends Pick<AnyFeatureDeps, 'store' | 'keyring'>> {
@@ -392,7 +386,7 @@ interface PlainParts extends StoredFeature {
   readonly console?: () => Promise<ConsoleModule>
 }
 
-type SettingsByName = Readonly<Record<string, FeatureSetting>>
+type SettingsByName = Readonly<Record<string, Setting>>
 
 export interface Feature<
   Services extends object = object,
@@ -431,7 +425,7 @@ interface FeatureDeclaration<
   Reads extends Readonly<Record<string, FeatureRead>>,
   Events extends EventSchemas,
   Mails extends MailKinds,
-  Settings extends Readonly<Record<string, FeatureSetting>>,
+  Settings extends Readonly<Record<string, Setting>>,
   Metrics extends Readonly<Record<string, FeatureMetric>>,
   Services extends object,
 > extends PlainParts {
@@ -493,7 +487,7 @@ export const defineFeature = <
   Reads extends Readonly<Record<string, FeatureRead>> = None,
   Events extends EventSchemas = None,
   Mails extends MailKinds = None,
-  Settings extends Readonly<Record<string, FeatureSetting>> = None,
+  Settings extends Readonly<Record<string, Setting>> = None,
   Metrics extends Readonly<Record<string, FeatureMetric>> = None,
   Services extends object = None,
 >(

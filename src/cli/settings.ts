@@ -1,16 +1,16 @@
 /** `settings`: every setting, those of features too. */
 import type { Command } from 'commander'
 import { allFeatures } from '../built-in-features.ts'
+import type { Setting } from '../config/readers.ts'
 import { SETTINGS } from '../config/settings.ts'
-import type { FeatureSetting } from '../feature.ts'
 import { print, table } from './output.ts'
 
 interface Listed {
   readonly name: string
   readonly default: string | null
-  /** `null` for settings of the core, which docs/configuration.md describes. */
+  /** `null` for settings of the core. */
   readonly feature: string | null
-  readonly description: string | null
+  readonly description: string
 }
 
 const listed = (): Listed[] => [
@@ -18,10 +18,10 @@ const listed = (): Listed[] => [
     name,
     default: setting.default,
     feature: null,
-    description: null,
+    description: setting.description,
   })),
   ...allFeatures().flatMap(({ name: feature, settings = {} }) =>
-    Object.entries<FeatureSetting>(settings).map(([name, { default: byDefault, description }]) => ({
+    Object.entries<Setting>(settings).map(([name, { default: byDefault, description }]) => ({
       name,
       default: byDefault,
       feature,
@@ -33,7 +33,7 @@ const listed = (): Listed[] => [
 export const settingsCommand = (program: Command): void => {
   program
     .command('settings')
-    .description('List every setting with its default, those of features with what they do')
+    .description('List every setting with its default and what it does')
     .option('--json', 'write it as one line of JSON')
     .action(({ json }: { json?: boolean }) => {
       const results = listed()
@@ -41,7 +41,7 @@ export const settingsCommand = (program: Command): void => {
         name,
         byDefault ?? '-',
         feature ?? '-',
-        description ?? '-',
+        description,
       ])
       print(json, { results }, table([['setting', 'default', 'feature', 'what it does'], ...rows]))
     })

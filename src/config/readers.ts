@@ -19,6 +19,8 @@ export class SettingError extends Error {
 }
 
 export interface Setting {
+  /** What the command `settings` prints. */
+  readonly description: string
   readonly read: Reader<unknown>
   /** As it would be given; `null`: the value is `null` unless it is given. */
   readonly default: string | null

@@ -53,7 +53,7 @@ export const consumerCommands = (
       print(options.json, { event }, [`The consumer ${name} leaves out the event ${event}`])
     })
 
-  const consumers = commandGroup(program, 'consumers')
+  const consumers = commandGroup(program, 'consumers').description('Consumers of events, and their cursors')
   storeCommand(consumers, 'list', 'List the consumers of events, and how far each is').action(list)
   storeCommand(
     consumers,

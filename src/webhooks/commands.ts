@@ -119,7 +119,7 @@ export const webhookCommands = (
       printWebhook(options, await webhooks.pause(idOf(id), OPERATOR)),
     )
 
-  const group = commandGroup(program, 'webhooks')
+  const group = commandGroup(program, 'webhooks').description('Create, watch and change webhooks')
   storeCommand(group, 'create <url>', 'Create a webhook, and print its secret')
     .addOption(option('--types <types>', 'types of events, separated by commas; default: all', types))
     .addOption(option('--description <text>', 'by which you recognise it', nonEmpty))

@@ -1,7 +1,10 @@
 /** The command line: help, exit codes, error messages, and no secrets in output (CLI; docs/design.md, "Account life cycle"). */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { Command } from 'commander'
 import t from 'tap'
+import packageJson from '../../package.json' with { type: 'json' }
+import { coreCommands, featureCommands } from '../../src/cli/commands.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { runCommand } from '../support/cli.ts'
@@ -30,6 +33,29 @@ t.test('--help lists every command and the exit codes; it is shown when the comm
     t.match(ofOne?.stdout, `--${name}`)
   }
   t.match(none, { code: 2, stdout: '', stderr: /^Usage: / })
+})
+
+t.test('--version prints the version of the package', async t => {
+  for (const flag of ['--version', '-V'])
+    t.strictSame(await runCommand([flag]), { code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
+})
+
+t.test('every command, argument with a meaning, option and setting has a description', async t => {
+  const program = new Command('gatehouse')
+  coreCommands(program)
+  t.strictSame(await featureCommands(program), [])
+  const check = (command: Command): void => {
+    for (const each of [...command.commands, ...command.options])
+      t.not(
+        each instanceof Command ? each.description() : each.description,
+        '',
+        `${command.name()} ${each instanceof Command ? each.name() : each.flags}`,
+      )
+    command.commands.forEach(check)
+  }
+  check(program)
+  const { results } = JSON.parse((await runCommand(['settings', '--json'])).stdout)
+  for (const { name, description } of results) t.match(description, /^\S.*\S$/, name)
 })
 
 t.test('keys new prints a new key that ADMIN_KEY and JWT_SECRET accept', async t => {
