@@ -157,6 +157,10 @@ export interface ErrorDetails {
   readonly quiet?: boolean
   /** For signs of an attack that anonymous clients can cause: logged once a minute for each address and this name. */
   readonly sampledAs?: string
+  /** For failures of another server, or of its settings: logged at `warn`, once a second for each kind, as every 503 is. */
+  readonly isOutage?: boolean
+  /** Further properties of the log line, such as the reason. Never sent; no secret and no personal data. */
+  readonly logged?: Readonly<Record<string, string>>
   /** The underlying error; logged, never sent. */
   readonly cause?: unknown
 }
@@ -181,6 +185,8 @@ export class ServiceError extends Error {
   readonly redirectTo: string | undefined
   readonly quiet: boolean
   readonly sampledAs: string | undefined
+  readonly isOutage: boolean
+  readonly logged: Readonly<Record<string, string>> | undefined
 
   constructor(error: ErrorName | DeclaredError, details: ErrorDetails = {}) {
     const { code, status, field, message, retryAfter } = typeof error === 'string' ? ERRORS[error] : error
@@ -199,6 +205,8 @@ export class ServiceError extends Error {
     this.redirectTo = details.redirectTo
     this.quiet = details.quiet ?? false
     this.sampledAs = details.sampledAs
+    this.isOutage = details.isOutage ?? status === 503
+    this.logged = details.logged
   }
 
   /** For error handlers of a host application, as Fastify names the status. */

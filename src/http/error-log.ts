@@ -25,24 +25,25 @@ const logSampled = (limit: string, context: object, request: FastifyRequest, mes
 }
 
 /**
- * Logs a 503 once a second for each kind, with the number of lines suppressed since; otherwise at `debug`. It is a state of the
- * instance that every request meets, and anonymous ones could fill a disk with it.
+ * Logs a 503, or a failure of another server, once a second for each kind, with the number of lines suppressed since; otherwise at `debug`.
+ * It is a state of the instance that every request meets, and anonymous ones could fill a disk with it.
  */
 const logOutage = (
-  { code, cause, message }: ServiceError,
+  { code, cause, logged = {}, message }: ServiceError,
   context: object,
   request: FastifyRequest,
 ): void => {
   const { code: reason = '' } = (cause ?? {}) as { code?: unknown }
-  const suppressed = request.server.outageSampler.take(code, String(reason))
+  const kind = [reason, ...Object.values(logged)].join(' ')
+  const suppressed = request.server.outageSampler.take(code, kind)
   const line = cause === undefined ? context : { ...context, err: cause }
   if (suppressed === null) request.log.debug(line, message)
   else request.log[cause === undefined ? 'warn' : 'error']({ ...line, suppressed }, message)
 }
 
 const logServiceError = (error: ServiceError, context: object, request: FastifyRequest): void => {
-  const { cause, quiet, sampledAs, status, message } = error
-  if (status === 503) logOutage(error, context, request)
+  const { cause, isOutage, quiet, sampledAs, status, message } = error
+  if (isOutage) logOutage(error, context, request)
   else if (cause !== undefined) request.log.error({ ...context, err: cause }, message)
   else if (quiet) request.log.debug(context, message)
   else if (sampledAs !== undefined) logSampled(sampledAs, context, request, message)
@@ -61,7 +62,7 @@ export const logError = (error: unknown, request: FastifyRequest, status: number
     ip: request.clientAddress,
     status,
   }
-  if (error instanceof ServiceError) logServiceError(error, context, request)
+  if (error instanceof ServiceError) logServiceError(error, { ...context, ...error.logged }, request)
   else if (status >= 500 || status < 400) request.log.error({ ...context, err: error }, 'internal error')
   else request.log[rejectionLevel(request)](context, 'request rejected')
 }
