@@ -2,6 +2,7 @@
 import { firstLocale } from '../users/locale.ts'
 import { canonicalEmail, EMAIL_MAX_LENGTH } from '../users/user.ts'
 import { nameViolations, newEmailViolations } from '../validation/formats.ts'
+import { type Given, presentIn } from './provider-responses.ts'
 import type { Provider } from './provider-settings.ts'
 
 /** A user at a provider. */
@@ -19,8 +20,6 @@ export interface Claims {
   /** Whether the provider has verified two factors, by the settings. */
   readonly isMultiFactor: boolean
 }
-
-type Given = Readonly<Record<string, unknown>>
 
 /** Characters of a subject (OIDC Core §2). */
 const MAX_SUBJECT = 255
@@ -62,10 +61,32 @@ const isMultiFactor = ({ multiFactor }: Provider, { amr, acr }: Given): boolean 
   (Array.isArray(amr) && amr.some(value => multiFactor.amr.includes(value))) ||
   (typeof acr === 'string' && multiFactor.acr.includes(acr))
 
-/** @param token claims of the ID token, which alone says how the user was authenticated. @param info of the UserInfo endpoint. */
-export const claimsOf = (provider: Provider, subject: string, token: Given, info: Given = {}): Claims => {
-  // A claim of the signed token counts more. Each e-mail goes with the confirmation from the same place.
-  const contact = token.email === undefined ? info : token
+/** Tags with underscores too, as OIDC Core §5.1 allows. */
+const localeOf = (...given: readonly unknown[]): string | null =>
+  firstLocale(given.filter(each => typeof each === 'string').map(text => text.replaceAll('_', '-')))
+
+/**
+ * The e-mail with its confirmation, both from the same place: the ID token, unless only the user info has the e-mail, or says whether it is
+ * confirmed.
+ */
+const contactOf = (token: Given, info: Given): Given => {
+  if (token.email === undefined) return info
+  const email = emailOf(token.email)
+  const isConfirmedByInfo =
+    token.email_verified === undefined && email !== null && email === emailOf(info.email)
+  return isConfirmedByInfo ? info : token
+}
+
+/** @param idToken claims of the ID token, which alone says how the user was authenticated. @param userInfo of the UserInfo endpoint. */
+export const claimsOf = (
+  provider: Provider,
+  subject: string,
+  idToken: Given,
+  userInfo: Given = {},
+): Claims => {
+  const [token, info] = [presentIn(idToken), presentIn(userInfo)]
+  const contact = contactOf(token, info)
+  // A claim of the signed token counts more.
   const profile = { ...info, ...token }
   const email = emailOf(contact.email)
   return {
@@ -77,7 +98,7 @@ export const claimsOf = (provider: Provider, subject: string, token: Given, info
       email !== null && contact.email_verified === true && isAuthoritative(provider, email, token),
     firstName: nameOf(profile.given_name ?? (profile.family_name === undefined ? profile.name : undefined)),
     lastName: nameOf(profile.family_name),
-    locale: typeof profile.locale === 'string' ? firstLocale([profile.locale]) : null,
+    locale: localeOf(token.locale, info.locale),
     isMultiFactor: isMultiFactor(provider, token),
   }
 }

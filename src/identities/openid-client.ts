@@ -21,18 +21,9 @@ import {
 } from 'openid-client'
 import { type Claims, claimsOf, subjectOf } from './claims.ts'
 import type { Endpoints } from './presets.ts'
-import type { AuthorizationRequest, AuthorizationResponse, fetchBy } from './provider-client.ts'
+import type { AuthorizationRequest, AuthorizationResponse } from './provider-client.ts'
+import { type fetchBy, type Given, ProviderError } from './provider-responses.ts'
 import type { ClientCredential, Provider } from './provider-settings.ts'
-
-/** A provider that is not what its settings say, or a user whom it does not confirm. It says no secret. */
-class ProviderError extends Error {
-  readonly code: string
-
-  constructor(code: string) {
-    super(code)
-    this.code = code
-  }
-}
 
 /** Whose signatures need the provider's private key: no HS256, whose key a client also has, and no `none`. */
 const ALGORITHMS = [
@@ -48,12 +39,17 @@ const TOLERANCE = 60
 /** Seconds. */
 const SIGNED_SECRET_LIFETIME = 300
 
-/** `client_secret_basic` by default (OIDC Core §9), `client_secret_post` where the provider takes nothing else, as GitHub. */
-const secretAuth = (secret: string, { type }: Provider): ClientAuth => {
+/**
+ * The method of the settings; else `client_secret_basic` (OIDC Core §9), and `client_secret_post` where the provider takes nothing else, as
+ * GitHub.
+ */
+const secretAuth = (secret: string, { type, authMethod }: Provider): ClientAuth => {
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  if (authMethod !== null) return authMethod === 'client_secret_post' ? post : basic
   if (type === 'oauth2') return post
   return (server, ...rest) => {
-    const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    const { token_endpoint_auth_methods_supported: listed } = server
+    const supported = Array.isArray(listed) ? listed : ['client_secret_basic']
     const usesPost = supported.includes('client_secret_post') && !supported.includes('client_secret_basic')
     return (usesPost ? post : basic)(server, ...rest)
   }
@@ -112,7 +108,47 @@ const metadataOf = (issuer: string, { authorization, token, userInfo }: Endpoint
   userinfo_endpoint: userInfo,
 })
 
-/** @throws {ProviderError} if the provider calls itself something else; errors of `openid-client`. */
+/** The codes of `openid-client` for tokens and claims that do not confirm the user; the last one: what is no base64url. */
+const UNTRUSTED: ReadonlySet<unknown> = new Set([
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_PARSE_ERROR',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+  'OAUTH_KEY_SELECTION_FAILED',
+  'OAUTH_UNSUPPORTED_OPERATION',
+  'ERR_INVALID_ARG_VALUE',
+])
+
+interface Raised {
+  readonly name?: unknown
+  readonly code?: unknown
+  readonly cause?: unknown
+  readonly claim?: unknown
+}
+
+const asRaised = (value: unknown): Raised => (value ?? {}) as Raised
+
+/**
+ * @returns the error with what may be logged. Messages of `oauth4webapi` with a code of its own are constant; those of other errors, and
+ * causes, contain tokens and claims.
+ */
+const providerErrorOf = (error: unknown): ProviderError => {
+  const { cause } = asRaised(error)
+  for (const each of [error, cause]) if (each instanceof ProviderError) return each
+  const origin = [cause, error].find(each => UNTRUSTED.has(asRaised(each).code))
+  if (origin === undefined) {
+    const { code, name } = asRaised(cause ?? error)
+    return new ProviderError('broken', `unexpected: ${String(code ?? name)}`)
+  }
+  const { code } = asRaised(origin)
+  // The code of another flow: a client can inject it where the provider does not verify PKCE.
+  const isInjected =
+    code === 'OAUTH_JWT_CLAIM_COMPARISON_FAILED' && asRaised(asRaised(origin).cause).claim === 'nonce'
+  return new ProviderError(isInjected ? 'refused' : 'untrusted', (origin as Error).message)
+}
+
+/** The configuration of a provider. @throws {ProviderError} `broken`, also if the provider calls itself something else. */
 export const discover = async (
   provider: Provider,
   fetch: ReturnType<typeof fetchBy>,
@@ -125,24 +161,31 @@ export const discover = async (
     return configuration
   }
   const url = new URL(issuer)
-  const configuration = await discovery(url, clientId, {}, authOf(provider), {
-    [customFetch]: fetch as CustomFetch,
-    execute: EXTENSIONS,
-  })
+  let configuration: Configuration
+  try {
+    configuration = await discovery(url, clientId, {}, authOf(provider), {
+      [customFetch]: fetch as CustomFetch,
+      execute: EXTENSIONS,
+    })
+  } catch (error) {
+    const { reason } = providerErrorOf(error)
+    throw new ProviderError('broken', reason, 'discovery')
+  }
   const metadata = configuration.serverMetadata()
   // To the letter: identities are kept by it. The library makes exceptions for Microsoft.
-  if (metadata.issuer !== issuer) throw new ProviderError('another issuer')
-  if (metadata.token_endpoint === undefined) throw new ProviderError('no endpoints')
+  if (metadata.issuer !== issuer) throw new ProviderError('broken', 'another issuer', 'discovery')
+  if (metadata.token_endpoint === undefined)
+    throw new ProviderError('broken', 'no token_endpoint', 'discovery')
   // The browser opens it: not `javascript:`, for example.
   const authorization = URL.parse(metadata.authorization_endpoint ?? '')
   if (authorization?.protocol !== 'https:' && authorization?.protocol !== url.protocol)
-    throw new ProviderError('no endpoints')
+    throw new ProviderError('broken', 'no authorization_endpoint', 'discovery')
   return configuration
 }
 
 export const authorizationUrl = async (
   configuration: Configuration,
-  { type, scopes, prompt, responseMode }: Provider,
+  { scopes, prompt, responseMode, usesNonce }: Provider,
   { redirectUri, state, nonce, verifier }: AuthorizationRequest,
 ): Promise<string> =>
   buildAuthorizationUrl(configuration, {
@@ -151,7 +194,7 @@ export const authorizationUrl = async (
     state,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    ...(type === 'oidc' && { nonce }),
+    ...(usesNonce && { nonce }),
     ...(prompt !== null && { prompt }),
     ...(responseMode === 'form_post' && { response_mode: responseMode }),
   }).href
@@ -169,8 +212,6 @@ export const isResponseOf = (configuration: Configuration, parameters: URLSearch
   return iss === null ? namesIssuer !== true : iss === issuer
 }
 
-type Given = Readonly<Record<string, unknown>>
-
 const headerOf = (token: string): Given => {
   try {
     return JSON.parse(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString())
@@ -181,24 +222,26 @@ const headerOf = (token: string): Given => {
 
 /** What `openid-client` does not verify of an ID token (docs/design.md, "Other providers"). @throws {ProviderError} */
 const assertToken = ({ tenant, clientId }: Provider, token: string, claims: Given): void => {
-  if (!ALGORITHMS.includes(String(headerOf(token).alg))) throw new ProviderError('algorithm')
+  const refuse = (what: string): never => {
+    throw new ProviderError('untrusted', `unexpected ID Token ${what}`)
+  }
+  if (!ALGORITHMS.includes(String(headerOf(token).alg))) refuse('"alg" (algorithm) header parameter')
   // The library verifies it with several audiences only.
-  if (claims.azp !== undefined && claims.azp !== clientId) throw new ProviderError('azp')
+  if (claims.azp !== undefined && claims.azp !== clientId) refuse('"azp" (authorized party) claim value')
   // The real time, as for `exp`.
   const age = Date.now() / 1_000 - Number(claims.iat)
-  if (!(age <= MAX_AGE && age >= -TOLERANCE)) throw new ProviderError('iat')
-  if (tenant !== null && claims.tid !== tenant) throw new ProviderError('tid')
+  if (!(age <= MAX_AGE && age >= -TOLERANCE)) refuse('"iat" (issued at) claim value: do the clocks differ?')
+  if (tenant !== null && claims.tid !== tenant) refuse('"tid" (tenant) claim value')
 }
 
 /** @throws {ProviderError} */
 const requireSubject = (given: unknown): string => {
   const subject = subjectOf(given)
-  if (subject === null) throw new ProviderError('sub')
+  if (subject === null) throw new ProviderError('untrusted', 'unexpected "sub" (subject) value')
   return subject
 }
 
-/** @throws {ProviderError}; errors of `openid-client`. */
-export const redeem = async (
+const claimsOfResponse = async (
   configuration: Configuration,
   provider: Provider,
   { parameters, redirectUri, state, nonce, verifier }: AuthorizationResponse,
@@ -212,7 +255,7 @@ export const redeem = async (
   }
   const tokens = await authorizationCodeGrant(configuration, url, {
     ...checks,
-    expectedNonce: nonce,
+    ...(provider.usesNonce && { expectedNonce: nonce }),
     idTokenExpected: true,
   })
   const claims = (tokens.claims() ?? {}) as Given
@@ -224,22 +267,19 @@ export const redeem = async (
   return claimsOf(provider, subject, claims, info as Given)
 }
 
-/** @throws {ProviderError} for anything but a JSON document. */
-const read = async (configuration: Configuration, token: string, url: string): Promise<unknown> => {
-  const response = await fetchProtectedResource(
-    configuration,
-    token,
-    new URL(url),
-    'GET',
-    null,
-    new Headers({ accept: 'application/json' }),
-  )
-  if (response.status !== 200) throw new ProviderError('OAUTH_RESPONSE_IS_NOT_CONFORM')
+/** Redeems the code of a callback. @throws {ProviderError} */
+export const redeem = async (...parameters: Parameters<typeof claimsOfResponse>): Promise<Claims> => {
   try {
-    return await response.json()
-  } catch {
-    throw new ProviderError('OAUTH_RESPONSE_IS_NOT_JSON')
+    return await claimsOfResponse(...parameters)
+  } catch (error) {
+    throw providerErrorOf(error)
   }
+}
+
+const read = async (configuration: Configuration, token: string, url: string): Promise<unknown> => {
+  const headers = new Headers({ accept: 'application/json' })
+  const response = await fetchProtectedResource(configuration, token, new URL(url), 'GET', null, headers)
+  return response.json()
 }
 
 interface ListedEmail {
@@ -256,7 +296,7 @@ const claimsOfAccount = async (
   token: string,
 ): Promise<Claims> => {
   const { subject: subjectName = 'sub', name = 'name', ...names } = provider.claims
-  const account = ((await read(configuration, token, userInfo)) ?? {}) as Given
+  const account = (await read(configuration, token, userInfo)) as Given
   const given = account[subjectName]
   const subject = requireSubject(Number.isSafeInteger(given) ? String(given) : given)
   const contact =

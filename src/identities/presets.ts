@@ -29,6 +29,7 @@ export interface ProviderEntry {
   readonly clientSecretFile?: string
   readonly privateKey?: string
   readonly privateKeyFile?: string
+  readonly tokenEndpointAuthMethod?: 'client_secret_basic' | 'client_secret_post'
   readonly keyId?: string
   readonly teamId?: string
   readonly tenant?: string
@@ -39,6 +40,7 @@ export interface ProviderEntry {
   readonly link?: 'ask' | 'verified-email'
   readonly prompt?: string
   readonly responseMode?: 'query' | 'form_post'
+  readonly nonce?: boolean
   readonly isMultiFactor?: { readonly amr?: readonly string[]; readonly acr?: readonly string[] }
   readonly endpoints?: Endpoints
   readonly claims?: ClaimNames

@@ -24,6 +24,8 @@ export interface Provider {
   readonly issuer: string
   readonly clientId: string
   readonly credential: ClientCredential
+  /** How a client secret is sent to the token endpoint (OIDC Core §9); `null`: as the provider announces. */
+  readonly authMethod: 'client_secret_basic' | 'client_secret_post' | null
   readonly scopes: readonly string[]
   /** Whether an unknown identity may open an account. */
   readonly signUp: boolean
@@ -34,6 +36,8 @@ export interface Provider {
   readonly link: 'ask' | 'verified-email'
   readonly prompt: string | null
   readonly responseMode: 'query' | 'form_post'
+  /** Whether the ID token must have the nonce of the request. */
+  readonly usesNonce: boolean
   /** The values of `amr` and `acr` that count as two factors. */
   readonly multiFactor: { readonly amr: readonly string[]; readonly acr: readonly string[] }
   /** Required in the claim `tid`; `null` for providers other than Microsoft. */
@@ -79,6 +83,10 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   clientSecretFile: [isText, 'a path'],
   privateKey: [isText, 'a private key in PEM'],
   privateKeyFile: [isText, 'a path'],
+  tokenEndpointAuthMethod: [
+    isOneOf('client_secret_basic', 'client_secret_post'),
+    'client_secret_basic or client_secret_post',
+  ],
   keyId: [isText, 'a text'],
   teamId: [isText, 'a text'],
   tenant: [matches(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/), 'the id of a tenant'],
@@ -92,6 +100,7 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   link: [isOneOf('ask', 'verified-email'), 'ask or verified-email'],
   prompt: [isText, 'a text'],
   responseMode: [isOneOf('query', 'form_post'), 'query or form_post'],
+  nonce: [value => typeof value === 'boolean', 'true or false'],
   isMultiFactor: [isObjectOf({ amr: isTexts, acr: isTexts }), '{amr?, acr?} with lists of texts'],
   endpoints: [
     isObjectOf({ authorization: isText, token: isText, userInfo: isText, emails: isText }),
@@ -107,6 +116,7 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
 const OF_TYPE: Partial<Readonly<Record<keyof ProviderEntry, Provider['type']>>> = {
   tenant: 'oidc',
   domainClaim: 'oidc',
+  nonce: 'oidc',
   isMultiFactor: 'oidc',
   endpoints: 'oauth2',
   claims: 'oauth2',
@@ -132,6 +142,7 @@ const DEFAULTS = {
   authoritativeFor: [],
   link: 'ask',
   responseMode: 'query',
+  nonce: true,
   isMultiFactor: {},
   claims: {},
 } satisfies Partial<ProviderEntry>
@@ -185,7 +196,9 @@ const isUsable = (key: KeyObject): boolean => {
 }
 
 const keyCredentialOf = (entry: Entry): ClientCredential => {
-  const { id, preset, privateKey, privateKeyFile, keyId, teamId } = entry
+  const { id, preset, privateKey, privateKeyFile, tokenEndpointAuthMethod, keyId, teamId } = entry
+  if (tokenEndpointAuthMethod !== undefined)
+    return refuse(id, 'tokenEndpointAuthMethod is for a client secret: leave it out with a private key')
   const key = keyOf(id, privateKey ?? fileOf(id, 'privateKeyFile', privateKeyFile as string))
   if (preset === 'apple') {
     if (!isP256(key)) return refuse(id, 'privateKey must be for P-256')
@@ -247,7 +260,7 @@ const scopesOf = ({ id, type, scopes }: Entry): readonly string[] =>
 
 const providerOf = (given: unknown, index: number): Provider => {
   const entry = entryOf(given, index)
-  const { id, type, name, clientId, signUp, link, responseMode, isMultiFactor, claims } = entry
+  const { id, type, name, clientId, signUp, link, responseMode, nonce, isMultiFactor, claims } = entry
   return {
     id,
     name: name ?? refuse(id, 'name is required'),
@@ -255,6 +268,7 @@ const providerOf = (given: unknown, index: number): Provider => {
     issuer: issuerOf(entry),
     clientId: clientId ?? refuse(id, 'clientId is required'),
     credential: credentialOf(entry),
+    authMethod: entry.tokenEndpointAuthMethod ?? null,
     scopes: scopesOf(entry),
     signUp,
     authoritativeFor: domainsOf(entry),
@@ -262,6 +276,7 @@ const providerOf = (given: unknown, index: number): Provider => {
     link,
     prompt: entry.prompt ?? null,
     responseMode,
+    usesNonce: type === 'oidc' && nonce,
     multiFactor: { amr: isMultiFactor.amr ?? [], acr: isMultiFactor.acr ?? [] },
     tenant: entry.tenant ?? null,
     endpoints: endpointsOf(entry),

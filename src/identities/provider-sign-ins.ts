@@ -5,7 +5,6 @@ import type { NewAccountSignIn, VerifiedSignIn } from '../accounts/sign-ins.ts'
 import { type Actor, actingUser, newEvent } from '../audit-log/event.ts'
 import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import type { SessionClient } from '../auth/session.ts'
-import { Sampler } from '../concurrency/sampler.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId, newUser } from '../feature.ts'
@@ -13,7 +12,7 @@ import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { Claims } from './claims.ts'
 import { ERRORS, type IdentitiesDeps } from './parts.ts'
-import { type FlowSecrets, ProviderClient } from './provider-client.ts'
+import { type FlowSecrets, ProviderClient, wrongFlow } from './provider-client.ts'
 import type { Provider } from './provider-settings.ts'
 import { type Flow, type Identity, MAX_IDENTITIES } from './stored-identities.ts'
 
@@ -61,6 +60,12 @@ const newSecret = (): string => randomBytes(BYTES).toString('base64url')
 
 const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
 
+/** The rejection of an identity that the provider has confirmed. */
+const changed = (provider: string): ServiceError => {
+  const logged = { provider, reason: 'the account, the identity or the flow has changed meanwhile' }
+  return new ServiceError(ERRORS.providerRejected, { logged, sampledAs: 'provider' })
+}
+
 /** Errors after which the same flow goes on: with a code, or with a link to the account. */
 export const CONTINUES: ReadonlySet<string> = new Set([
   'secondFactorRequired',
@@ -68,27 +73,18 @@ export const CONTINUES: ReadonlySet<string> = new Set([
   ERRORS.providerEmailTaken.code,
 ])
 
-const expired = (): ServiceError => new ServiceError(ERRORS.wrongProviderFlow)
-
 export class ProviderSignIns {
   readonly #deps: IdentitiesDeps
   readonly #clients: ReadonlyMap<string, { readonly provider: Provider; readonly client: ProviderClient }>
 
   constructor(deps: IdentitiesDeps) {
     this.#deps = deps
-    const { settings, openHttpClient, clock, logger } = deps
+    const { settings, openHttpClient, clock } = deps
     const { OIDC_PROVIDERS: providers, OIDC_ALLOWED_HOSTS: allowedHosts } = settings
     const http = openHttpClient({ allowedHosts, maxConnections: MAX_CONNECTIONS })
-    const sampler = new Sampler(clock)
-    const onFailure = ({ id: provider }: Provider, reason: string): void => {
-      const suppressed = sampler.take('provider', provider)
-      if (suppressed !== null)
-        logger.warn({ provider, reason, suppressed }, 'a provider of identities does not work')
-    }
     this.#clients = new Map(
       providers.map(provider => {
-        const client = new ProviderClient({ provider, http, clock, onFailure })
-        return [provider.id, { provider, client }]
+        return [provider.id, { provider, client: new ProviderClient({ provider, http, clock }) }]
       }),
     )
   }
@@ -153,14 +149,15 @@ export class ProviderSignIns {
       const claims = this.#decrypt<Claims>('identity-claims', flow)
       return { signedIn: await this.#signIn(provider, flow, async () => claims, callback) }
     }
-    if (taken.issuer !== provider.issuer) throw expired()
+    if (taken.issuer !== provider.issuer) throw wrongFlow(id, 'the provider has another issuer now')
     const secrets = this.#decrypt<FlowSecrets>('identity-flow', taken)
     const redirectUri = this.redirectUriOf(provider)
     const redeem = () => client.redeem({ ...secrets, redirectUri, state, parameters })
     if (taken.session === null) return { signedIn: await this.#signIn(provider, taken, redeem, callback) }
     const { owner } = callback
     // Another session, or none: the browser of somebody else (CASES L13).
-    if (owner === null || owner.credentialId !== taken.session) throw expired()
+    if (owner === null || owner.credentialId !== taken.session)
+      throw wrongFlow(id, 'the session is not the one that has begun the link')
     const session = { id: taken.session, needsCode: taken.needsCode }
     const actor = actingUser(owner.cachedUser.user.id, callback.client.ip)
     return { linked: await this.#link(provider, await redeem(), owner.cachedUser.user, session, null, actor) }
@@ -192,7 +189,7 @@ export class ProviderSignIns {
     const found = await this.#findVerified(provider, digestOf(flow), null)
     const claims = this.#decrypt<Claims>('identity-claims', found)
     const { user } = owner.cachedUser
-    if (claims.email !== user.email) throw expired()
+    if (claims.email !== user.email) throw wrongFlow(id, 'the account has another e-mail than the identity')
     return this.#link(provider, claims, user, actingSession(owner), found.id, actor)
   }
 
@@ -205,7 +202,8 @@ export class ProviderSignIns {
   /** @returns the parameters of a callback. @throws {ServiceError} `wrongProviderFlow` for another URL: a provider has its own. */
   #parametersOf(provider: Provider, text: string): URLSearchParams {
     const url = URL.canParse(text) ? new URL(text) : null
-    if (url === null || url.origin + url.pathname !== this.redirectUriOf(provider)) throw expired()
+    if (url === null || url.origin + url.pathname !== this.redirectUriOf(provider))
+      throw wrongFlow(provider.id, 'the URL is not that of the callback')
     return url.searchParams
   }
 
@@ -214,7 +212,8 @@ export class ProviderSignIns {
     const { store, clock } = this.#deps
     const flow = await store.findVerifiedFlow(flowId, provider.id, clock())
     const isSame = flow?.issuer === provider.issuer && (state === null || flow.state === digestOf(state))
-    if (flow === undefined || !isSame) throw expired()
+    if (flow === undefined || !isSame)
+      throw wrongFlow(provider.id, 'no flow has this state, or it was used or has expired')
     return flow
   }
 
@@ -248,7 +247,9 @@ export class ProviderSignIns {
           data: this.#encrypt('identity-claims', flow.id, claims),
           isVerified: true,
         })
-      throw error
+      // The store's, which knows no reason.
+      const isRejection = error instanceof ServiceError && error.code === ERRORS.providerRejected.code
+      throw isRejection && error.logged === undefined ? changed(provider.id) : error
     }
   }
 
@@ -278,7 +279,7 @@ export class ProviderSignIns {
     }
     if (!provider.signUp) throw new ServiceError(ERRORS.providerSignUpOff)
     // The account that a code or a link was missing for is gone.
-    if (usedFlow !== null) throw expired()
+    if (usedFlow !== null) throw wrongFlow(provider.id, 'the account is gone')
     return this.#newAccount(provider, { ...claims, email, locale: claims.locale ?? locale }, client)
   }
 
@@ -292,7 +293,7 @@ export class ProviderSignIns {
     const known = await store.findIdentity(issuer, subject)
     if (known === undefined) return undefined
     const user = await findUser(known.userId)
-    if (user === undefined) throw new ServiceError(ERRORS.providerRejected)
+    if (user === undefined) throw changed(provider)
     const use = { id: known.id, provider, email }
     return { user, proof: ['useIdentity', use, usedFlow], details: { identity: known.id }, isMultiFactor }
   }
@@ -380,7 +381,7 @@ export class ProviderSignIns {
       case 'tooMany':
         throw new ServiceError(ERRORS.tooManyIdentities)
       case 'flowUsed':
-        throw expired()
+        throw wrongFlow(provider.id, 'the flow was used')
       default:
         throw new ServiceError('signInRequired')
     }
@@ -397,11 +398,11 @@ export class ProviderSignIns {
   }
 
   /** @throws {ServiceError} `wrongProviderFlow` if the key was replaced meanwhile */
-  #decrypt<Data>(purpose: string, { id: owner, data }: Flow): Data {
+  #decrypt<Data>(purpose: string, { id: owner, provider, data }: Flow): Data {
     try {
       return JSON.parse(this.#keyring().decrypt(data, { purpose, owner }).text)
     } catch (error) {
-      if (error instanceof DecryptionError) throw expired()
+      if (error instanceof DecryptionError) throw wrongFlow(provider, 'ENCRYPTION_KEY is another one')
       throw error
     }
   }
