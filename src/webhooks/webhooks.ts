@@ -240,8 +240,11 @@ export class Webhooks {
     try {
       await this.#client.check(url)
     } catch (error) {
-      const isUnresolved = error instanceof HttpRequestError && error.failure === 'unresolved'
-      throw new ServiceError(isUnresolved ? ERRORS.webhookUrlUnresolved : ERRORS.webhookUrlBlocked)
+      if (!(error instanceof HttpRequestError)) throw error
+      const { failure, message: reason } = error
+      const found = failure === 'unresolved' ? ERRORS.webhookUrlUnresolved : ERRORS.webhookUrlBlocked
+      // Name servers of this machine that fail look like a name without an address.
+      throw new ServiceError(found, { logged: { reason } })
     }
     return withoutQuery(url)
   }
