@@ -52,7 +52,7 @@ const matches =
   (pattern: RegExp): Check =>
   value =>
     typeof value === 'string' && pattern.test(value)
-const isText = matches(/./)
+const isText = matches(/\S/)
 const isOneOf =
   (...texts: readonly string[]): Check =>
   value =>
@@ -71,6 +71,19 @@ const isObjectOf =
     isObject(value) &&
     Object.entries(value).every(([name, each]) => Object.hasOwn(properties, name) && properties[name]?.(each))
 
+/** A property as another name may mean it: `client_secret` and `clientsecret` are `clientSecret`. */
+const simplified = (name: string): string => name.replace(/[^a-z]/gi, '').toLowerCase()
+
+/** @returns what to do about a property that there is not. */
+const hintFor = (property: string): string => {
+  const meant = Object.keys(PROPERTIES).find(name => simplified(name) === simplified(property))
+  return meant === undefined
+    ? `leave it out, or choose one of ${Object.keys(PROPERTIES).join(', ')}`
+    : `write ${meant}`
+}
+
+const TEXT = [isText, 'a text that is not blank'] as const
+
 /** Every property with what it must be. */
 const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, must: string]>> = {
   id: [matches(/^[a-z0-9][a-z0-9-]{0,31}$/), 'lower-case letters, digits and hyphens'],
@@ -78,8 +91,8 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   type: [isOneOf('oidc', 'oauth2'), 'oidc or oauth2'],
   name: [matches(/^(?=.*\S)\P{C}{1,64}$/u), 'a text of at most 64 characters in one line'],
   issuer: [isText, 'a URL'],
-  clientId: [isText, 'a text'],
-  clientSecret: [isText, 'a text'],
+  clientId: TEXT,
+  clientSecret: TEXT,
   clientSecretFile: [isText, 'a path'],
   privateKey: [isText, 'a private key in PEM'],
   privateKeyFile: [isText, 'a path'],
@@ -87,8 +100,8 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
     isOneOf('client_secret_basic', 'client_secret_post'),
     'client_secret_basic or client_secret_post',
   ],
-  keyId: [isText, 'a text'],
-  teamId: [isText, 'a text'],
+  keyId: TEXT,
+  teamId: TEXT,
   tenant: [matches(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/), 'the id of a tenant'],
   scopes: [isTexts, 'a list of texts'],
   signUp: [value => typeof value === 'boolean', 'true or false'],
@@ -98,7 +111,7 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   ],
   domainClaim: [isText, 'the name of a claim'],
   link: [isOneOf('ask', 'verified-email'), 'ask or verified-email'],
-  prompt: [isText, 'a text'],
+  prompt: TEXT,
   responseMode: [isOneOf('query', 'form_post'), 'query or form_post'],
   nonce: [value => typeof value === 'boolean', 'true or false'],
   isMultiFactor: [isObjectOf({ amr: isTexts, acr: isTexts }), '{amr?, acr?} with lists of texts'],
@@ -159,7 +172,8 @@ const entryOf = (given: unknown, index: number): Entry => {
   if (!PROPERTIES.id[0](id)) return refuse(position, `id must be ${PROPERTIES.id[1]}`)
   for (const [property, value] of Object.entries(given)) {
     const rule = Object.hasOwn(PROPERTIES, property) ? PROPERTIES[property as keyof ProviderEntry] : undefined
-    if (rule === undefined) return refuse(id, `there is no property ${JSON.stringify(property)}`)
+    if (rule === undefined)
+      return refuse(id, `there is no property ${JSON.stringify(property)}: ${hintFor(property)}`)
     const [check, must] = rule
     if (!check(value)) return refuse(id, `${property} must be ${must}`)
   }
