@@ -19,7 +19,6 @@ type Members = Readonly<Record<string, unknown>>
 type Respond = (response: ServerResponse) => void
 
 const keys = generateKeyPairSync('rsa', { modulusLength: 2_048 })
-const stranger = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 
 const json =
   (body: unknown, status = 200): Respond =>
@@ -40,9 +39,9 @@ interface Script {
 }
 
 const signWith =
-  (header: Members = { alg: 'RS256', kid: 'k' }, key = keys.privateKey) =>
+  (header = { alg: 'RS256', kid: 'k' }) =>
   (claims: Members) =>
-    new SignJWT(claims).setProtectedHeader(header as { alg: string }).sign(key)
+    new SignJWT(claims).setProtectedHeader(header).sign(keys.privateKey)
 
 const usual: Script = { token: {}, claims: {}, userInfo: {}, metadata: {}, sign: signWith(), respond: {} }
 let script = usual
@@ -369,7 +368,7 @@ t.test('D9 each 401 has its reason in the log, at warn if it is the provider’s
     [/"sub"/, { claims: { sub: '' } }],
     [/"sub"/, { userInfo: { sub: 'another' } }],
     [/"sub"/, { userInfo: { sub: 7 } }],
-    [/signature/, { sign: signWith(undefined, stranger.privateKey) }],
+    [/signature/, { sign: async claims => `${(await signWith()(claims)).slice(0, -8)}AAAAAAAA` }],
     [/verification key/, { sign: signWith({ alg: 'RS256', kid: 'unknown' }) }],
     [/"alg"/, { sign: signWith({ alg: 'PS256', kid: 'k' }) }],
     [/JWE/, { sign: () => 'a.b.c.d.e' }],
@@ -513,7 +512,7 @@ t.test('D9 no line has a token, a code, a claim or a secret', async t => {
     'eyJ',
     'the secret of',
     '@example.com',
-    '0900',
+    'Call 0900',
     account.sub,
   ])
     t.notOk(text.includes(secret), secret)
