@@ -108,7 +108,7 @@ const metadataOf = (issuer: string, { authorization, token, userInfo }: Endpoint
   userinfo_endpoint: userInfo,
 })
 
-/** The codes of `openid-client` for tokens and claims that do not confirm the user; the last one: what is no base64url. */
+/** The codes of `openid-client` for tokens and claims that do not confirm the user. */
 const UNTRUSTED: ReadonlySet<unknown> = new Set([
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_PARSE_ERROR',
@@ -117,7 +117,6 @@ const UNTRUSTED: ReadonlySet<unknown> = new Set([
   'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
   'OAUTH_KEY_SELECTION_FAILED',
   'OAUTH_UNSUPPORTED_OPERATION',
-  'ERR_INVALID_ARG_VALUE',
 ])
 
 interface Raised {
@@ -129,23 +128,23 @@ interface Raised {
 
 const asRaised = (value: unknown): Raised => (value ?? {}) as Raised
 
-/**
- * @returns the error with what may be logged. Messages of `oauth4webapi` with a code of its own are constant; those of other errors, and
- * causes, contain tokens and claims.
- */
+/** Whether the library raised an error itself. Its messages are constant; those of other errors, and causes, contain tokens and claims. */
+const isOfLibrary = (error: unknown): error is Error & Raised =>
+  error instanceof Error && String(asRaised(error).code).startsWith('OAUTH_')
+
 const providerErrorOf = (error: unknown): ProviderError => {
-  const { cause } = asRaised(error)
+  const { code, cause, name } = asRaised(error)
   for (const each of [error, cause]) if (each instanceof ProviderError) return each
-  const origin = [cause, error].find(each => UNTRUSTED.has(asRaised(each).code))
-  if (origin === undefined) {
-    const { code, name } = asRaised(cause ?? error)
-    return new ProviderError('broken', `unexpected: ${String(code ?? name)}`)
+  const known = [cause, error].find(isOfLibrary)
+  if (known !== undefined) {
+    if (!UNTRUSTED.has(known.code)) return new ProviderError('broken', known.message)
+    // The code of another flow: a client can inject it where the provider does not verify PKCE.
+    const isInjected =
+      known.code === 'OAUTH_JWT_CLAIM_COMPARISON_FAILED' && asRaised(known.cause).claim === 'nonce'
+    return new ProviderError(isInjected ? 'refused' : 'untrusted', known.message)
   }
-  const { code } = asRaised(origin)
-  // The code of another flow: a client can inject it where the provider does not verify PKCE.
-  const isInjected =
-    code === 'OAUTH_JWT_CLAIM_COMPARISON_FAILED' && asRaised(asRaised(origin).cause).claim === 'nonce'
-  return new ProviderError(isInjected ? 'refused' : 'untrusted', (origin as Error).message)
+  if (code === 'ERR_INVALID_ARG_VALUE') return new ProviderError('untrusted', 'a JWT is not base64url')
+  return new ProviderError('broken', `unexpected: ${String(asRaised(cause).name ?? name)}`)
 }
 
 /** The configuration of a provider. @throws {ProviderError} `broken`, also if the provider calls itself something else. */
@@ -177,7 +176,8 @@ export const discover = async (
   if (metadata.token_endpoint === undefined)
     throw new ProviderError('broken', 'no token_endpoint', 'discovery')
   // The browser opens it: not `javascript:`, for example.
-  const authorization = URL.parse(metadata.authorization_endpoint ?? '')
+  const { authorization_endpoint: endpoint } = metadata
+  const authorization = typeof endpoint === 'string' ? URL.parse(endpoint) : null
   if (authorization?.protocol !== 'https:' && authorization?.protocol !== url.protocol)
     throw new ProviderError('broken', 'no authorization_endpoint', 'discovery')
   return configuration

@@ -36,6 +36,9 @@ export interface ProviderClientDeps {
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 60_000
 
+/** Parameters of JARM, and of implicit and hybrid flows, which nobody has asked for. */
+const OTHER_FLOWS = ['response', 'id_token', 'token']
+
 /** @param reason for the log. */
 export const wrongFlow = (provider: string, reason: string): ServiceError =>
   new ServiceError(ERRORS.wrongProviderFlow, { logged: { provider, reason } })
@@ -88,6 +91,8 @@ export class ProviderClient {
       // The user has refused, for example. Its description is never shown: anybody can write it into a link.
       if (!response.parameters.get('code'))
         throw new ProviderError('refused', codeOf(response.parameters.get('error')))
+      if (OTHER_FLOWS.some(name => response.parameters.has(name)))
+        throw new ProviderError('refused', 'the response is of another flow')
       return await redeem(configuration, provider, response)
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error

@@ -305,6 +305,11 @@ t.test('D9 metadata of another kind are 503, or do not matter', async t => {
       t.equal(lines.length, isOk ? 0 : 1, `${member} ${what}: ${JSON.stringify(lines)}`)
       t.ok(isOk || lines[0]?.level === WARN)
     }
+  for (const member of ['authorization_endpoint', 'token_endpoint']) {
+    await signIn('oidc', { respond: outage })
+    const ended = await signIn('oidc', { metadata: { [member]: [`${issuer}/x`] } })
+    fails(t, `${member} in a list`, ended, { status: 503, level: WARN, reason: new RegExp(member) })
+  }
   await signIn('oidc', { respond: outage })
   for (const userinfo_endpoint of [null, '', undefined]) {
     const ended = await signIn('oidc', { metadata: { userinfo_endpoint }, claims: { email: freshEmail() } })
@@ -373,8 +378,8 @@ t.test('D9 each 401 has its reason in the log, at warn if it is the provider’s
     [/"alg"/, { sign: signWith({ alg: 'PS256', kid: 'k' }) }],
     [/JWE/, { sign: () => 'a.b.c.d.e' }],
     [/JWT/, { sign: () => 'nonsense' }],
-    [/encoded/, { sign: () => 'ü.ü.ü' }],
-    [/encoded/, { sign: async claims => (await signWith()(claims)).replace(/\.[^.]*$/, '.a') }],
+    [/base64url/, { sign: () => 'ü.ü.ü' }],
+    [/base64url/, { sign: async claims => (await signWith()(claims)).replace(/\.[^.]*$/, '.a') }],
   ]
   for (const [reason, changes] of mistakes)
     fails(t, String(reason), await signIn('oidc', changes), { status: 401, level: WARN, reason })
@@ -397,6 +402,10 @@ t.test('D9 what a client can cause is at info, once a minute for each address', 
   fails(t, 'again', again, { status: 401, level: DEBUG, reason: /^access_denied$/ })
   const text = await signIn('oidc', {}, refusing('Call 0900-123'))
   fails(t, 'text', text, { status: 401, level: INFO, reason: /^an unknown error$/ })
+  for (const name of ['response', 'id_token', 'token']) {
+    const ended = await signIn('oidc', {}, url => url.searchParams.set(name, 'x'))
+    fails(t, name, ended, { status: 401, level: INFO, reason: /another flow/ })
+  }
   const wrong: Readonly<Record<string, (url: URL) => void>> = {
     state: url => url.searchParams.set('state', 'x'),
     iss: url => url.searchParams.set('iss', 'https://other.example'),

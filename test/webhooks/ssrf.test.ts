@@ -139,21 +139,24 @@ t.test('a name that cannot be resolved, or not in time, is told apart', async t 
   t.equal(await failureOf(silent.request(url, { ...request, timeLimit: 50 })), 'timeout')
 })
 
-t.test('the log says why the host of a new webhook has no address: a name server may have failed', async t => {
-  const log = logCapture()
-  const app = await build(t, {
-    logStream: log.stream,
-    resolveHost: async () => {
-      throw Object.assign(new Error('the name server failed'), { code: 'ESERVFAIL', syscall: 'queryA' })
-    },
-  })
-  const payload = { url: 'https://hooks.test/secret-path' }
-  const response = await asRoot(app, { method: 'POST', url: '/admin/webhooks', payload })
-  t.equal(response.statusCode, 400)
-  const lines = log.records().filter(({ status }) => status === 400)
-  t.match(lines, [{ reason: 'the name of the host has no address (ESERVFAIL)' }])
-  t.notMatch(log.text(), /hooks\.test|secret-path/)
-})
+t.test(
+  'the log says why the host of a new webhook has no address: a name server may have failed',
+  async t => {
+    const log = logCapture()
+    const app = await build(t, {
+      logStream: log.stream,
+      resolveHost: async () => {
+        throw Object.assign(new Error('the name server failed'), { code: 'ESERVFAIL', syscall: 'queryA' })
+      },
+    })
+    const payload = { url: 'https://hooks.test/secret-path' }
+    const response = await asRoot(app, { method: 'POST', url: '/admin/webhooks', payload })
+    t.equal(response.statusCode, 400)
+    const lines = log.records().filter(({ status }) => status === 400)
+    t.match(lines, [{ reason: 'the name of the host has no address (ESERVFAIL)' }])
+    t.notMatch(log.text(), /hooks\.test|secret-path/)
+  },
+)
 
 t.test('a service refuses at delivery what became private after the creation', async t => {
   const { port, count } = await counter(t)
