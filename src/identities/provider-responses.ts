@@ -103,7 +103,7 @@ const tokensIn = (response: HttpResponse, { type }: Pick<Provider, 'type'>): obj
     ? parseObject(response, 'token')
     : { error: errorIn(response) }
   // GitHub and Slack send errors with 200.
-  if (typeof error === 'string' && error !== '' && typeof access_token !== 'string')
+  if (typeof error === 'string' && error !== '' && (typeof access_token !== 'string' || access_token === ''))
     throw new ProviderError(STALE_CODE.has(error) ? 'refused' : 'broken', codeOf(error), 'token')
   if (!isOk) throw new ProviderError('broken', `status ${response.status}`, 'token')
   if (typeof access_token !== 'string' || !ACCESS_TOKEN.test(access_token))
@@ -152,7 +152,10 @@ const documentIn = (response: HttpResponse, endpoint: Endpoint, provider: Provid
   if (response.status !== 200) throw new ProviderError('broken', `status ${response.status}`, endpoint)
   if (endpoint === 'discovery') return presentIn(parseObject(response, endpoint))
   if (endpoint === 'keys') return keysIn(response)
-  return url === provider.endpoints?.emails ? parse(response, endpoint) : userInfoIn(response)
+  const emails = provider.endpoints?.emails
+  return emails !== undefined && url === new URL(emails).href
+    ? parse(response, endpoint)
+    : userInfoIn(response)
 }
 
 /**

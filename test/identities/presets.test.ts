@@ -91,7 +91,12 @@ const app = await build(t, {
       { id: 'apple', preset: 'apple', ...common, privateKey: pem, keyId: 'key', teamId: 'team' },
       { id: 'jwt', name: 'With a key', ...common, privateKey: pem, keyId: 'key' },
       github,
-      { ...github, id: 'trusted-github', authoritativeFor: '*' },
+      {
+        ...github,
+        id: 'trusted-github',
+        authoritativeFor: '*',
+        endpoints: { ...endpoints, emails: `${imitation.issuer}/user/./emails` },
+      },
       {
         ...github,
         id: 'plain',

@@ -322,6 +322,7 @@ t.test('D9 errors of the token endpoint: a used code is 401, everything else 503
     [400, { error: 'invalid_grant' }],
     // GitHub, Slack.
     [200, { error: 'bad_verification_code', error_description: 'The code is incorrect or expired.' }],
+    [200, { access_token: '', error: 'bad_verification_code' }],
     [200, { ok: false, error: 'invalid_code' }],
   ]
   const misconfigured: readonly (readonly [status: number, body: object, reason: RegExp])[] = [
