@@ -64,7 +64,7 @@ interface EventsQuery {
 interface EventsRoute {
   readonly query: EventsQuery
   readonly serialize: (event: AuditEvent<string | null>) => object
-  readonly stream: Pick<EventStreamRequest, 'credential' | 'isAuthenticated'>
+  readonly stream: Pick<EventStreamRequest, 'credential' | 'network' | 'isAuthenticated'>
 }
 
 const filterOf = ({ userId, type, after, before }: EventsQuery): EventFilter => ({

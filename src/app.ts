@@ -30,6 +30,7 @@ import type { MailTemplates } from './mail/kinds.ts'
 import { type MetricsServer, openMetricsServer } from './metrics/metrics-server.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
+import type { EventStreamLimits } from './audit-log/event-streams.ts'
 import type { RateLimits } from './rate-limits/limits.ts'
 import { createServices, type Services } from './services.ts'
 import { openStorage } from './storage/open.ts'
@@ -83,6 +84,7 @@ export interface AppOptions {
   readonly clock?: () => number
   readonly hasher?: PasswordHasher
   readonly rateLimits?: RateLimits
+  readonly eventStreamLimits?: EventStreamLimits
   readonly cleanUpPace?: CleanUpPace
   readonly jobPace?: JobPace
   /** Milliseconds until deferred work begins, at most. */
@@ -198,7 +200,15 @@ export const openServices = async (
   logger: FastifyBaseLogger,
   options: AppOptions = {},
 ): Promise<Services> => {
-  const { clock = Date.now, hasher, rateLimits, cleanUpPace, jobPace, maxDeferral } = options
+  const {
+    clock = Date.now,
+    hasher,
+    rateLimits,
+    eventStreamLimits,
+    cleanUpPace,
+    jobPace,
+    maxDeferral,
+  } = options
   const features = allFeatures(options.features)
   checkFeatures(features)
   for (const { folder } of routeFoldersOf(features)) scopesIn(folder)
@@ -209,7 +219,7 @@ export const openServices = async (
   const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {
     const { onEvent, consumerBackOff, resolveHost, mailTemplates, workerChannel } = options
-    const own = { hasher, rateLimits, cleanUpPace, jobPace, maxDeferral }
+    const own = { hasher, rateLimits, eventStreamLimits, cleanUpPace, jobPace, maxDeferral }
     const parts = { ...own, onEvent, consumerBackOff, resolveHost, mailTemplates, workerChannel }
     return (await createServices(config, { storage, features, clock, logger, ...parts })) as Services
   } catch (error) {

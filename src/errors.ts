@@ -134,6 +134,12 @@ export const ERRORS = defineErrors({
     'Too many event streams are open with this credential: close one',
     1,
   ),
+  tooManyStreamsOfNetwork: define(
+    429,
+    'global',
+    'Too many event streams are open from your network: close one',
+    1,
+  ),
   headersTooLarge: define(431, 'global', 'The header fields are too large or too many'),
   clientClosedRequest: define(499, 'global', 'The client disconnected'),
   internalError: define(500, 'global', 'Something went wrong'),

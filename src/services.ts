@@ -15,7 +15,7 @@ import type { SecondFactor } from './accounts/second-factor.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
 import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
-import { EventStreams } from './audit-log/event-streams.ts'
+import { type EventStreamLimits, EventStreams } from './audit-log/event-streams.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminAuthenticator } from './auth/admin-authenticator.ts'
 import { Authenticator } from './auth/authenticator.ts'
@@ -95,6 +95,8 @@ export interface ServicesDeps {
   readonly hasher: PasswordHasher | undefined
   /** Default: {@link RATE_LIMITS}. Ignored with `RATE_LIMIT=off`. */
   readonly rateLimits: RateLimits | undefined
+  /** Default: {@link EVENT_STREAM_LIMITS}. */
+  readonly eventStreamLimits: EventStreamLimits | undefined
   /** Default: the pace of production. */
   readonly cleanUpPace: CleanUpPace | undefined
   /** Default: the pace of production. */
@@ -532,11 +534,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     limits: [...rateLimitNames, WRITE_LIMIT],
     workerChannel: deps.workerChannel,
   })
-  const eventStreams = new EventStreams({
-    auditLog: accounts.auditLog,
-    eventLog: storage.events,
-    onFailure: sampledWarning(logger, clock, 'the audit log could not be read, event streams wait'),
-  })
+  const onFailure = sampledWarning(logger, clock, 'the audit log could not be read, event streams wait')
+  const streamDeps = { auditLog: accounts.auditLog, eventLog: storage.events, onFailure }
+  const eventStreams = new EventStreams(streamDeps, deps.eventStreamLimits)
   const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })
 
   return {

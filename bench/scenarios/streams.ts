@@ -7,8 +7,11 @@ import type { Bench, Finding, Scenario } from '../scenario.ts'
 import { quantile, spread } from '../statistics.ts'
 import { createStore, type Engine } from '../stores.ts'
 
-/** Each user has a stream of the own events. A process has at most as many streams. */
-const USERS = 1_000
+/** Each user has a stream of the own events. Users have at most as many streams of a process. */
+const USERS = 900
+
+/** One network has at most as many of them. */
+const PER_NETWORK = 100
 
 /** Changes a second, each of another user: each is one event, for one of the streams. */
 const RATE = 1_000
@@ -44,10 +47,15 @@ interface Sample {
   readonly rssWithout: number
 }
 
-const open = async (client: Client): Promise<IncomingMessage> => {
+/** @param network of the client: addresses of this machine, such as 127.0.0.2. */
+const open = async (client: Client, network: number): Promise<IncomingMessage> => {
   const headers = { ...bearer(client.token), accept: 'text/event-stream' }
   const [response] = (await once(
-    get(`${client.readsFrom.url}/account/events`, { headers, agent: false }),
+    get(`${client.readsFrom.url}/account/events`, {
+      headers,
+      agent: false,
+      localAddress: `127.0.0.${2 + network}`,
+    }),
     'response',
   )) as [IncomingMessage]
   if (response.statusCode !== 200) throw new Error(`a stream had status ${response.statusCode}`)
@@ -115,7 +123,8 @@ const round = async (
   const without = await busy(servers, () => changeAll(agent, clients, seconds))
   for (const client of clients) client.committed = []
   const streams: IncomingMessage[] = []
-  for (const client of clients) streams.push(await open(client))
+  for (const [index, client] of clients.entries())
+    streams.push(await open(client, Math.floor(index / PER_NETWORK)))
   const { cpu, seconds: took } = await busy(servers, () => changeAll(agent, clients, seconds))
   await allArrived(clients)
   const rss = await sumOf(servers, 'rss')

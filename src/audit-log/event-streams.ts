@@ -17,6 +17,8 @@ export interface EventStreamRequest {
   readonly cursor: string | undefined
   /** The id of the admin key, or of the user, who has at most {@link EventStreamLimits.perCredential} streams. */
   readonly credential: string
+  /** That of the user's client, see `clientNetwork`; `null` for an admin key. */
+  readonly network: string | null
   /** Whether the credential of the request is still valid. Called twice a second. */
   readonly isAuthenticated: () => MaybePromise<boolean>
   /** Aborted when the client disconnects. A stream to which nothing is written would not notice. */
@@ -27,7 +29,11 @@ export interface EventStreamRequest {
 
 export interface EventStreamLimits {
   readonly streams: number
+  /** How much of `streams` users may have, and how much administrators: the rest is there for the others. */
+  readonly share: number
   readonly perCredential: number
+  /** Streams of users from one network. */
+  readonly perNetwork: number
   /** Bytes that wait for a client. One that reads nothing for two seconds then loses its stream. */
   readonly waiting: number
   /** Milliseconds between two comments, which keep proxies from closing the connection. */
@@ -43,7 +49,10 @@ export interface EventStreamsDeps {
 
 export const EVENT_STREAM_LIMITS: EventStreamLimits = {
   streams: 1_000,
+  share: 0.9,
   perCredential: 10,
+  // Otherwise a hundred accounts of one client have all that users may have.
+  perNetwork: 100,
   waiting: 262_144,
   comments: 15_000,
 }
@@ -182,13 +191,14 @@ export class EventStreams {
   /**
    * @returns the body of the response. It ends when the credential is not valid any more, when the service stops, and when the client
    * does not read.
-   * @throws {ServiceError} `badCursor`, also for one whose event was removed; `tooManyEventStreams`, `overloaded`
+   * @throws {ServiceError} `badCursor`, also for one whose event was removed; `tooManyEventStreams`, `tooManyStreamsOfNetwork`,
+   * `overloaded`, `draining`
    */
   async open(request: EventStreamRequest): Promise<Readable> {
     const { auditLog } = this.#deps
     const position = await this.#begin(request.cursor)
     // After the last wait: of simultaneous requests none is too many.
-    this.#assertRoom(request.credential)
+    this.#assertRoom(request)
     const stream = new EventStream(request, position, this.#limits.waiting)
     this.#streams.add(stream)
     const leave = (): void => stream.end()
@@ -225,12 +235,21 @@ export class EventStreams {
     return found
   }
 
-  #assertRoom(credential: string): void {
+  #assertRoom({ credential, network }: EventStreamRequest): void {
     if (this.#isClosed) throw new ServiceError('draining')
-    if (this.#streams.size >= this.#limits.streams) throw new ServiceError('overloaded')
-    let own = 0
-    for (const { request } of this.#streams) if (request.credential === credential) own += 1
-    if (own >= this.#limits.perCredential) throw new ServiceError('tooManyEventStreams')
+    const { streams, share, perCredential, perNetwork } = this.#limits
+    let ofCredential = 0
+    let ofNetwork = 0
+    let ofKind = 0
+    for (const { request } of this.#streams) {
+      if (request.credential === credential) ofCredential += 1
+      if (request.network === network) ofNetwork += 1
+      if ((request.network === null) === (network === null)) ofKind += 1
+    }
+    if (ofCredential >= perCredential) throw new ServiceError('tooManyEventStreams')
+    if (network !== null && ofNetwork >= perNetwork) throw new ServiceError('tooManyStreamsOfNetwork')
+    if (this.#streams.size >= streams || ofKind >= Math.ceil(streams * share))
+      throw new ServiceError('overloaded')
   }
 
   /** Reads the log for one stream until it is at the end. */

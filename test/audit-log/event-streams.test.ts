@@ -273,6 +273,37 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     await revokeKey(app, key.id)
   })
 
+  t.test('D5: streams of users never take the places of administrators, or of users elsewhere', async t => {
+    const eventStreamLimits = { ...EVENT_STREAM_LIMITS, streams: 5, share: 0.6, perNetwork: 2 }
+    const small = await build(t, { env: { TRUST_PROXY: 'loopback' }, eventStreamLimits })
+    const open = async (address: string) => {
+      const { token } = await signUp(small)
+      return requestStream(t, small, OWN, { ...bearer(token), 'x-forwarded-for': address })
+    }
+    const from = (address: string) => ({ ...asAdmin, 'x-forwarded-for': address })
+    t.equal((await open('2001:db8::1')).status, 200)
+    const second = await open('2001:db8::2')
+    t.equal(second.status, 200)
+    const third = (await open('2001:db8::ffff:3')).read()
+    t.equal(third.status, 429, 'an IPv6 /64 is one network')
+    t.equal(third.headers['retry-after'], '1')
+    await third.ended
+    t.match(JSON.parse(third.text), { errors: { global: [/from your network/] } })
+    t.equal((await open('2001:db8:0:1::1')).status, 200, 'another network has places')
+    t.equal((await open('192.0.2.1')).status, 503, 'users have no more than their share')
+    t.equal((await requestStream(t, small, ADMIN, from('2001:db8::1'))).status, 200)
+    t.equal((await requestStream(t, small, ADMIN, from('2001:db8::1'))).status, 200)
+    t.equal((await requestStream(t, small, ADMIN, from('192.0.2.1'))).status, 503, 'all places are taken')
+    second.close()
+    await until(
+      () => small.services.eventStreams.size,
+      size => size === 4,
+      WAIT,
+    )
+    t.equal((await requestStream(t, small, ADMIN, asAdmin)).status, 200)
+    t.equal((await requestStream(t, small, ADMIN, asAdmin)).status, 503, 'nor have administrators more')
+  })
+
   t.test('a client that disconnects frees its place at once', async t => {
     const quiet = await build(t)
     await listening(quiet)
@@ -301,9 +332,15 @@ t.test(
     const { auditLog, storage } = app.services
     const deps = { auditLog, eventLog: storage.events, onFailure: () => undefined }
     const streams = new EventStreams(deps, { ...EVENT_STREAM_LIMITS, streams: 2, comments: 1 })
-    const open = (credential: string) =>
+    const open = (credential: string, network: string | null = null) =>
       streams.open({
-        ...{ filter: { type: 'user.disabled' }, cursor: undefined, credential, isAuthenticated: () => true },
+        ...{
+          filter: { type: 'user.disabled' },
+          cursor: undefined,
+          credential,
+          network,
+          isAuthenticated: () => true,
+        },
         ...{ disconnected: new AbortController().signal, serialize: event => event },
       })
     const stream = await open('a')

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { eventsProperties, eventsResponses, sendEvents } from '../../events.ts'
+import { adminKeyOf } from '../../request-context.ts'
 import { auditEvent, InputId, Strict } from '../../schemas.ts'
 import { serializeEvent } from '../../serializers.ts'
 
@@ -26,7 +27,8 @@ const events: FastifyPluginAsyncTypebox = async app => {
         query: request.validatedData.query,
         serialize: serializeEvent,
         stream: {
-          credential: request.adminKey?.id ?? '',
+          credential: adminKeyOf(request).id,
+          network: null,
           isAuthenticated: () => app.requestAuthentication.isAdmin(request),
         },
       }),

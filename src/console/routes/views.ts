@@ -68,7 +68,11 @@ export const addStream = (
     sendEvents(request, reply, {
       query: request.validatedData.query as Parameters<typeof sendEvents>[2]['query'],
       serialize: serializeEvent,
-      stream: { credential: adminKeyOf(request).id, isAuthenticated: () => isOpen(request) },
+      stream: {
+        credential: adminKeyOf(request).id,
+        network: null,
+        isAuthenticated: () => isOpen(request),
+      },
     }),
   )
 }

@@ -23,6 +23,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
         serialize: serializeOwnEvent,
         stream: {
           credential: request.user.id,
+          network: request.clientNetwork,
           isAuthenticated: () => app.requestAuthentication.isUser(request),
         },
       }),
