@@ -1,4 +1,5 @@
 /** The console, its sessions and what it draws. */
 import './console/history.test.ts'
 import './console/pages.test.ts'
+import './console/scopes.test.ts'
 import './console/security.test.ts'

@@ -40,6 +40,8 @@ export interface BulkProperty<Value = unknown> {
   readonly name: string
   /** What an admin key needs besides `users:import`: lines with the property change more than users. */
   readonly scope: string
+  /** What an admin key needs besides `users:export`: exports of other keys lack the property. */
+  readonly readScope: string
   /** @returns what is wrong with a line; empty if nothing is. Nothing is stored yet. */
   check(value: Value): Promise<FieldErrors>
   /**

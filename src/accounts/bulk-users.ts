@@ -24,6 +24,12 @@ export interface ExportContents {
   readonly withHash: boolean
 }
 
+/** The key that imports or exports. */
+type BulkKey = Pick<PresentedAdminKey, 'scopes'>
+
+/** That of the operator, and of a root key. */
+const EVERY_SCOPE: BulkKey = { scopes: null }
+
 export interface ExportsDeps {
   readonly store: BulkUserStore
   readonly factors: readonly BulkFactor[]
@@ -40,24 +46,34 @@ export class Exports {
   /**
    * Pages of all users in order of creation. A user who exists throughout the export appears exactly once, in the state at
    * the time the page is read.
+   * @param key users lack properties whose scope it does not have.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`, and those of {@link BulkFactor.credentialsOf}
    */
-  async *pages({ withHash }: ExportContents): AsyncGenerator<readonly ExportedUser[]> {
+  async *pages(
+    { withHash }: ExportContents,
+    key: BulkKey = EVERY_SCOPE,
+  ): AsyncGenerator<readonly ExportedUser[]> {
     const { store } = this.#deps
+    const properties = this.#deps.properties.filter(
+      ({ readScope }) => missingScopes(key, [readScope]).length === 0,
+    )
     let after: Position | null = null
     for (;;) {
       const users: readonly UserWithHash[] = await store.exportUsers(after)
       const last = users.at(-1)
       if (last === undefined) return
-      yield await this.#withProperties(withHash ? await this.#withCredentials(users) : users)
+      const exported = withHash ? await this.#withCredentials(users) : users
+      yield await this.#withProperties(exported, properties)
       after = { key: last.createdAt, id: last.id }
     }
   }
 
-  async #withProperties(users: readonly ExportedUser[]): Promise<readonly ExportedUser[]> {
+  async #withProperties(
+    users: readonly ExportedUser[],
+    properties: readonly BulkProperty[],
+  ): Promise<readonly ExportedUser[]> {
     const found: { readonly name: string; readonly of: ReadonlyMap<string, unknown> }[] = []
-    for (const property of this.#deps.properties)
-      found.push({ name: property.name, of: await property.valuesOf(users) })
+    for (const property of properties) found.push({ name: property.name, of: await property.valuesOf(users) })
     return users.map(user => {
       const held = found.filter(({ of }) => of.has(user.id))
       if (held.length === 0) return user
@@ -164,12 +180,6 @@ export interface ImportsDeps {
   readonly clock: () => number
 }
 
-/** The key that imports. */
-type ImportingKey = Pick<PresentedAdminKey, 'scopes'>
-
-/** The operator, and a root key, may import everything. */
-const EVERY_SCOPE: ImportingKey = { scopes: null }
-
 export class Imports {
   readonly #deps: ImportsDeps
 
@@ -185,7 +195,7 @@ export class Imports {
   async *run(
     batches: AsyncIterable<readonly UserLine[]>,
     actor: Actor,
-    key: ImportingKey = EVERY_SCOPE,
+    key: BulkKey = EVERY_SCOPE,
   ): AsyncGenerator<readonly ImportResult[]> {
     const counts: Counts = { created: 0, exists: 0, failed: 0 }
     try {
@@ -202,7 +212,7 @@ export class Imports {
     yield [{ status: 'finished', ...counts }]
   }
 
-  async #import(lines: readonly UserLine[], actor: Actor, key: ImportingKey) {
+  async #import(lines: readonly UserLine[], actor: Actor, key: BulkKey) {
     const now = this.#deps.clock()
     const prepared = await Promise.all(
       lines.map(line => (line.errors === undefined ? this.#prepare(line.value, now, key) : line)),
@@ -262,7 +272,7 @@ export class Imports {
     }
   }
 
-  async #prepare(whole: UserRecord, now: number, key: ImportingKey): Promise<Prepared> {
+  async #prepare(whole: UserRecord, now: number, key: BulkKey): Promise<Prepared> {
     const { record: own, properties } = this.#split(whole)
     const forbidden = properties.flatMap(({ property: { name, scope } }) =>
       missingScopes(key, [scope]).map(missing => [name, [`needs an admin key with the scope ${missing}`]]),

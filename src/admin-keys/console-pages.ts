@@ -88,7 +88,7 @@ export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
             },
             scope: 'keys:write',
             isDangerous: true,
-            call: ({ rowId }) => ({ method: 'DELETE', path: `/admin/keys/${rowId}` }),
+            call: ({ rowId }) => ({ method: 'DELETE', path: '/admin/keys/:rowId', params: { rowId } }),
             done: { en: 'The admin key is revoked.', de: 'Der Admin-Schlüssel ist widerrufen.' },
           },
         ],

@@ -22,7 +22,11 @@ export default {
           label: { en: 'Revoke', de: 'Widerrufen' },
           scope: 'users:write',
           isDangerous: true,
-          call: ({ id, rowId }) => ({ method: 'DELETE', path: `/admin/users/${id}/api-keys/${rowId}` }),
+          call: ({ id, rowId }) => ({
+            method: 'DELETE',
+            path: '/admin/users/:id/api-keys/:rowId',
+            params: { id, rowId },
+          }),
           done: { en: 'The API key is revoked.', de: 'Der API-Schlüssel ist widerrufen.' },
         },
       ],

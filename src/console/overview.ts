@@ -10,7 +10,7 @@ import {
 } from '../pages/feature-pages.ts'
 import { EVENT_COLUMNS } from './console-pages.ts'
 import { type History, RANGES, type RangeName } from './history-curves.ts'
-import { ACTIVE_USERS, ALL_USERS } from './history-recorder.ts'
+import { ACTIVE_USERS, ALL_USERS, USERS_SCOPE } from './history-recorder.ts'
 import { latestOf, plotOf } from './plots.ts'
 import { tableOf, textsOf } from './render.ts'
 
@@ -69,13 +69,14 @@ export const overviewBody = (context: ConsoleContext, state: OverviewState): Htm
   const { range, plots, history, events } = state
   const texts = textsOf(context)
   const { root, say, can } = context
+  const shown = plots.filter(({ scope }) => scope === undefined || can(scope))
   return html`<h1>${texts.overview}</h1>
 <div id="rows"${
     events !== null &&
     html` data-live="${root}console/events/live" data-pace="5000" data-following="${texts.live}" data-pause="${texts.pause}" data-follow="${texts.follow}"`
   }>
-${history !== null && can('users:read') && html`<section>${numbersOf(context, history)}</section>`}
-${history !== null && html`${rangesOf(context, range)}<div class="plots">${plots.map(plot => plotOf(context, plot, history))}</div>`}
+${history !== null && can(USERS_SCOPE) && html`<section>${numbersOf(context, history)}</section>`}
+${history !== null && html`${rangesOf(context, range)}<div class="plots">${shown.map(plot => plotOf(context, plot, history))}</div>`}
 ${
   events !== null &&
   events.status < 400 &&

@@ -4,7 +4,7 @@ import { draw, duration, FONT, type Series, SIZE, short, WIDTH } from '../plots/
 import { linearScale, logScale, timeScale } from '../plots/scale.ts'
 import { element, escaped, PAGE_THEME, text } from '../plots/svg.ts'
 import { type Curve, curvesOf, type History } from './history-curves.ts'
-import { DAY } from './history-recorder.ts'
+import { DAY, USERS_SCOPE } from './history-recorder.ts'
 import { textsOf } from './render.ts'
 
 const PER_MINUTE = { en: 'per minute', de: 'pro Minute' }
@@ -31,6 +31,7 @@ export const CORE_PLOTS: readonly ConsolePlot[] = [
     title: { en: 'Active users', de: 'Aktive Nutzer' },
     unit: { en: 'users with a request in the last', de: 'Nutzer mit einer Anfrage, in den letzten' },
     metric: 'active users',
+    scope: USERS_SCOPE,
     kind: 'gauge',
     curve: ({ span = '' }) => span,
   },

@@ -1,6 +1,6 @@
 /** Requests of hosted pages to the API of the same service, as the browser would send them over the same connection. */
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
-import { ServiceError } from '../errors.ts'
+import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
 import type { ApiCall, ApiResponse } from '../pages/feature-pages.ts'
 import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
 
@@ -39,6 +39,30 @@ const headersOf = (
   ])
 }
 
+/** Segments that a URL parser drops, or resolves: the call would reach another route. `encodeURIComponent` leaves them alone. */
+const DROPPED = /^(?:\.|%2e){0,2}$/i
+
+/**
+ * Where a call goes. Every path with values is made here: other code neither encodes nor concatenates them.
+ * @returns the path; errors for a value, or a path, that would lead elsewhere.
+ */
+const pathOf = ({ path, params = {} }: Pick<ApiCall, 'path' | 'params'>): string | ErrorBody => {
+  const { field, message } = ERRORS.badUrl
+  const bad = Object.keys(params).find(name => DROPPED.test(params[name] ?? ''))
+  if (bad !== undefined) return errorBody(bad, 'is not valid')
+  const filled = path.replaceAll(/:(\w+)/g, (text, name) =>
+    Object.hasOwn(params, name) ? encodeURIComponent(params[name] ?? '') : text,
+  )
+  const [segments = ''] = filled.split('?', 1)
+  const isSound =
+    segments.startsWith('/') &&
+    !segments
+      .slice(1)
+      .split(/[\\/]/)
+      .some(each => DROPPED.test(each))
+  return isSound ? filled : errorBody(field, message)
+}
+
 /** @throws {ServiceError} `draining` */
 const send = async (app: FastifyInstance, options: InjectOptions) => {
   try {
@@ -57,9 +81,11 @@ const send = async (app: FastifyInstance, options: InjectOptions) => {
 export const callApi = async (
   app: FastifyInstance,
   request: FastifyRequest,
-  { method, path, body, adminKey }: ApiCall,
+  { method, body, adminKey, ...target }: ApiCall,
 ): Promise<ApiResponse> => {
   const { remoteAddress } = request.socket
+  const path = pathOf(target)
+  if (typeof path !== 'string') return { status: 400, headers: {}, body: path, errors: path.errors }
   const { statusCode, headers, payload } = await send(app, {
     method,
     url: app.prefix + path,

@@ -22,7 +22,11 @@ export default {
           label: { en: 'Unlink', de: 'Trennen' },
           scope: 'users:identity',
           isDangerous: true,
-          call: ({ id, rowId }) => ({ method: 'DELETE', path: `/admin/users/${id}/identities/${rowId}` }),
+          call: ({ id, rowId }) => ({
+            method: 'DELETE',
+            path: '/admin/users/:id/identities/:rowId',
+            params: { id, rowId },
+          }),
           done: { en: 'The account is unlinked.', de: 'Das Konto ist getrennt.' },
         },
       ],

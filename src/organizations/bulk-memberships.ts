@@ -27,6 +27,7 @@ const toLine = ({ id, name, slug, maxMembers, roles, joinedAt }: OwnOrganization
 export class BulkMemberships implements BulkProperty<readonly LineMembership[]> {
   readonly name = 'organizations'
   readonly scope = 'organizations:write'
+  readonly readScope = 'organizations:read'
   readonly #deps: Pick<OrganizationsDeps, 'store' | 'clock' | 'newEvent'>
 
   constructor(deps: Pick<OrganizationsDeps, 'store' | 'clock' | 'newEvent'>) {

@@ -51,7 +51,8 @@ const ACTIONS: readonly ConsoleAction[] = [
     ],
     call: ({ id }, { name = '', slug = '', maxMembers }) => ({
       method: 'PUT',
-      path: `/admin/organizations/${id}`,
+      path: '/admin/organizations/:id',
+      params: { id },
       body: { name, slug, maxMembers: seatsIn(maxMembers) },
     }),
     done: { en: 'The organization is changed.', de: 'Die Organisation ist geändert.' },
@@ -74,7 +75,8 @@ const ACTIONS: readonly ConsoleAction[] = [
     ],
     call: ({ id }, { userId = '', roles = '' }) => ({
       method: 'PUT',
-      path: `/admin/organizations/${id}/members/${encodeURIComponent(userId)}`,
+      path: '/admin/organizations/:id/members/:userId',
+      params: { id, userId },
       body: { roles: roles.split(/[\s,]+/).filter((role: string) => role !== '') },
     }),
     done: { en: 'The member is stored.', de: 'Das Mitglied ist gespeichert.' },
@@ -89,7 +91,7 @@ const ACTIONS: readonly ConsoleAction[] = [
     scope: WRITE,
     isDangerous: true,
     needsKey: true,
-    call: ({ id }) => ({ method: 'DELETE', path: `/admin/organizations/${id}` }),
+    call: ({ id }) => ({ method: 'DELETE', path: '/admin/organizations/:id', params: { id } }),
     done: { en: 'The organization is deleted.', de: 'Die Organisation ist gelöscht.' },
     next: 'organizations',
   },
@@ -156,7 +158,8 @@ export default {
           isDangerous: true,
           call: ({ id, rowId }) => ({
             method: 'DELETE',
-            path: `/admin/organizations/${rowId}/members/${id}`,
+            path: '/admin/organizations/:rowId/members/:id',
+            params: { rowId, id },
           }),
           done: { en: 'The membership has ended.', de: 'Die Mitgliedschaft ist beendet.' },
         },

@@ -4,8 +4,10 @@ import type { ErrorBody } from '../errors.ts'
 /** A call of the API by a hosted page. */
 export interface ApiCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the prefix of the service. */
+  /** Below the prefix of the service. `:name` is the value of `params`. */
   readonly path: string
+  /** Values in the path. One that cannot be a segment of a path, such as `..`, is 400 with its name. */
+  readonly params?: Readonly<Record<string, string>>
   /** The JSON body. */
   readonly body?: object
   /** The admin key of a call of an admin route. The cookies of the browser are left out then. */

@@ -159,6 +159,8 @@ export interface ConsolePlot {
   /** What the scale measures, such as "seconds". A rate is per minute. */
   readonly unit: Text
   readonly metric: string
+  /** What the key needs besides `metrics:read`, where a number is more than metrics show; without it the plot is left out. */
+  readonly scope?: string
   /** How counts become values: per minute; for a histogram p50 and p99 in milliseconds; a gauge as it is. */
   readonly kind: 'rate' | 'quantiles' | 'gauge'
   /** The name of the curve of values with these labels. Values of one curve are added up. Default: one curve. */

@@ -44,7 +44,7 @@ const plain = (name: string, label: Text, done: Text, more: Partial<ConsoleActio
   label,
   done,
   scope: SCOPE,
-  call: ({ id }) => ({ method: 'POST', path: `/admin/webhooks/${id}/${name}` }),
+  call: ({ id }) => ({ method: 'POST', path: `/admin/webhooks/:id/${name}`, params: { id } }),
   ...more,
 })
 
@@ -86,7 +86,12 @@ const ACTIONS: readonly ConsoleAction[] = [
     {
       isDangerous: true,
       isOffered: ({ failedEventId }) => failedEventId !== null,
-      call: ({ id }) => ({ method: 'POST', path: `/admin/webhooks/${id}/resume`, body: { skip: true } }),
+      call: ({ id }) => ({
+        method: 'POST',
+        path: '/admin/webhooks/:id/resume',
+        params: { id },
+        body: { skip: true },
+      }),
     },
   ),
   plain(
@@ -111,7 +116,8 @@ const ACTIONS: readonly ConsoleAction[] = [
       ],
       call: ({ id }, { from = '' }) => ({
         method: 'POST',
-        path: `/admin/webhooks/${id}/replay`,
+        path: '/admin/webhooks/:id/replay',
+        params: { id },
         body: { from },
       }),
     },
@@ -135,7 +141,7 @@ const ACTIONS: readonly ConsoleAction[] = [
     { en: 'The webhook is deleted.', de: 'Der Webhook ist gelöscht.' },
     {
       isDangerous: true,
-      call: ({ id }) => ({ method: 'DELETE', path: `/admin/webhooks/${id}` }),
+      call: ({ id }) => ({ method: 'DELETE', path: '/admin/webhooks/:id', params: { id } }),
       next: 'webhooks',
     },
   ),

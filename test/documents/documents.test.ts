@@ -185,6 +185,17 @@ t.test('scopes: the tables in docs/api.md have those of the code, in its order',
     tableBelow(api, '## API keys').map(([scope]) => scope),
     Object.keys(userScopesOf(BUILT_IN)),
   )
+  for (const [scope, allows = ''] of tableBelow(api, '## API keys')) {
+    const routes = live.filter(
+      each => each.gate === 'user' && each.scope === scope && each.method !== 'HEAD' && !each.ofFeature,
+    )
+    if (/^[A-Z]+ \//.test(allows))
+      t.same(
+        allows.split(', '),
+        routes.map(({ method, url }) => `${method} ${url}`),
+        `D6: ${scope}`,
+      )
+  }
   t.same(tableBelow(api, '## Admin keys'), Object.entries(adminScopesOf(BUILT_IN)))
 })
 

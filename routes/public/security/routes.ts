@@ -55,9 +55,10 @@ const security: FastifyPluginAsyncTypebox = async app => {
   )
 
   app.post('/sessions/end', pageForm({ id: InputId }), (request, reply) => {
-    const path = `/account/sessions/${request.validatedData.body.id}`
+    const params = { id: request.validatedData.body.id }
+    const call = { method: 'DELETE', path: '/account/sessions/:id', params } as const
     // If it was this session, the page that follows asks to sign in.
-    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, response =>
+    return app.submitForm(request, reply, { call }, response =>
       reply.relay(response).redirectToPage('security', 'session'),
     )
   })

@@ -91,11 +91,11 @@ const find = async (
   ids: Ids,
 ): Promise<ApiResponse> => {
   if (source === null) return { status: 200, headers: {}, body: null, errors: {} }
-  const api = filled(source.api, ids)
-  if (!source.isList) return shell.read(request, api)
+  const { api } = source
+  if (!source.isList) return shell.read(request, api, ids)
   let { cursor } = request.validatedData.query as Cursor
   for (let page = 1; ; page += 1) {
-    const response = await shell.read(request, pageOf(api, cursor))
+    const response = await shell.read(request, pageOf(api, cursor), ids)
     if (response.status >= 400) return response
     const { results, nextCursor = null } = response.body
     const row = results.find(({ id }: { id: string }) => id === ids.rowId)

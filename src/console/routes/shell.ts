@@ -76,8 +76,10 @@ export class Shell {
     return this.#app.callApi(request, { ...call, adminKey: request.consoleKey })
   }
 
-  read(request: FastifyRequest, path: string): Promise<ApiResponse> {
-    return this.call(request, { method: 'GET', path })
+  /** @param ids in the path. */
+  read(request: FastifyRequest, path: string, { id = '', rowId = '' }: Ids = {}): Promise<ApiResponse> {
+    const params = { ...(path.includes(':id') && { id }), ...(path.includes(':rowId') && { rowId }) }
+    return this.call(request, { method: 'GET', path, params })
   }
 
   may(request: FastifyRequest, scope: string): boolean {
@@ -135,7 +137,7 @@ export interface Ids {
   readonly rowId?: string
 }
 
-/** A path with the ids in it. */
+/** The path of a page with the ids in it. */
 export const filled = (path: string, { id = '', rowId = '' }: Ids): string =>
   path.replace(':rowId', rowId).replace(':id', id)
 

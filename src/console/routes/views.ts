@@ -90,13 +90,13 @@ export const addItem = (app: FastifyInstance, shell: Shell, page: ConsolePage, i
     async (request, reply) => {
       const ids = request.validatedData.params as Ids
       const cursors = request.validatedData.query as Values
-      const response = await shell.read(request, filled(item.api, ids))
+      const response = await shell.read(request, item.api, ids)
       if (response.status >= 400) return shell.fail(request, reply, response)
       const shown = all.filter(({ scope }) => shell.may(request, scope))
       const sections = await Promise.all(
         shown.map(async section => ({
           section,
-          response: await shell.read(request, pageOf(filled(section.api, ids), cursors[section.name])),
+          response: await shell.read(request, pageOf(section.api, cursors[section.name]), ids),
         })),
       )
       const { body } = response

@@ -4,6 +4,7 @@ import type { ExportedUser as User } from '../../../../src/accounts/bulk-users.t
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
 import { bulkPropertySchemasOf, credentialSchemasOf } from '../../../../src/feature.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
+import { adminKeyOf } from '../../../request-context.ts'
 import { AdminUser, ErrorBody, FactorCredentials, PasswordHash, Strict } from '../../../schemas.ts'
 
 const Query = Strict({
@@ -45,7 +46,10 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
       const { passwordHashes } = request.validatedData.query
       const contents = { withHash: passwordHashes }
       const serialize = (user: User) => serializeExportedUser(user, contents)
-      const pages = app.requestAuthentication.whileAdmin(request, exports.pages(contents))
+      const pages = app.requestAuthentication.whileAdmin(
+        request,
+        exports.pages(contents, adminKeyOf(request)),
+      )
       // Read before the response starts, so that an unavailable store is a 503.
       const first = await pages.next()
       async function* lines() {

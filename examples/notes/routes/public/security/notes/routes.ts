@@ -14,10 +14,9 @@ const routes: FastifyPluginAsync = async app => {
   })
 
   app.post<{ Body: { id: string } }>('/remove', pageForm({ id: InputId }), (request, reply) => {
-    const path = `/notes/${request.validatedData.body.id}`
-    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, () =>
-      reply.redirectToPage('security', 'noteRemoved'),
-    )
+    const params = { id: request.validatedData.body.id }
+    const call = { method: 'DELETE', path: '/notes/:id', params } as const
+    return app.submitForm(request, reply, { call }, () => reply.redirectToPage('security', 'noteRemoved'))
   })
 }
 

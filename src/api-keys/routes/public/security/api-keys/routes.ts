@@ -58,10 +58,9 @@ const apiKeyPages: FastifyPluginAsyncTypebox = async app => {
   )
 
   app.post('/revoke', pageForm({ id: InputId }), (request, reply) => {
-    const path = `/account/api-keys/${request.validatedData.body.id}`
-    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, () =>
-      reply.redirectToPage('security', 'apiKeyRevoked'),
-    )
+    const params = { id: request.validatedData.body.id }
+    const call = { method: 'DELETE', path: '/account/api-keys/:id', params } as const
+    return app.submitForm(request, reply, { call }, () => reply.redirectToPage('security', 'apiKeyRevoked'))
   })
 }
 

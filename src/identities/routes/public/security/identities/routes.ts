@@ -23,7 +23,7 @@ const identityPages: FastifyPluginAsyncTypebox = async app => {
 
   app.post('/remove', pageForm({ id: InputId, ...ProofFields }), (request, reply) => {
     const { id, ...proof } = request.validatedData.body
-    const call = { method: 'DELETE', path: `/account/identities/${id}` } as const
+    const call = { method: 'DELETE', path: '/account/identities/:id', params: { id } } as const
     const repeat = { action: 'security/identities/remove', fields: { id } }
     return app.submitForm(request, reply, { call, proof, repeat }, () =>
       reply.redirectToPage('security', 'identityRemoved'),

@@ -10,8 +10,8 @@ const startPages: FastifyPluginAsyncTypebox = async app => {
 
   app.post('/:id', { schema: { hide: true, params: ProviderParams } }, async (request, reply) => {
     const { id } = request.validatedData.params
-    const path = `/account/sign-in/providers/${encodeURIComponent(id)}`
-    const response = await app.callApi(request, { method: 'POST', path, body: {} })
+    const path = '/account/sign-in/providers/:id'
+    const response = await app.callApi(request, { method: 'POST', path, params: { id }, body: {} })
     if (response.status >= 400) return reply.sendFailure(response)
     const { authorizationUrl } = response.body
     return reply

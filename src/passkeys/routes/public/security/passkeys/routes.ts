@@ -8,7 +8,7 @@ const passkeyPages: FastifyPluginAsyncTypebox = async app => {
 
   app.post('/remove', pageForm({ id: InputId, ...ProofFields }), (request, reply) => {
     const { id, ...proof } = request.validatedData.body
-    const call = { method: 'DELETE', path: `/account/passkeys/${id}` } as const
+    const call = { method: 'DELETE', path: '/account/passkeys/:id', params: { id } } as const
     return app.submitForm(
       request,
       reply,

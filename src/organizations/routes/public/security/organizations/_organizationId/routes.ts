@@ -24,8 +24,12 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
     return { schema: { ...schema, params: OrganizationParams } }
   }
 
-  const get = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
-    app.callApi(request, { method: 'GET', path })
+  const get = (request: FastifyRequest, organizationId: string, below = ''): Promise<ApiResponse> =>
+    app.callApi(request, {
+      method: 'GET',
+      path: `/organizations/:organizationId${below}`,
+      params: { organizationId },
+    })
 
   const sendOrganization = async (
     request: FastifyRequest,
@@ -34,13 +38,12 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
     state: { readonly cursor?: string | undefined; readonly sent?: SentForm } = {},
   ): Promise<FastifyReply> => {
     const notice = reply.takeNotice()
-    const path = `/organizations/${id}`
-    const organization = await get(request, path)
+    const organization = await get(request, id)
     if (organization.status >= 400) return reply.sendFailure(organization)
     const query = state.cursor === undefined ? '' : `?${new URLSearchParams({ cursor: state.cursor })}`
     const [members, invitations] = await Promise.all([
-      get(request, `${path}/members${query}`),
-      mayManageMembers(organization.body.roles) ? get(request, `${path}/invitations?limit=100`) : null,
+      get(request, id, `/members${query}`),
+      mayManageMembers(organization.body.roles) ? get(request, id, '/invitations?limit=100') : null,
     ])
     const failed = [members, invitations].find(response => response !== null && response.status >= 400)
     if (failed != null) return reply.sendFailure(failed)
@@ -70,7 +73,7 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
   app.post('/settings', page({ name: FormText, slug: FormText }), (request, reply) => {
     const { params, body } = request.validatedData
     const { organizationId: id } = params
-    const call = { method: 'PUT', path: `/organizations/${id}`, body } as const
+    const call = { method: 'PUT', path: '/organizations/:organizationId', params, body } as const
     const form = (errors: ApiResponse['errors']) =>
       sendOrganization(request, reply, id, { sent: { form: 'settings', values: body, errors } })
     return app.submitForm(request, reply, { call, form }, () =>
@@ -83,7 +86,8 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
     const { organizationId: id } = params
     const { email } = body as { readonly email: string }
     const roles = rolesIn(body)
-    const call = { method: 'POST', path: `/organizations/${id}/invitations`, body: { email, roles } } as const
+    const path = '/organizations/:organizationId/invitations'
+    const call = { method: 'POST', path, params, body: { email, roles } } as const
     const form = (errors: ApiResponse['errors']) =>
       sendOrganization(request, reply, id, { sent: { form: 'invite', values: { email }, roles, errors } })
     return app.submitForm(request, reply, { call, form }, () =>
@@ -93,8 +97,12 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
 
   app.post('/revoke', page({ id: InputId }), (request, reply) => {
     const { params, body } = request.validatedData
-    const path = `/organizations/${params.organizationId}/invitations/${body.id}`
-    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, () =>
+    const call = {
+      method: 'DELETE',
+      path: '/organizations/:organizationId/invitations/:id',
+      params: { ...params, id: body.id },
+    } as const
+    return app.submitForm(request, reply, { call }, () =>
       reply.redirectToPage(`${LIST}/${params.organizationId}`, 'invitationRevoked'),
     )
   })
@@ -104,7 +112,12 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
     const { organizationId: id } = params
     const { id: userId } = body as { readonly id: string }
     const roles = rolesIn(body)
-    const call = { method: 'PUT', path: `/organizations/${id}/members/${userId}`, body: { roles } } as const
+    const call = {
+      method: 'PUT',
+      path: '/organizations/:organizationId/members/:userId',
+      params: { ...params, userId },
+      body: { roles },
+    } as const
     const form = (errors: ApiResponse['errors']) =>
       sendOrganization(request, reply, id, { sent: { form: 'roles', values: { id: userId }, errors } })
     return app.submitForm(request, reply, { call, form }, () =>
@@ -114,8 +127,12 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
 
   app.post('/remove', page({ id: InputId }), (request, reply) => {
     const { params, body } = request.validatedData
-    const path = `/organizations/${params.organizationId}/members/${body.id}`
-    return app.submitForm(request, reply, { call: { method: 'DELETE', path } }, () => {
+    const call = {
+      method: 'DELETE',
+      path: '/organizations/:organizationId/members/:id',
+      params: { ...params, id: body.id },
+    } as const
+    return app.submitForm(request, reply, { call }, () => {
       const isOwn = request.requirePrincipal().cachedUser.user.id === body.id
       return isOwn
         ? reply.redirectToPage(LIST, 'organizationLeft')
@@ -125,7 +142,7 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
 
   app.get('/delete', { schema: { hide: true, params: OrganizationParams } }, async (request, reply) => {
     const { organizationId } = request.validatedData.params
-    const organization = await get(request, `/organizations/${organizationId}`)
+    const organization = await get(request, organizationId)
     return organization.status >= 400
       ? reply.sendFailure(organization)
       : reply.sendPage(context => deleteOrganizationPage(context, organization.body))
@@ -133,9 +150,9 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
 
   app.post('/delete', page(ProofFields), (request, reply) => {
     const { params, body: proof } = request.validatedData
-    const path = `/organizations/${params.organizationId}`
+    const call = { method: 'DELETE', path: '/organizations/:organizationId', params } as const
     const repeat = { action: `${LIST}/${params.organizationId}/delete` }
-    return app.submitForm(request, reply, { call: { method: 'DELETE', path }, proof, repeat }, () =>
+    return app.submitForm(request, reply, { call, proof, repeat }, () =>
       reply.redirectToPage(LIST, 'organizationDeleted'),
     )
   })
