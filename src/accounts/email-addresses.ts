@@ -6,7 +6,7 @@ import { ServiceError } from '../errors.ts'
 import type { MailRecipient } from '../mail/kinds.ts'
 import type { EmailTokenStore, EventStore, UserStore } from '../storage/stores.ts'
 import type { User } from '../users/user.ts'
-import { MAIL_WINDOW, MAX_MAILS, newEmailToken } from './email-token.ts'
+import { MAIL_WINDOW, MAX_MAILS, newEmailToken, tooManyMails } from './email-token.ts'
 import type { Mails } from './mails.ts'
 
 export interface EmailAddressesDeps {
@@ -19,9 +19,6 @@ export interface EmailAddressesDeps {
   readonly requireEmailVerification: boolean
   readonly clock: () => number
 }
-
-const tooManyMails = (): ServiceError =>
-  new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAIL_WINDOW / 1_000) } })
 
 export class EmailAddresses {
   readonly #deps: EmailAddressesDeps

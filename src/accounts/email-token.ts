@@ -1,6 +1,7 @@
 /** Tokens in mails: presenting one proves access to its mailbox. Each works once, until it expires. */
 import { hash, randomBytes } from 'node:crypto'
 import type { EventType } from '../audit-log/event.ts'
+import { ServiceError } from '../errors.ts'
 import { hexTimestamp } from '../ids.ts'
 
 /** What a token is presented for. `confirms`: the account has the address of the mail, or gets it. */
@@ -15,6 +16,8 @@ type EmailTokenPolicy = EmailTokenAction & {
   readonly lifetime: number
   /** The events that record such a mail. They are counted for the limit, since tokens are deleted when they are used. */
   readonly countedBy: readonly EventType[]
+  /** How many such mails, which go to addresses of others, an account causes within a day. */
+  readonly maxPerDay?: number
 }
 
 const HOUR = 3_600_000
@@ -41,6 +44,7 @@ export const EMAIL_TOKEN_POLICIES: Readonly<Record<EmailTokenPurpose, EmailToken
     confirms: 'newEmail',
     lifetime: VERIFICATION_LIFETIME,
     countedBy: ['email.change-requested'],
+    maxPerDay: 10,
   },
   passwordReset: {
     action: 'resetPassword',
@@ -65,6 +69,13 @@ export const LONGEST_LIFETIME = Math.max(
 /** The limit on mails with a token of one purpose to one user, or of sign-ups to one address; the window in milliseconds. */
 export const MAX_MAILS = 5
 export const MAIL_WINDOW = HOUR
+
+/** For signed-in users past a limit on mails. Its windows slide: after an hour, there may be room again. */
+export const tooManyMails = (): ServiceError =>
+  new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAIL_WINDOW / 1_000) } })
+
+/** The window of limits on what a user mails to others, in milliseconds. */
+export const MAIL_DAY = 24 * HOUR
 
 /** A stored token; the token itself is only in the mail. Timestamps are milliseconds since the epoch. */
 export interface EmailToken {

@@ -1,5 +1,5 @@
 /** Invitations to organizations. The token is in the mail alone: nobody can read it by any route. */
-import { digestOf, newToken } from '../accounts/email-token.ts'
+import { digestOf, newToken, tooManyMails } from '../accounts/email-token.ts'
 import type { SessionOwner } from '../auth/principal.ts'
 import { type Actor, idOfCursor, newId, type Page, pageOf, ServiceError } from '../feature.ts'
 import { toIso } from '../users/serializers.ts'
@@ -29,7 +29,7 @@ export class Invitations {
    * address has an account.
    * @param email in canonical form.
    * @throws {ServiceError} `organizationNotFound`, `organizationRoleRequired`, `alreadyMember`, `noSeat`, `tooManyInvitations`,
-   * `emailNotVerified`, `signInRequired`
+   * `tooManyRequests`, `emailNotVerified`, `signInRequired`
    */
   async create(
     { id: organizationId, name }: Pick<Organization, 'id' | 'name'>,
@@ -51,8 +51,12 @@ export class Invitations {
     }
     const details = { organization: organizationId, invitation: invitation.id }
     const event = newEvent('organization.invitation-created', actor, user.id, details)
-    const max = settings.ORGANIZATION_MAX_INVITATIONS
-    const outcome = await store.addInvitation(invitation, digest, max, actingMember(owner), event)
+    const limits = {
+      waiting: settings.ORGANIZATION_MAX_INVITATIONS,
+      perDay: settings.ORGANIZATION_DAILY_INVITATIONS,
+    }
+    const outcome = await store.addInvitation(invitation, digest, limits, actingMember(owner), event)
+    if (outcome === 'tooManyRequests') throw tooManyMails()
     if (outcome !== 'added') throw refusal(outcome)
     deferred.run(async () => {
       const locale = (await findUserByEmail(email))?.locale ?? user.locale

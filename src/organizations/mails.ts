@@ -46,7 +46,7 @@ export const MAILS = {
   },
   organizationMemberAdded: {
     subject: 'You are a member of an organization',
-    isRateLimited: true,
+    isRateLimited: 'alone',
     body: (site: MailSite, { organization, roles }: RolesValue) => [
       `You are a member of the organization “${organization}” at ${site.name} now, with these roles: ${roles.join(', ')}.`,
       'If you do not want that, leave the organization.',
@@ -61,7 +61,7 @@ export const MAILS = {
   },
   organizationRolesChanged: {
     subject: 'Your roles in an organization have changed',
-    isRateLimited: true,
+    isRateLimited: 'alone',
     body: (site: MailSite, { organization, roles }: RolesValue) => [
       `Your roles in the organization “${organization}” at ${site.name} are now: ${roles.join(', ')}.`,
     ],
@@ -74,7 +74,7 @@ export const MAILS = {
   },
   organizationMemberRemoved: {
     subject: 'You are no member of an organization any more',
-    isRateLimited: true,
+    isRateLimited: 'alone',
     body: (site: MailSite, { organization }: OrganizationValue) => [
       `You are no member of the organization “${organization}” at ${site.name} any more.`,
     ],
@@ -87,7 +87,7 @@ export const MAILS = {
   },
   organizationOwnershipPassed: {
     subject: 'You own an organization now',
-    isRateLimited: true,
+    isRateLimited: 'alone',
     body: (site: MailSite, { organization }: OrganizationValue) => [
       `The only owner of the organization “${organization}” at ${site.name} was removed. You are its owner now.`,
     ],
@@ -100,7 +100,7 @@ export const MAILS = {
   },
   organizationDeleted: {
     subject: 'An organization was deleted',
-    isRateLimited: true,
+    isRateLimited: 'alone',
     body: (site: MailSite, { organization }: OrganizationValue) => [
       `The organization “${organization}” at ${site.name}, of which you were an owner or an admin, was deleted.`,
     ],

@@ -64,6 +64,7 @@ const REFUSALS = {
   signInRequired: 'signInRequired',
   userNotFound: 'userNotFound',
   badEmailToken: 'badEmailToken',
+  tooManyRequests: 'tooManyRequests',
 } as const
 
 /** The error of an operation that has refused. */
@@ -139,6 +140,11 @@ export const parts = {
       read: integer(1, 1_000),
       default: '100',
       description: 'Invitations of an organization that can wait at the same time',
+    },
+    ORGANIZATION_DAILY_INVITATIONS: {
+      read: integer(1, 10_000),
+      default: '50',
+      description: 'Invitations that a user, and that an organization, can send within a day',
     },
   },
 } as const

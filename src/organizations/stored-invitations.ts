@@ -1,6 +1,8 @@
 /** What the store runs for invitations to organizations. */
+import { MAIL_DAY } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
-import { consequenceOf, recordStatement } from '../storage/operations/events.ts'
+import { firstIdAt } from '../ids.ts'
+import { consequenceOf, countEvents, recordStatement } from '../storage/operations/events.ts'
 import { firstRow, type Query, query, type Steps } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
@@ -70,16 +72,41 @@ const formerOf = (organizationId: string, email: string): Steps<Former | undefin
   })
 
 /**
+ * Whether a user, who is locked with the organization, or its owners and admins together have sent as many invitations as they may within a
+ * day. Events are counted: what has been revoked was mailed. Those of former admins are not: they could open an organization of their own.
+ */
+function* hasInvitedEnough(organizationId: string, event: AuditEvent, max: number): Steps<boolean> {
+  const since = event.at - MAIL_DAY + 1
+  if ((yield* countEvents(event, since)) >= max) return true
+  const counted = yield* firstRow<{ count: number }>({
+    text: `SELECT count(*) AS count FROM organization_members
+        JOIN users ON users.key = user_key
+        JOIN events ON events.user_id = users.id
+      WHERE organization_id = $1 AND rank <= ${ADMIN_RANK} AND events.id >= $2 AND type = $3 AND details LIKE $4`,
+    values: [organizationId, firstIdAt(since), event.type, `%"${organizationId}"%`],
+  })
+  return (counted?.count ?? 0) >= max
+}
+
+export interface InvitationLimits {
+  /** Of an organization. */
+  readonly waiting: number
+  /** Of a user, and of an organization. */
+  readonly perDay: number
+}
+
+/**
  * Stores an invitation, which replaces another one of the same address. The work is the same whether or not the address has an account.
- * @param max invitations of the organization that wait.
  */
 function* addInvitation(
   invitation: Invitation,
   digest: string,
-  max: number,
+  { waiting, perDay }: InvitationLimits,
   acting: ActingMember,
   event: AuditEvent,
-): Steps<Write<'added' | 'alreadyMember' | 'noSeat' | 'tooManyInvitations' | ActingRefusal>> {
+): Steps<
+  Write<'added' | 'alreadyMember' | 'noSeat' | 'tooManyInvitations' | 'tooManyRequests' | ActingRefusal>
+> {
   const { id, organizationId, email, roles, invitedBy, createdAt, expiresAt } = invitation
   const refused = <Reason>(reason: Reason) => refusedFor(acting.userId, reason)
   const locked = yield* lockFor(organizationId, acting, ADMIN_RANK)
@@ -95,6 +122,7 @@ function* addInvitation(
   })
   if (member !== undefined) return invalidatesNothing('alreadyMember')
   if (yield* isFull(locked.organization)) return invalidatesNothing('noSeat')
+  if (yield* hasInvitedEnough(organizationId, event, perDay)) return refused('tooManyRequests')
   if (former !== undefined)
     yield { text: 'DELETE FROM organization_invitations WHERE id = $1', values: [former.id] }
   const added = yield* firstRow({
@@ -103,7 +131,7 @@ function* addInvitation(
       SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS bigint), CAST($8 AS bigint)
       WHERE (SELECT count(*) FROM organization_invitations WHERE organization_id = $2 AND expires_at > $7) < $9
       RETURNING id`,
-    values: [id, organizationId, email, digest, rolesColumn(roles), invitedBy, createdAt, expiresAt, max],
+    values: [id, organizationId, email, digest, rolesColumn(roles), invitedBy, createdAt, expiresAt, waiting],
   })
   if (added === undefined) return refused('tooManyInvitations')
   if (!(yield* recordAs(acting, event))) return refused('signInRequired')

@@ -4,7 +4,15 @@
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'
-import { bearer, confirmedUser, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
+import {
+  bearer,
+  confirmedUser,
+  freshEmail,
+  logCapture,
+  manualClock,
+  PASSWORD,
+  signUp,
+} from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
@@ -72,6 +80,21 @@ await onEnginesOfRun(t, async (t, { build }) => {
       t.equal(subjects.filter(subject => subject === 'Confirm your new e-mail address').length, count)
     },
   )
+
+  t.test('D7: an account asks ten strangers a day whether its new address is theirs', async t => {
+    const clock = manualClock(Date.now())
+    const app = await build(t, { clock: clock.now })
+    const { token } = await signUp(app)
+    const statuses: number[] = []
+    for (let hour = 0; hour < 4; hour += 1) {
+      for (let each = 0; each < 5; each += 1)
+        statuses.push((await changeEmail(app, token, { email: freshEmail(), password: PASSWORD })).statusCode)
+      clock.advance(3_600_000)
+    }
+    t.same(statuses, [...Array(10).fill(202), ...Array(10).fill(429)])
+    clock.advance(20 * 3_600_000)
+    t.equal((await changeEmail(app, token, { email: freshEmail(), password: PASSWORD })).statusCode, 202)
+  })
 
   t.test('a stranger who invites an address does not use up the mails that tell of changes', async t => {
     const { app, mails } = await start(t)

@@ -255,6 +255,45 @@ await onEnginesOfRun(t, async (t, { build }) => {
     errorsOf(t, await invite(owner, url, freshEmail()), 409, 'no seat')
   })
 
+  t.test(
+    'D7: a user and an organization mail a number of strangers a day, whatever is revoked between',
+    async t => {
+      const few = await build(t, { clock: clock.now, env: { ORGANIZATION_DAILY_INVITATIONS: '4' } })
+      const send = (by: Caller, url: string, email = freshEmail()) =>
+        call(few, by, 'POST', `${url}/invitations`, { email, roles: ['member'] })
+      const revoke = async (by: Caller, url: string, sent: Awaited<ReturnType<typeof send>>) =>
+        call(few, by, 'DELETE', `${url}/invitations/${sent.json().id}`)
+      const { url, owner, admin } = await team(few)
+      const created = await Promise.all(Array.from({ length: 9 }, () => send(owner, url)))
+      t.same(created.map(({ statusCode }) => statusCode).sort(), [
+        ...Array(4).fill(201),
+        ...Array(5).fill(429),
+      ])
+      const refused = created.find(({ statusCode }) => statusCode === 429)
+      t.equal(refused?.headers['retry-after'], '3600')
+      t.same(refused?.json(), { errors: { global: ['Too many requests'] } })
+      for (const sent of created.filter(({ statusCode }) => statusCode === 201))
+        t.equal((await revoke(owner, url, sent)).statusCode, 204)
+      errorsOf(t, await send(owner, url), 429, 'revoked ones count')
+      const other = (await call(few, owner, 'POST', '/organizations', { name: 'Another' })).json()
+      errorsOf(t, await send(owner, `/organizations/${other.id}`), 429, 'in all organizations')
+      errorsOf(t, await send(admin, url), 429, 'the organization has sent as many')
+
+      const second = await team(few)
+      const email = freshEmail()
+      for (const by of [second.owner, second.admin, second.owner, second.admin])
+        t.equal((await send(by, second.url, email)).statusCode, 201, 'sends again')
+      const both = await Promise.all([send(second.owner, second.url), send(second.admin, second.url)])
+      t.same(
+        both.map(({ statusCode }) => statusCode),
+        [429, 429],
+        'of both together, and mails sent again',
+      )
+      clock.advance(DAY)
+      t.equal((await send(second.owner, second.url)).statusCode, 201, 'a day later')
+    },
+  )
+
   t.test('inviting needs a confirmed e-mail', async t => {
     const ann = await signUp(app)
     const { id } = (await call(app, ann, 'POST', '/organizations', { name: 'Unconfirmed' })).json()

@@ -3,6 +3,7 @@ import {
   confirmsCurrentEmail,
   EMAIL_TOKEN_POLICIES,
   type EmailToken,
+  MAIL_DAY,
   MAIL_WINDOW,
   MAX_MAILS,
 } from '../../accounts/email-token.ts'
@@ -11,7 +12,7 @@ import { firstIdAt } from '../../ids.ts'
 import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
-import { recordStatement } from './events.ts'
+import { countEvents, recordStatement } from './events.ts'
 import { factorsOf } from './factors.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import type { OwnedTables } from './owned-rows.ts'
@@ -110,7 +111,7 @@ function* hasOnlySignedUp(userId: string): Steps<boolean> {
 
 export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemovals) => ({
   /**
-   * Stores a token, if the user is enabled and the limit {@link MAX_MAILS} of its purpose is not reached.
+   * Stores a token, if the user is enabled and the limits of its purpose are not reached: {@link MAX_MAILS}, and `maxPerDay`.
    * @param session of the user who asks for it; `null` without one.
    */
   *add(
@@ -124,6 +125,9 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
     if (refused !== null) return refusedFor(userId, refused)
     if (session !== null && !(yield* sessionExists(session, userId)))
       return refusedFor(userId, 'sessionNotFound')
+    const { maxPerDay } = EMAIL_TOKEN_POLICIES[token.purpose]
+    if (maxPerDay !== undefined && (yield* countEvents(event, event.at - MAIL_DAY + 1)) >= maxPerDay)
+      return invalidatesNothing('tooManyMails')
     if ((yield* firstRow(addTokenStatement(token))) === undefined) return invalidatesNothing('tooManyMails')
     yield recordStatement(event)
     return invalidatesNothing('added')
