@@ -12,7 +12,7 @@ export const ADMIN_SCOPES = {
   'users:read': 'List and read users',
   'users:write':
     'Create users, change their names and metadata, disable them, end their sessions, revoke their API keys',
-  'users:identity': 'Change and confirm e-mails of users, change roles, set password hashes, remove factors',
+  'users:identity': 'Change and confirm e-mails of users, change roles, set passwords, remove factors',
   'users:delete': 'Delete users',
   'users:impersonate': 'Act as a user',
   'users:import': 'Import users, with hashes and roles',

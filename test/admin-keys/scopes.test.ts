@@ -43,7 +43,6 @@ const CHANGES: Record<string, readonly (() => Body)[]> = {
 const PROPERTIES: Record<string, readonly Body[]> = {
   'users:write': [
     {},
-    { password: PASSWORD },
     { firstName: 'Ann' },
     { lastName: 'Lee' },
     { locale: 'de' },
@@ -55,6 +54,7 @@ const PROPERTIES: Record<string, readonly Body[]> = {
     { emailVerified: false },
     { roles: ['owner'] },
     { roles: [] },
+    { password: PASSWORD },
     { passwordHash: HASH },
   ],
 }
@@ -126,7 +126,7 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     globalErrorOf(t, await change(id, {}, 'users:identity'), 400)
   })
 
-  t.test('K4: users:write creates accounts as anybody can, users:identity adds to them', async t => {
+  t.test('K4: users:write creates accounts, users:identity gives access to them', async t => {
     const bodies = Object.values(PROPERTIES).flat()
     t.same(['email', ...namesIn(bodies)].sort(), propertiesOf('/admin/users', 'POST'))
     for (const [scope, properties] of Object.entries(PROPERTIES))

@@ -199,6 +199,15 @@ t.test('scopes: the tables in docs/api.md have those of the code, in its order',
   t.same(tableBelow(api, '## Admin keys'), Object.entries(adminScopesOf(BUILT_IN)))
 })
 
+t.test('scopes of fields: the table in docs/api.md is the live one', async t => {
+  const scoped = app.routeTable.flatMap(({ methods, url, options }) => {
+    const fields = Object.keys(options.config?.fieldScopes ?? {})
+    return fields.length === 0 ? [] : [[`${methods[0]} ${url}`, fields.sort().join(', ')]]
+  })
+  const table = tableBelow(api, '### Scopes of fields').map(([route, fields]) => [route, fields])
+  t.same(table.sort(), scoped.sort())
+})
+
 t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
   const routes = live
     .filter(

@@ -63,9 +63,10 @@ const users: FastifyPluginAsyncTypebox = async app => {
     {
       config: {
         scope: 'users:write',
-        // Anybody can open an account that is not confirmed and has no roles.
+        // What lets somebody in, or confirms who they are. Without it the owner of the mailbox chooses the first password.
         fieldScopes: {
           emailVerified: 'users:identity',
+          password: 'users:identity',
           passwordHash: 'users:identity',
           ...ADMIN_SCOPES_OF_FIELDS,
         },
