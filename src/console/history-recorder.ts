@@ -55,6 +55,19 @@ export const ACTIVE_USERS = {
 
 export const ALL_USERS = 'users'
 
+/**
+ * Estimates of users that do not contradict each other: whoever was active in an hour was so in its day, and nobody was who is no user. The
+ * engines count few matches and estimate many, so a shorter span can have the better number.
+ * @param active from the shortest span to the longest.
+ */
+export const inOrder = (all: number, active: readonly number[]): readonly number[] => {
+  let least = 0
+  return active.map(each => {
+    least = Math.min(all, Math.max(least, each))
+    return least
+  })
+}
+
 export class HistoryRecorder {
   readonly #deps: ConsoleDeps
   /** The counts that are in the store already. */
@@ -104,9 +117,15 @@ export class HistoryRecorder {
   async #users(): Promise<Record<string, number>> {
     const { users, clock } = this.#deps
     const now = clock()
-    const estimates: Record<string, number> = { [ALL_USERS]: await users.estimate({}) }
-    for (const [name, span] of Object.entries(ACTIVE_USERS))
-      estimates[name] = await users.estimate({ lastRequestAfter: now - span })
-    return estimates
+    const all = await users.estimate({})
+    const active: number[] = []
+    for (const span of Object.values(ACTIVE_USERS))
+      active.push(await users.estimate({ lastRequestAfter: now - span }))
+    const names = Object.keys(ACTIVE_USERS)
+    const ordered = inOrder(all, active)
+    return {
+      [ALL_USERS]: all,
+      ...Object.fromEntries(names.map((name, index) => [name, ordered[index] ?? 0])),
+    }
   }
 }

@@ -37,9 +37,9 @@ const [HOUR_GAUGE = '', DAY_GAUGE = '', MONTH_GAUGE = ''] = Object.keys(ACTIVE_U
 
 const NUMBERS: readonly (readonly [label: Text, gauge: string])[] = [
   [{ en: 'Users, about', de: 'Nutzer, etwa' }, ALL_USERS],
-  [{ en: 'Active in the last hour', de: 'Aktiv in der letzten Stunde' }, HOUR_GAUGE],
-  [{ en: 'Active in the last day', de: 'Aktiv am letzten Tag' }, DAY_GAUGE],
-  [{ en: 'Active in the last 30 days', de: 'Aktiv in den letzten 30 Tagen' }, MONTH_GAUGE],
+  [{ en: 'Active in the last hour, about', de: 'Aktiv in der letzten Stunde, etwa' }, HOUR_GAUGE],
+  [{ en: 'Active in the last day, about', de: 'Aktiv am letzten Tag, etwa' }, DAY_GAUGE],
+  [{ en: 'Active in the last 30 days, about', de: 'Aktiv in den letzten 30 Tagen, etwa' }, MONTH_GAUGE],
 ]
 
 export interface OverviewState {

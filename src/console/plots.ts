@@ -29,7 +29,7 @@ export const CORE_PLOTS: readonly ConsolePlot[] = [
   },
   {
     title: { en: 'Active users', de: 'Aktive Nutzer' },
-    unit: { en: 'users with a request in the last', de: 'Nutzer mit einer Anfrage, in den letzten' },
+    unit: { en: 'about, with a request in the last', de: 'etwa, mit einer Anfrage in den letzten' },
     metric: 'active users',
     scope: USERS_SCOPE,
     kind: 'gauge',

@@ -64,6 +64,12 @@ t.test('sqlite: what a count would take long for is estimated from a sample', as
   const { total } = estimate({ search: 'old' })
   t.ok(total > 2_700 && total < 3_300, `${total} of 3,000`)
   t.equal(estimate({ search: 'nobody' }).total, 0)
+  t.equal(estimate({ search: 'old' }).total, total, 'again')
+  t.equal(
+    estimate({ disabled: true }).total + estimate({ disabled: false }).total,
+    users.length,
+    'parts of all',
+  )
 })
 
 t.test('sqlite: ten concurrent tasks block the event loop no longer than one', async t => {
