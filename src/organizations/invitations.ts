@@ -7,6 +7,7 @@ import {
   actingMember,
   INVITATION_LIFETIME,
   type Invitation,
+  isReachable,
   type Organization,
   type OwnInvitation,
 } from './organization.ts'
@@ -95,12 +96,12 @@ export class Invitations {
   }
 
   /**
-   * Makes the user a member. The token is used up.
+   * Makes the user a member, and mails the one who has invited them. The token is used up.
    * @returns the organization.
    * @throws {ServiceError} `badEmailToken`, `invitationForAnother`, `alreadyMember`, `noSeat`, `tooManyMemberships`, `signInRequired`
    */
   async accept(token: string, owner: SessionOwner, actor: Actor): Promise<Organization> {
-    const { store, newEvent, clock } = this.#deps
+    const { store, newEvent, clock, findUser, mails } = this.#deps
     const { user } = owner.cachedUser
     // The operation fills the details: only it knows the invitation.
     const event = newEvent('organization.invitation-accepted', actor, user.id, {
@@ -109,7 +110,14 @@ export class Invitations {
     })
     const outcome = await store.acceptInvitation(digestOf(token), newId(clock()), actingMember(owner), event)
     if (typeof outcome === 'string') throw refusal(outcome)
-    return outcome
+    const { organization, invitedBy } = outcome
+    const inviter = await findUser(invitedBy)
+    if (inviter !== undefined && isReachable(inviter))
+      mails.send('organizationInvitationAccepted', inviter, {
+        organization: organization.name,
+        member: user.email,
+      })
+    return organization
   }
 }
 

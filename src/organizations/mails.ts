@@ -15,6 +15,9 @@ type OrganizationValue = {
 
 type InvitationValue = OrganizationValue & { readonly token: string; readonly days: number }
 
+/** The e-mail of the member, which owners and admins see in the list too. */
+type MemberValue = OrganizationValue & { readonly member: string }
+
 type RolesValue = OrganizationValue & { readonly roles: readonly string[] }
 
 const acceptLink = ({ webUrl }: MailSite, { token }: InvitationValue): string => linkTo(webUrl, ACCEPT, token)
@@ -41,6 +44,19 @@ export const MAILS = {
         { code: values.token },
         `Der Link gilt ${values.days} Tage lang, für ein Konto mit dieser E-Mail-Adresse: Melden Sie sich an, oder registrieren Sie sich zuerst.`,
         'Wenn Sie die Organisation nicht kennen, ignorieren Sie diese E-Mail.',
+      ],
+    },
+  },
+  organizationInvitationAccepted: {
+    subject: 'Your invitation is accepted',
+    isRateLimited: 'alone',
+    body: (site: MailSite, { organization, member }: MemberValue) => [
+      `${member} has accepted your invitation to the organization “${organization}” at ${site.name}, and is a member now.`,
+    ],
+    de: {
+      subject: 'Ihre Einladung ist angenommen',
+      body: (site: MailSite, { organization, member }: MemberValue) => [
+        `${member} hat Ihre Einladung in die Organisation „${organization}“ bei ${site.name} angenommen und ist jetzt Mitglied.`,
       ],
     },
   },
@@ -85,6 +101,19 @@ export const MAILS = {
       ],
     },
   },
+  organizationMemberLeft: {
+    subject: 'A member has left your organization',
+    isRateLimited: 'alone',
+    body: (site: MailSite, { organization, member }: MemberValue) => [
+      `${member} has left the organization “${organization}” at ${site.name}.`,
+    ],
+    de: {
+      subject: 'Ein Mitglied hat Ihre Organisation verlassen',
+      body: (site: MailSite, { organization, member }: MemberValue) => [
+        `${member} hat die Organisation „${organization}“ bei ${site.name} verlassen.`,
+      ],
+    },
+  },
   organizationOwnershipPassed: {
     subject: 'You own an organization now',
     isRateLimited: 'alone',
@@ -100,14 +129,15 @@ export const MAILS = {
   },
   organizationDeleted: {
     subject: 'An organization was deleted',
-    isRateLimited: 'alone',
+    // One for each membership, to which the user has agreed. Counting a thousand at once would keep the store from others.
+    isRateLimited: false,
     body: (site: MailSite, { organization }: OrganizationValue) => [
-      `The organization “${organization}” at ${site.name}, of which you were an owner or an admin, was deleted.`,
+      `The organization “${organization}” at ${site.name}, of which you were a member, was deleted.`,
     ],
     de: {
       subject: 'Eine Organisation wurde gelöscht',
       body: (site: MailSite, { organization }: OrganizationValue) => [
-        `Die Organisation „${organization}“ bei ${site.name}, deren Eigentümer oder Administrator Sie waren, wurde gelöscht.`,
+        `Die Organisation „${organization}“ bei ${site.name}, deren Mitglied Sie waren, wurde gelöscht.`,
       ],
     },
   },

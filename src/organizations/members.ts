@@ -2,7 +2,7 @@
 import type { SessionOwner } from '../auth/principal.ts'
 import { type Actor, idOfCursor, newId, type Page, pageOf, ServiceError, type User } from '../feature.ts'
 import { toIso } from '../users/serializers.ts'
-import { actingOf, type Member } from './organization.ts'
+import { ADMIN_RANK, actingOf, isReachable, type Member } from './organization.ts'
 import { ERRORS, type OrganizationsDeps, refusal } from './parts.ts'
 
 export class Members {
@@ -75,7 +75,7 @@ export class Members {
   }
 
   /**
-   * Removes a member, who is mailed unless they leave themselves.
+   * Removes a member, who is mailed; where they leave themselves, the owners and admins are.
    * @param owner the member who asks; `null` for an administrator.
    * @throws {ServiceError} as {@link setRoles}
    */
@@ -89,13 +89,23 @@ export class Members {
     const event = newEvent('organization.member-removed', actor, userId, { organization: organizationId })
     const outcome = await store.removeMember(organizationId, actingOf(owner), event)
     if (outcome !== 'removed') throw refusal(outcome)
-    if (userId !== owner?.cachedUser.user.id)
+    if (owner !== null && userId === owner.cachedUser.user.id)
+      await this.#announceLeaving(organizationId, owner.cachedUser.user)
+    else
       await this.#mail(organizationId, userId, (to, organization) =>
         this.#deps.mails.send('organizationMemberRemoved', to, { organization }),
       )
   }
 
-  /** Sends nothing if the user or the organization was deleted since. */
+  async #announceLeaving(organizationId: string, { email }: User): Promise<void> {
+    const { store, mails } = this.#deps
+    const organization = await store.findOrganization(organizationId)
+    if (organization === undefined) return
+    for (const recipient of await store.listRecipients(organizationId, ADMIN_RANK))
+      mails.send('organizationMemberLeft', recipient, { organization: organization.name, member: email })
+  }
+
+  /** Sends nothing if the user cannot be reached, or the organization was deleted since. */
   async #mail(
     organizationId: string,
     userId: string,
@@ -103,7 +113,7 @@ export class Members {
   ): Promise<void> {
     const { store, findUser } = this.#deps
     const [organization, user] = await Promise.all([store.findOrganization(organizationId), findUser(userId)])
-    if (organization !== undefined && user !== undefined) send(user, organization.name)
+    if (organization !== undefined && user !== undefined && isReachable(user)) send(user, organization.name)
   }
 }
 

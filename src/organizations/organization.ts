@@ -1,6 +1,7 @@
 /** Organizations, their members and invitations: entities, and what of them the store, the use cases and HTTP share. */
 
 import type { SessionOwner } from '../auth/principal.ts'
+import type { User } from '../users/user.ts'
 
 /** Timestamps are milliseconds since the epoch. */
 export interface Organization {
@@ -106,6 +107,20 @@ export const MAX_MEMBERSHIPS = 1_000
 
 /** Invitations that wait for one address, and are listed, at most. */
 export const MAX_LISTED_INVITATIONS = 100
+
+/** A member who is mailed: who is disabled, or has no confirmed e-mail, is not. */
+export interface Recipient {
+  readonly userId: string
+  readonly email: string
+  readonly locale: string | null
+}
+
+/** Whether a user can be a {@link Recipient}. */
+export const isReachable = ({ disabled, emailVerified }: Pick<User, 'disabled' | 'emailVerified'>): boolean =>
+  emailVerified && !disabled
+
+/** Members who are mailed about one change: a tenth of the mails that can wait. */
+export const MAX_RECIPIENTS = 1_000
 
 /** Milliseconds for which an invitation works. */
 export const INVITATION_LIFETIME = 7 * 86_400_000

@@ -18,7 +18,13 @@ import { BulkMemberships } from './bulk-memberships.ts'
 import { organizationGate } from './gate.ts'
 import { Invitations } from './invitations.ts'
 import { Members } from './members.ts'
-import { actingOf, type Organization, type OwnOrganization } from './organization.ts'
+import {
+  actingOf,
+  isReachable,
+  MEMBER_RANK,
+  type Organization,
+  type OwnOrganization,
+} from './organization.ts'
 import { ERRORS, type OrganizationsDeps, parts, refusal, rolesOf } from './parts.ts'
 import { slugFrom } from './slugs.ts'
 import type { PassedOwnership } from './stored-members.ts'
@@ -167,20 +173,19 @@ export class Organizations {
   }
 
   /**
-   * Deletes an organization. Nobody has access from now on; a job removes the rows of a large one. Owners and admins are mailed.
+   * Deletes an organization. Nobody has access from now on; a job removes the rows of a large one. The members are mailed.
    * @param owner an owner of the organization; `null` for an administrator.
    * @throws {ServiceError} `organizationNotFound`, `organizationRoleRequired`, `signInRequired`
    */
   async remove(id: string, owner: SessionOwner | null, actor: Actor): Promise<void> {
     const { store, mails, newEvent } = this.#deps
-    const managers = await store.listManagers(id)
+    const members = await store.listRecipients(id, MEMBER_RANK)
     const askedBy = owner?.cachedUser.user.id ?? null
     const event = newEvent('organization.deleted', actor, askedBy, { organization: id })
     const outcome = await store.deleteOrganization(id, actingOf(owner), event)
     if (typeof outcome === 'string') throw refusal(outcome)
-    for (const manager of managers)
-      if (manager.userId !== askedBy)
-        mails.send('organizationDeleted', manager, { organization: outcome.name })
+    for (const member of members)
+      if (member.userId !== askedBy) mails.send('organizationDeleted', member, { organization: outcome.name })
     await store.removeMembersOf(id, REMOVAL_BATCH)
   }
 
@@ -244,7 +249,7 @@ export const organizations = defineFeature({
   async userRemoved({ findUser, mails }, passed: readonly PassedOwnership[]) {
     for (const { userId, organizationName } of passed) {
       const user = await findUser(userId)
-      if (user !== undefined)
+      if (user !== undefined && isReachable(user))
         mails.send('organizationOwnershipPassed', user, { organization: organizationName })
     }
   },

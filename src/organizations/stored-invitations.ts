@@ -170,7 +170,7 @@ function* acceptInvitation(
   event: AuditEvent,
 ): Steps<
   Write<
-    | Organization
+    | { readonly organization: Organization; readonly invitedBy: string }
     | 'badEmailToken'
     | 'invitationForAnother'
     | 'alreadyMember'
@@ -191,10 +191,10 @@ function* acceptInvitation(
   const organization = yield* lockOrganization(organizationId)
   if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refused('signInRequired')
   // Used up here: what the lookup above has found may have been accepted, replaced or revoked since.
-  const used = yield* firstRow<{ id: string; email: string; roles: string }>({
+  const used = yield* firstRow<{ id: string; email: string; roles: string; invitedBy: string }>({
     text: `DELETE FROM organization_invitations
       WHERE digest = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE id = invited_by AND disabled = 1)
-      RETURNING id, email, roles`,
+      RETURNING id, email, roles, invited_by AS "invitedBy"`,
     values: [digest],
   })
   if (organization === undefined || used === undefined) return refused('badEmailToken')
@@ -213,7 +213,7 @@ function* acceptInvitation(
   yield recordStatement(
     consequenceOf(accepted, 'organization.member-added', { organization: organizationId, roles }),
   )
-  return invalidates(userId, organization)
+  return invalidates(userId, { organization, invitedBy: used.invitedBy })
 }
 
 /** The invitations of an organization that wait, newest first. @param before an id; `null` for the newest. */

@@ -9,12 +9,14 @@ import {
   type Acting,
   ADMIN_RANK,
   MAX_MEMBERSHIPS,
+  MAX_RECIPIENTS,
   MEMBER_RANK,
   type Member,
   OWNER,
   OWNER_RANK,
   type OwnOrganization,
   type Rank,
+  type Recipient,
   rankOf,
   rolesColumn,
   toRoles,
@@ -263,19 +265,18 @@ const findMember = (organizationId: string, userId: string): Query<Member | unde
     ([found]: readonly MemberRow[]) => found && toMember(found),
   )
 
-/** The owners and admins of an organization, as recipients of mails: a hundred at most. */
-const listManagers = (
-  organizationId: string,
-): Query<readonly { readonly userId: string; readonly email: string; readonly locale: string | null }[]> =>
+/** The members of an organization whom notices reach, owners and admins first. @param lowest rank of them. */
+const listRecipients = (organizationId: string, lowest: Rank): Query<readonly Recipient[]> =>
   query(
     {
-      name: 'managers',
+      name: 'recipients',
       text: `SELECT users.id AS "userId", email, locale
         FROM organization_members JOIN users ON users.key = user_key
-        WHERE organization_id = $1 AND rank < 2 ORDER BY rank, organization_members.id LIMIT 100`,
-      values: [organizationId],
+        WHERE organization_id = $1 AND rank <= $2 AND disabled = 0 AND email_verified = 1
+        ORDER BY rank, organization_members.id LIMIT $3`,
+      values: [organizationId, lowest, MAX_RECIPIENTS],
     },
-    (found: readonly { userId: string; email: string; locale: string | null }[]) => found,
+    (found: readonly Recipient[]) => found,
   )
 
 interface OwnRow extends OrganizationRow {
@@ -358,7 +359,7 @@ export const memberOperations = { setRoles, addMember, removeMember }
 export const memberReads = {
   listMembers,
   findMember,
-  listManagers,
+  listRecipients,
   listOrganizationsOf,
   findOrganizationOf,
   listOrganizationsOfUsers,

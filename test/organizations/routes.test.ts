@@ -106,6 +106,39 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mailbox(app).to(admin.email, 'organizationDeleted')).length, 1)
   })
 
+  t.test(
+    'members are mailed about invitations, members who leave and deletion, but not who acts',
+    async t => {
+      const mails = mailbox(app)
+      const { url, owner, admin, member } = await team(app)
+      const [disabled, unconfirmed, german] = [
+        await confirmedUser(app),
+        await signUp(app),
+        await confirmedUser(app, { locale: 'de' }),
+      ]
+      for (const { id } of [disabled, unconfirmed])
+        await adminCall(app, 'PUT', `/admin${url}/members/${id}`, { roles: ['admin'] })
+      await updateUser(app, disabled.id, { disabled: true })
+      await call(app, admin, 'POST', `${url}/invitations`, { email: german.email, roles: ['member'] })
+      const token = await mails.token(german.email, 'organizationInvitation')
+      t.equal((await call(app, german, 'POST', '/account/invitations/accept', { token })).statusCode, 200)
+      await mails.to(admin.email, 'organizationInvitationAccepted')
+      t.equal((await call(app, member, 'DELETE', `${url}/members/${member.id}`)).statusCode, 204)
+      for (const { email } of [owner, admin]) await mails.to(email, 'organizationMemberLeft')
+      t.equal((await call(app, owner, 'DELETE', url)).statusCode, 204)
+      for (const { email } of [admin, german]) await mails.to(email, 'organizationDeleted')
+      const accepted = 'Your invitation is accepted'
+      const left = 'A member has left your organization'
+      const deleted = 'An organization was deleted'
+      const got = async ({ email }: { readonly email: string }) =>
+        (await mails.final(email)).filter(subject => [accepted, left, deleted].includes(subject)).sort()
+      t.same(await got(owner), [left])
+      t.same(await got(admin), [left, deleted, accepted])
+      for (const user of [member, disabled, unconfirmed, german]) t.same(await got(user), [])
+      t.ok((await mails.final(german.email)).includes('Eine Organisation wurde gelöscht'))
+    },
+  )
+
   t.test('deleting needs a recent proof of identity, and no API key does', async t => {
     const { url, owner } = await team(app)
     const { token } = await createKey(app, owner.token, {
