@@ -2,7 +2,7 @@
 import type { SessionOwner } from '../auth/principal.ts'
 import { type Actor, idOfCursor, newId, type Page, pageOf, ServiceError, type User } from '../feature.ts'
 import { toIso } from '../users/serializers.ts'
-import { ADMIN_RANK, actingOf, isReachable, type Member } from './organization.ts'
+import { ADMIN_RANK, actingOf, type Member } from './organization.ts'
 import { ERRORS, type OrganizationsDeps, refusal } from './parts.ts'
 
 export class Members {
@@ -105,7 +105,7 @@ export class Members {
       mails.send('organizationMemberLeft', recipient, { organization: organization.name, member: email })
   }
 
-  /** Sends nothing if the user cannot be reached, or the organization was deleted since. */
+  /** Sends nothing if the user or the organization was deleted since. */
   async #mail(
     organizationId: string,
     userId: string,
@@ -113,7 +113,7 @@ export class Members {
   ): Promise<void> {
     const { store, findUser } = this.#deps
     const [organization, user] = await Promise.all([store.findOrganization(organizationId), findUser(userId)])
-    if (organization !== undefined && user !== undefined && isReachable(user)) send(user, organization.name)
+    if (organization !== undefined && user !== undefined) send(user, organization.name)
   }
 }
 

@@ -18,13 +18,7 @@ import { BulkMemberships } from './bulk-memberships.ts'
 import { organizationGate } from './gate.ts'
 import { Invitations } from './invitations.ts'
 import { Members } from './members.ts'
-import {
-  actingOf,
-  isReachable,
-  MEMBER_RANK,
-  type Organization,
-  type OwnOrganization,
-} from './organization.ts'
+import { actingOf, MEMBER_RANK, type Organization, type OwnOrganization } from './organization.ts'
 import { ERRORS, type OrganizationsDeps, parts, refusal, rolesOf } from './parts.ts'
 import { slugFrom } from './slugs.ts'
 import type { PassedOwnership } from './stored-members.ts'
@@ -249,7 +243,7 @@ export const organizations = defineFeature({
   async userRemoved({ findUser, mails }, passed: readonly PassedOwnership[]) {
     for (const { userId, organizationName } of passed) {
       const user = await findUser(userId)
-      if (user !== undefined && isReachable(user))
+      if (user !== undefined)
         mails.send('organizationOwnershipPassed', user, { organization: organizationName })
     }
   },
