@@ -2451,7 +2451,7 @@ export interface AdminClient {
   /**
    * Create an account; without a password the user has to reset it first
    *
-   * Needs the scope `users:write`. `emailVerified`, `passwordHash`, `roles` need `users:identity` instead.
+   * Needs the scope `users:write`. `emailVerified`, `password`, `passwordHash`, `roles` need `users:identity` instead.
    *
    * `POST /admin/users`
    */
