@@ -53,13 +53,10 @@ const SCRYPT =
 /** Decodes base64, also with the characters of passlib (`.`) and of the URL-safe alphabet (`-`, `_`). */
 const bytes = (text: string): Buffer => Buffer.from(text.replaceAll('.', '+'), 'base64')
 
-/** Whether base64 ends within a byte: no encoder writes one character behind groups of four, and decoders ignore it. */
-const isCutOff = ({ length }: string): boolean => length % 4 === 1
-
 /** @returns `null` if it is not of that form. Does not check the cost. */
 export const parseScrypt = (encoded: string): ScryptHash | null => {
   const [matched, logCost, blockSize, parallelism, salt = '', digest = ''] = SCRYPT.exec(encoded) ?? []
-  if (matched === undefined || isCutOff(salt) || isCutOff(digest)) return null
+  if (matched === undefined) return null
   return {
     logCost: Number(logCost),
     blockSize: Number(blockSize),
@@ -104,7 +101,6 @@ const BCRYPT_COSTS = { least: 4, most: 14 }
 const SCRYPT_LIMITS = { lane: 268_435_456, lanes: 1_073_741_824, blockSize: 32, parallelism: 16 }
 
 const argon2Violation = (encoded: string): string | null => {
-  if (encoded.includes(',keyid=')) return KEYED
   try {
     const { memoryCost, timeCost, parallelism } = parseOptions(encoded)
     const costly =
@@ -176,11 +172,33 @@ const VIOLATIONS: Readonly<Record<HashKind, (encoded: string) => string | null>>
 export const hashKind = (encoded: string): HashKind | null =>
   KINDS.find(([start]) => start.test(encoded))?.[1] ?? null
 
-/** @returns why a hash is not accepted, as a message of the error body; `null` if it is. */
-export const hashViolation = (encoded: string): string | null => {
+/** @returns why a stored hash cannot be compared, as a message of the error body; `null` if it can. */
+const comparisonViolation = (encoded: string): string | null => {
   const kind = hashKind(encoded)
   if (kind === null) return UNKNOWN
   return encoded.length > MAX_LENGTH ? MALFORMED : VIOLATIONS[kind](encoded)
+}
+
+/** Whether {@link relativeCost} is known, and bounded, so that passwords can be compared with a stored hash. */
+export const isComparable = (encoded: string): boolean => comparisonViolation(encoded) === null
+
+/**
+ * @returns why a hash is not accepted, as a message of the error body; `null` if it is. Some that are stored could be compared, but no
+ * password is likely to match them.
+ */
+export const hashViolation = (encoded: string): string | null => {
+  const violation = comparisonViolation(encoded)
+  if (violation !== null) return violation
+  const kind = hashKind(encoded)
+  if (kind === 'argon2' && encoded.includes(',keyid=')) return KEYED
+  // Base64 that ends within a byte: no encoder writes one character behind groups of four.
+  return kind === 'scrypt' &&
+    encoded
+      .split('$')
+      .slice(-2)
+      .some(part => part.length % 4 === 1)
+    ? MALFORMED
+    : null
 }
 
 /** The work of each algorithm that takes as long as one of our hashes (5 ms when measured). */
@@ -205,7 +223,7 @@ const COSTS: Readonly<Record<HashKind, (encoded: string) => number>> = {
 /** @returns the estimated time to verify a hash, in units of one of our hashes; 0 if it is not accepted. */
 export const relativeCost = (encoded: string): number => {
   const kind = hashKind(encoded)
-  return kind === null || hashViolation(encoded) !== null ? 0 : COSTS[kind](encoded) / OUR_COST[kind]
+  return kind === null || !isComparable(encoded) ? 0 : COSTS[kind](encoded) / OUR_COST[kind]
 }
 
 /** Bytes of UTF-8 that bcrypt hashes. */

@@ -6,7 +6,7 @@ import {
   HASH_PARAMETERS,
   type HashKind,
   hashKind,
-  hashViolation,
+  isComparable,
   parseScrypt,
   verifyScrypt,
 } from './formats.ts'
@@ -41,7 +41,7 @@ const padding = new Padding({
  */
 export const compare = (password: string, encoded: string): boolean | null => {
   const kind = hashKind(encoded)
-  if (kind === null || hashViolation(encoded) !== null) return null
+  if (kind === null || !isComparable(encoded)) return null
   try {
     return VERIFIERS[kind](password, encoded)
   } catch {
