@@ -1,6 +1,8 @@
 /** Copies of the project's code in temporary folders, for tests that change the code. */
+import { spawnSync } from 'node:child_process'
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -103,4 +105,12 @@ export const routesTree = (
   copy(folder, ['package.json', 'plugins', 'routes', 'src/app.ts', 'test/support/build.ts'])
   change(folder, files)
   return { build: buildIn(folder) }
+}
+
+/** Copies what a clone of the repository has, and new files that Git does not ignore, without tests and the bench. */
+export const copyCheckout = (folder: string): void => {
+  const files = ['--cached', '--others', '--exclude-standard', '--', '.', ':!test', ':!bench']
+  const { stdout } = spawnSync('git', ['ls-files', '-z', ...files], { cwd: PROJECT, encoding: 'utf8' })
+  const existing = stdout.split('\0').filter(file => file !== '' && existsSync(join(PROJECT, file)))
+  for (const file of existing) cpSync(join(PROJECT, file), join(folder, file))
 }
