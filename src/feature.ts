@@ -167,6 +167,8 @@ interface BaseDeps {
   readonly config: FeatureConfig
   /** Further origins whose pages may use the cookie. */
   readonly allowedOrigins: readonly string[]
+  /** Origins of apps that may use passkeys. */
+  readonly nativeOrigins: readonly string[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>

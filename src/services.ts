@@ -288,7 +288,7 @@ const createFeatureDeps = (
   { resolveHost: resolve }: ServicesDeps,
 ) => {
   const { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification } = config
-  const { allowedOrigins, featureSettings } = config
+  const { allowedOrigins, nativeOrigins, featureSettings } = config
   const { users, events, openRateLimit } = storage
   const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
     logger.warn(
@@ -300,6 +300,7 @@ const createFeatureDeps = (
   const deps: EarlyFeatureDeps = {
     config: { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification },
     allowedOrigins,
+    nativeOrigins,
     stores: storage.features,
     clock,
     logger,

@@ -309,7 +309,9 @@ export const loadConfig = (
     hsts: hstsOf(v),
     trustedProxies: v.TRUST_PROXY,
     /** Further origins whose pages may use the cookie for requests that change something. */
-    allowedOrigins: v.ALLOWED_ORIGINS,
+    allowedOrigins: v.ALLOWED_ORIGINS.web,
+    /** Origins of apps that may use passkeys. No request has them as its origin. */
+    nativeOrigins: v.ALLOWED_ORIGINS.native,
     /** Origins whose pages may read responses; with the cookie only those that are allowed origins too. */
     corsOrigins: v.CORS_ORIGINS,
     isRateLimited: v.RATE_LIMIT === 'on',

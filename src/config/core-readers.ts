@@ -5,7 +5,7 @@ import type { StorageLocation } from '../storage/open.ts'
 import { FORM, parseServers, UrlError } from '../storage/postgres/connection-url.ts'
 import type { MetadataSchema } from '../validation/metadata.ts'
 import { compileMetadataSchema } from '../validation/metadata-schema.ts'
-import { nameOf, type Reader, readFile, SettingError } from './readers.ts'
+import { list, nameOf, origins, type Reader, readFile, SettingError } from './readers.ts'
 
 /** Options of nodemailer in the query of the URL. Its logging is excluded: it shows credentials and tokens. */
 const OPTIONS = [
@@ -117,6 +117,47 @@ export const privateKey: Reader<PrivateKey> = value => {
   } catch (error) {
     throw error instanceof PrivateKeyError ? new SettingError(error.message) : error
   }
+}
+
+/** Origins of apps, which only passkeys have (WebAuthn §5.8.1): their prefix, the form of the rest, and the rule. */
+const NATIVE = [
+  {
+    prefix: 'android:apk-key-hash:',
+    // 32 bytes: the last of 43 digits has two bits to spare.
+    form: /^[\w-]{42}[AEIMQUYcgkosw048]$/,
+    rule: "the SHA-256 of the app's certificate in base64url, which has 43 characters and no =",
+  },
+  {
+    prefix: 'ios:bundle-id:',
+    form: /^[a-z\d][a-z\d-]*(?:\.[a-z\d-]+)*$/i,
+    rule: 'the bundle id of the app, such as com.example.app',
+  },
+]
+
+const kindOf = (entry: string) => NATIVE.find(({ prefix }) => entry.startsWith(prefix))
+
+export interface AllowedOrigins {
+  /** Origins of pages. */
+  readonly web: readonly string[]
+  /** Origins of apps, for passkeys alone. */
+  readonly native: readonly string[]
+}
+
+/** Origins of pages, as for {@link origins}, and of apps: `android:apk-key-hash:…` and `ios:bundle-id:…`. */
+export const allowedOrigins: Reader<AllowedOrigins> = value => {
+  const native = list(value).filter(entry => /^(?:android|ios):/i.test(entry))
+  for (const entry of native) {
+    const kind = kindOf(entry)
+    if (kind === undefined)
+      throw new SettingError(
+        `must have apps as ${NATIVE.map(({ prefix }) => `${prefix}…`).join(' or ')}`,
+        entry,
+      )
+    if (!kind.form.test(entry.slice(kind.prefix.length)))
+      throw new SettingError(`must have ${kind.rule}, behind ${kind.prefix}`, entry)
+  }
+  const web = list(value).filter(entry => !native.includes(entry))
+  return { web: origins(web.join(',')), native }
 }
 
 const MAX_AUDIENCE = 256

@@ -87,7 +87,7 @@ export const secret =
     return value
   }
 
-const list = (value: string): string[] =>
+export const list = (value: string): string[] =>
   value
     .split(',')
     .map(entry => entry.trim())

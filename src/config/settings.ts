@@ -1,6 +1,7 @@
 /** Every setting, declared once. */
 import { ASYMMETRIC_ALGORITHMS } from '../auth/private-key.ts'
 import {
+  allowedOrigins,
   audience,
   databaseUrl,
   mailbox,
@@ -146,9 +147,9 @@ export const SETTINGS = {
     description: 'proxies whose X-Forwarded-* headers are believed, such as 10.0.0.0/8,loopback',
   },
   ALLOWED_ORIGINS: {
-    read: origins,
+    read: allowedOrigins,
     default: '',
-    description: 'further origins whose pages may use the cookie and passkeys, separated by commas',
+    description: 'further origins whose pages may use the cookie and passkeys, and apps that may use passkeys, separated by commas',
   },
   CORS_ORIGINS: {
     read: origins,

@@ -137,8 +137,8 @@ const listMethods = async ({ store }: Pick<PasskeysDeps, 'store'>, { id, factors
   }))
 }
 
-const challengesOf = ({ store, config, allowedOrigins, clock }: PasskeysDeps) =>
-  new Challenges({ store, party: relyingPartyOf({ ...config, allowedOrigins }), clock })
+const challengesOf = ({ store, config, allowedOrigins, nativeOrigins, clock }: PasskeysDeps) =>
+  new Challenges({ store, party: relyingPartyOf({ ...config, allowedOrigins, nativeOrigins }), clock })
 
 export const passkeys = defineFeature({
   ...parts,

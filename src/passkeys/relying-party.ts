@@ -6,7 +6,7 @@ export interface RelyingParty {
   readonly id: string
   /** Shown by browsers. */
   readonly name: string
-  /** The origins whose pages may use passkeys. */
+  /** The origins whose pages and apps may use passkeys. */
   readonly origins: readonly string[]
 }
 
@@ -14,6 +14,7 @@ interface RelyingPartyConfig {
   readonly publicUrl: string
   readonly webUrl: string
   readonly allowedOrigins: readonly string[]
+  readonly nativeOrigins?: readonly string[]
   readonly productName: string
 }
 
@@ -32,6 +33,7 @@ export const relyingPartyOf = ({
   publicUrl,
   webUrl,
   allowedOrigins,
+  nativeOrigins = [],
   productName,
 }: RelyingPartyConfig): RelyingParty | null => {
   // Without WEB_URL it has the host of PUBLIC_URL.
@@ -42,5 +44,5 @@ export const relyingPartyOf = ({
     .map(named)
     .filter(isBelow)
     .map(({ origin }) => origin)
-  return { id, name: productName, origins: [...new Set(origins)] }
+  return { id, name: productName, origins: [...new Set([...origins, ...nativeOrigins])] }
 }

@@ -18,11 +18,24 @@ const configErrors = (environment: Record<string, string>): string => {
   return ''
 }
 
+const ANDROID_APP = `android:apk-key-hash:${'A1-_'.repeat(10)}aaA`
+
 const WRONG: [name: string, values: string[]][] = [
   ['PORT', ['70000', '80.5', '-1', '0x50', 'http']],
   ['TRUST_PROXY', ['1', 'true', '*', '10.0.0.0/33', '10.0.0.0/8/8', 'proxy.example', '::1/129']],
   ['ALLOWED_ORIGINS', ['app.example.com', 'https://app.example.com/', 'https://app.example.com/path', '*']],
-  ['CORS_ORIGINS', ['*', 'null', 'true', 'https://*.example.com', 'https://app.example.com/', 'file:///x']],
+  [
+    'ALLOWED_ORIGINS',
+    ['android:apk-key-hash:', `${ANDROID_APP}=`, `${ANDROID_APP.slice(0, -1)}B`, 'ios:bundle-id:a b'],
+  ],
+  [
+    'ALLOWED_ORIGINS',
+    [ANDROID_APP.slice(0, -1), 'Android:apk-key-hash:x', 'ios:app-id:x', 'ios:bundle-id:.x'],
+  ],
+  [
+    'CORS_ORIGINS',
+    ['*', 'null', 'true', ANDROID_APP, 'https://*.example.com', 'https://app.example.com/', 'file:///x'],
+  ],
   ['JWT_SECRET', ['canary'.padEnd(31, 'x'), `${SECRET} canary`, `${SECRET}é`]],
   ['JWT_ALGORITHM', ['hs256', 'RS256', 'none']],
   ['JWT_PRIVATE_KEY', ['canary']],
@@ -139,6 +152,21 @@ t.test('an invalid setting is named, and quoted unless it may contain a secret',
   t.match(configErrors({ PORT: '80x' }), /^ {2}PORT must be an integer from 0 to 65535, not "80x"$/m)
   t.match(configErrors({ PUBLIC_URL: 'https://h/?a=b' }), /not "https:\/\/h\/\?a=b"$/)
   t.notMatch(configErrors({ ALLOWED_ORIGINS: 'https://u:canary@h' }), /canary/)
+  for (const [origin, rule] of [
+    [
+      'android:apk-key-hash:AB:CD',
+      "must have the SHA-256 of the app's certificate in base64url, which has 43 characters and no =, behind android:apk-key-hash:",
+    ],
+    [
+      'ios:bundle-id:a_b',
+      'must have the bundle id of the app, such as com.example.app, behind ios:bundle-id:',
+    ],
+    ['android:package:x', 'must have apps as android:apk-key-hash:… or ios:bundle-id:…'],
+  ] as const)
+    t.match(
+      configErrors({ ALLOWED_ORIGINS: `https://a.example,${origin}` }),
+      `ALLOWED_ORIGINS ${rule}, not "${origin}"`,
+    )
   t.match(configErrors({ LOG_LEVEL: 'x'.repeat(5_000) }), /not "x{80}…"$/)
 })
 
@@ -383,7 +411,7 @@ t.test('values are parsed in their units, and empty ones are absent', async t =>
     EVENTS_KEPT: '2d',
     DRAIN_DELAY: '500ms',
     TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
-    ALLOWED_ORIGINS: 'https://app.example.com, http://localhost:5173',
+    ALLOWED_ORIGINS: `https://app.example.com, ${ANDROID_APP}, http://localhost:5173,ios:bundle-id:com.example.app`,
     CORS_ORIGINS: 'https://app.example.com:8443',
   })
   t.match(config, {
@@ -400,6 +428,7 @@ t.test('values are parsed in their units, and empty ones are absent', async t =>
     drainDelay: 500,
     trustedProxies: ['10.0.0.0/8', '::1', 'loopback'],
     allowedOrigins: ['https://app.example.com', 'http://localhost:5173'],
+    nativeOrigins: [ANDROID_APP, 'ios:bundle-id:com.example.app'],
     corsOrigins: ['https://app.example.com:8443'],
   })
   t.ok(Object.isFrozen(config))

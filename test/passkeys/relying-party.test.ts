@@ -2,9 +2,17 @@
 import t from 'tap'
 import { relyingPartyOf } from '../../src/passkeys/relying-party.ts'
 import { call } from '../support/account-routes.ts'
-import { build, signUp } from '../support/build.ts'
+import { build, cookie, signUp } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
-import { creationOptions, requestOptions } from '../support/passkeys.ts'
+import {
+  creationOptions,
+  ENV,
+  postPasskey,
+  register,
+  requestOptions,
+  signInWith,
+} from '../support/passkeys.ts'
+import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 
 const partyOf = (publicUrl: string, webUrl = publicUrl, allowedOrigins: string[] = []) =>
   relyingPartyOf({ publicUrl, webUrl, allowedOrigins, productName: 'Gatehouse' })
@@ -44,6 +52,42 @@ t.test('this machine is localhost, another address has no passkeys', async t => 
     })
   for (const host of ['10.0.0.7', '[2001:db8::7]', '0.0.0.0']) t.equal(partyOf(`http://${host}`), null, host)
 })
+
+t.test(
+  'apps of ALLOWED_ORIGINS add passkeys and sign in with them, and are nowhere else an origin',
+  async t => {
+    const apps = [
+      'android:apk-key-hash:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
+      'ios:bundle-id:com.example.app',
+    ] as const
+    const app = await build(t, {
+      env: { ...ENV, ALLOWED_ORIGINS: ['http://localhost:5173', ...apps].join() },
+    })
+    for (const origin of apps) {
+      const user = await signUp(app)
+      const { authenticator } = await register(app, user.token, { origin })
+      t.equal((await signInWith(app, authenticator)).json().user.id, user.id, origin)
+
+      const headers = { ...cookie(user.token), origin }
+      const forged = await app.inject({
+        method: 'PUT',
+        url: '/account',
+        headers,
+        payload: { firstName: 'Eve' },
+      })
+      t.equal(globalErrorOf(t, forged, 403), 'A page of another site cannot send this request')
+      const read = await app.inject({ url: '/account', headers })
+      t.notOk('access-control-allow-origin' in read.headers)
+
+      for (const other of [`${origin}x`, origin.toUpperCase(), `https://${origin}`, 'android:', '']) {
+        const begun = (await creationOptions(app, user.token)).json()
+        const credential = new SoftwareAuthenticator({ origin: other }).create(begun)
+        t.equal((await postPasskey(app, user.token, { credential })).statusCode, 400, other)
+        t.equal((await signInWith(app, authenticator, { origin: other })).statusCode, 401, other)
+      }
+    }
+  },
+)
 
 t.test('without a host name the routes are 403', async t => {
   const app = await build(t, { env: { PUBLIC_URL: 'https://192.0.2.7' } })
