@@ -16,6 +16,7 @@ import {
 import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
+import { FormClient } from '../support/form-client.ts'
 import { hasToken, mailbox, SUBJECT, tokenIn } from '../support/mailbox.ts'
 import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
@@ -59,6 +60,19 @@ await onEnginesOfRun(t, async (t, { build }) => {
     t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
     const [notice] = await mails.to(user.email, 'passwordChanged')
     t.notOk(notice && hasToken(notice))
+  })
+
+  t.test('a reset accepts the current password, which a refusal would reveal to the mailbox', async t => {
+    const user = await forgetful()
+    const response = await reset(app, user.reset, PASSWORD)
+    t.equal(response.statusCode, 200)
+    t.equal(await accountStatus(app, user.token), 401, 'other sessions end all the same')
+    t.equal((await signIn(app, user.email)).statusCode, 200)
+    const { email, reset: token } = await forgetful()
+    const page = await new FormClient(app).open(`/reset-password?token=${token}`)
+    await page.submit('reset-password', { password: PASSWORD })
+    t.equal(page.status, 200)
+    t.match(page.page, email, 'signed in')
   })
 
   t.test('a reset ends every other session of a confirmed account, and pending mails', async t => {
