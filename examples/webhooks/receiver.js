@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-const { WEBHOOK_SECRET = '', PORT = '4000' } = process.env
+const { WEBHOOK_SECRET = '', PORT = '4200' } = process.env
 const key = Buffer.from(WEBHOOK_SECRET.replace('whsec_', ''), 'base64')
 
 const isAuthentic = (headers, body) => {

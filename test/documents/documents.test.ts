@@ -1,6 +1,6 @@
 /** What the documents say is held to what the code is. */
 import { execFile } from 'node:child_process'
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -79,6 +79,69 @@ t.test('settings: code, .env.example and docs/configuration.md have one list', a
     t.equal(defaults[name], setting.default ?? '', `default of ${name} in .env.example`)
     t.equal(documented[name], setting.default ?? '', `default of ${name} in docs/configuration.md`)
   }
+})
+
+t.test('the documents of ENCRYPTION_KEY name every feature that encrypts', async t => {
+  const names: Readonly<Record<string, RegExp>> = {
+    console: /console/,
+    'email-codes': /mailed \[?codes/,
+    identities: /other\s+providers/,
+    totp: /authenticator\s+apps/,
+    webhooks: /webhooks/,
+  }
+  const encrypting = globSync('src/*/*.ts', { cwd: PROJECT }).filter(file =>
+    /keyring\b.*=>|keyring\(\)/.test(read(file)),
+  )
+  const features = new Set(
+    encrypting.map(file => file.split('/')[1] ?? '').filter(name => !['encryption', 'cli'].includes(name)),
+  )
+  t.same([...features].sort(), Object.keys(names))
+  const [, comment = ''] = /\n\n((?:# .*\n)+)# ENCRYPTION_KEY=/.exec(read('.env.example')) ?? []
+  const [section = ''] = read('docs/configuration.md').split('\n## Encryption key\n')[1]?.split('\n## ') ?? []
+  for (const pattern of Object.values(names)) {
+    t.match(comment, pattern, '.env.example')
+    t.match(section, pattern, 'docs/configuration.md')
+  }
+})
+
+t.test('examples: the table has each folder, and the ports of the code, which are all different', async t => {
+  const rows = tableBelow(`\n${read('examples/README.md')}`, '# Examples')
+  t.same(
+    rows.map(([name = '']) => name.replace(/^\[(.*)\]\(.*/, '$1')),
+    [
+      'the service',
+      ...readdirSync(join(PROJECT, 'examples'), { withFileTypes: true })
+        .filter(entry => entry.isDirectory())
+        .map(({ name }) => name),
+    ],
+  )
+  const ports = rows.map(
+    ([name, , , listed = '']) => [name, Array.from(listed.matchAll(/\d+/g), ([port]) => port)] as const,
+  )
+  const all = ports.flatMap(([, listed]) => listed)
+  t.equal(new Set(all).size, all.length, 'no two have the same')
+  const sources: Readonly<Record<string, readonly [file: string, port: RegExp]>> = {
+    'the service': ['.env.example', /^# PORT=(\d+)$/m],
+    observability: ['examples/observability/prometheus.yml', /targets: \['[\d.]+:(\d+)'/],
+    provider: ['examples/provider/provider.ts', /PORT = ([\d_]+)/],
+    saas: ['examples/saas/server.ts', /PORT = '(\d+)'/],
+    webhooks: ['examples/webhooks/receiver.js', /PORT = '(\d+)'/],
+  }
+  for (const [name = '', listed] of ports) {
+    const example = name.replace(/^\[(.*)\]\(.*/, '$1')
+    const [file, port] = sources[example] ?? []
+    t.equal(file === undefined, listed.length === 0, example)
+    if (file !== undefined && port !== undefined)
+      t.ok(listed.includes(port.exec(read(file))?.[1]?.replace('_', '') ?? ''), file)
+  }
+  t.match(read('examples/webhooks/README.md'), `localhost:${ports.at(-1)?.[1][0]}`)
+  t.notMatch(read('examples/webhooks/README.md'), 'ann@example.com', 'the address of the quickstart')
+})
+
+t.test('deploy/kubernetes.yaml trusts no network by itself', async t => {
+  const [, name = '', value = ''] =
+    /name: (TRUST_PROXY), value: (.*) }/.exec(read('deploy/kubernetes.yaml')) ?? []
+  t.throws(() => loadConfig({ [name]: value }), /TRUST_PROXY must be/)
 })
 
 t.test('errors: the table in the code and the one in docs/api.md are one list', async t => {
