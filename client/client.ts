@@ -33,6 +33,12 @@ export interface Service {
   openapi?: string
 }
 
+export interface Errors {
+  errors: {
+    [name: string]: string[]
+  }
+}
+
 export interface SignUpRequest {
   email: string
   password: string
@@ -77,12 +83,6 @@ export interface SignedIn {
 
 export interface Accepted {
   status: 'accepted'
-}
-
-export interface Errors {
-  errors: {
-    [name: string]: string[]
-  }
 }
 
 export interface SignInRequest {

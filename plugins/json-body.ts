@@ -5,7 +5,7 @@ import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { checkBodyEncoding } from '../src/http/body-encoding.ts'
 import { isLate } from '../src/http/connection.ts'
-import { parseForm } from '../src/validation/form.ts'
+import { FORM_TYPE, parseForm } from '../src/validation/form.ts'
 import { BODY_LIMIT, parseStrictJson } from '../src/validation/strict-json.ts'
 
 declare module 'fastify' {
@@ -16,7 +16,6 @@ declare module 'fastify' {
 }
 
 const JSON_TYPE = 'application/json'
-const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 /** A parser of Fastify for bodies of text. @param parse throws a {@link ServiceError}. */
 const parserOf =

@@ -11,6 +11,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { ScopeDescriptions } from '../src/auth/scopes.ts'
 import { ERRORS } from '../src/errors.ts'
 import { ADMIN_KEY_HEADER } from '../src/http/admin-key-header.ts'
+import { errorExample } from '../src/http/error-examples.ts'
 import { STATUS_CODES } from '../src/http/node-http.ts'
 import { countsAsWrite } from '../src/http/route-declarations.ts'
 import { ACCESS_TOKEN_COOKIE } from '../src/http/token-extraction.ts'
@@ -18,6 +19,7 @@ import { completeBodies, type Paths } from '../src/openapi/bodies.ts'
 import { hoist, type Json, metadataComponents } from '../src/openapi/components.ts'
 import { operationIdOf, tagOf } from '../src/openapi/operation-names.ts'
 import type { Services } from '../src/services.ts'
+import { ErrorBody } from '../src/validation/schemas.ts'
 import { NO_BODY } from './validation.ts'
 
 declare module 'fastify' {
@@ -68,8 +70,6 @@ const securitySchemes = ({ userScopes, adminScopes }: Services) =>
       description: `\`ADMIN_KEY\`, which has every scope, or an admin key with some of them:\n\n${listOf(adminScopes)}`,
     },
   }) as const
-
-const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 
 const isLimited = (route: RouteOptions): boolean =>
   route.config?.rateLimit !== undefined || countsAsWrite(route)
@@ -198,7 +198,12 @@ const optional = (querystring: unknown): unknown => {
 
 type Responses = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
-/** The content of a response. Errors are JSON, even if the other responses of the route are not. */
+/** The content of an error: JSON, even if the other responses of the route are not. */
+const errorContent = ({ examples }: Responses[string], route: RouteOptions, status: number): object => {
+  const [example = errorExample(route, status)] = (examples as readonly object[] | undefined) ?? []
+  return { content: { 'application/json': { schema: ErrorBody, ...(example && { example }) } } }
+}
+
 const contentOf = ({ headers: _, content, ...schema }: Responses[string]): object => {
   if (content !== undefined) return { content }
   return schema.type === 'null' ? { type: 'null' } : { content: { 'application/json': { schema } } }
@@ -207,9 +212,13 @@ const contentOf = ({ headers: _, content, ...schema }: Responses[string]): objec
 /** Adds the name of its status and its headers to each response. */
 const described = (responses: Responses, route: RouteOptions): Record<string, object> =>
   Object.fromEntries(
-    Object.entries(responses).map(([status, response]) => {
-      const headers = responseHeaders(route, Number(status), response)
-      return [status, { description: STATUS_CODES[status], ...contentOf(response), headers }]
+    Object.entries(responses).map(([name, response]) => {
+      const status = Number(name)
+      const content = status < 400 ? contentOf(response) : errorContent(response, route, status)
+      return [
+        name,
+        { description: STATUS_CODES[name], ...content, headers: responseHeaders(route, status, response) },
+      ]
     }),
   )
 
@@ -232,7 +241,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions, url: st
   const hide = route.config?.isDocumented === undefined ? rest.hide : !route.config.isDocumented
   // The last resort of plugins/error-handler.ts is not documented.
   const { '5xx': _lastResort, ...declared } = schema.response as Record<string, object>
-  const common = commonStatuses(route).map(status => [status, ERRORS_REFERENCE])
+  const common = commonStatuses(route).map(status => [status, {}])
   return {
     ...schema,
     ...(hide !== undefined && { hide }),

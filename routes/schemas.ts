@@ -14,6 +14,8 @@ import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
 export {
   Email,
+  ErrorBody,
+  ErrorOf,
   ExpiresAt,
   FactorCredentials,
   fieldProperties,
@@ -364,12 +366,6 @@ export const WarmUp = Type.Object(
 /** The response to a request whose result is mailed. */
 export const Accepted = Type.Object({ status: Type.Literal('accepted') }, { title: 'Accepted' })
 export const ACCEPTED = { status: 'accepted' } as const
-
-/** The body of every error (§7.1). */
-export const ErrorBody = Type.Object(
-  { errors: Type.Record(Type.String(), Type.Array(Type.String())) },
-  { title: 'Errors', examples: [{ errors: { email: ['is already taken'] } }] },
-)
 
 export const NextCursor = Type.Unsafe<string | null>({
   type: ['string', 'null'],

@@ -20,7 +20,7 @@ const EVENTS = {
   'admin-key.revoked': Type.Object({ adminKey }),
 }
 
-const ERRORS = defineErrors({
+export const ERRORS = defineErrors({
   expiresAfterCreator: {
     status: 400,
     field: 'expiresAt',

@@ -40,7 +40,7 @@ const MAILS = {
   },
 }
 
-const ERRORS = defineErrors({
+export const ERRORS = defineErrors({
   apiKeyNotFound: { status: 404, field: 'global', message: 'There is no such API key' },
   tooManyApiKeys: {
     status: 409,

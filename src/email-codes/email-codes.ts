@@ -11,7 +11,7 @@ import { type DepsOf, defineFeature, type MailSite, newId, oneOf } from '../feat
 import { MagicLinks, magicLinkParts } from './magic-links.ts'
 import { LIFETIME, type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
 
-const ERRORS = defineErrors({
+export const ERRORS = defineErrors({
   wrongEmailCode: { status: 401, field: 'emailCode', message: 'is wrong or has expired' },
 })
 

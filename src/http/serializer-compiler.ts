@@ -21,11 +21,15 @@ const fastifysFactory: Factory = (addedSchemas, options) => {
 
 const compiled = new Map<string, Serializer>()
 
+/** Examples change nothing, and those of errors differ from route to route. A property of this name has a schema, which is no list. */
+const withoutExamples = (key: string, value: unknown): unknown =>
+  key === 'examples' && Array.isArray(value) ? undefined : value
+
 let fastifysCompiler: Compiler | undefined
 
 /** Compiles each schema once per process: serializers have no state, and most routes share the schemas of errors. */
 const compileOnce: Compiler = route => {
-  const key = JSON.stringify(route.schema)
+  const key = JSON.stringify(route.schema, withoutExamples)
   fastifysCompiler ??= fastifysFactory({})
   const serializer = compiled.get(key) ?? fastifysCompiler(route)
   compiled.set(key, serializer)

@@ -1,6 +1,8 @@
 /** Parses forms (URL Standard, `application/x-www-form-urlencoded`), strictly. */
 import { ServiceError } from '../errors.ts'
 
+export const FORM_TYPE = 'application/x-www-form-urlencoded'
+
 /** Parsers of the URL Standard decode invalid UTF-8 to U+FFFD, which would make two passwords one. @throws {ServiceError} `malformedForm`, `notUtf8` */
 const decode = (text: string): string => {
   try {

@@ -1,6 +1,7 @@
-/** TypeBox schemas of input that several routes or commands accept. */
+/** TypeBox schemas of input that several routes or commands accept, and of errors. */
 import { type TOptional, type TProperties, type TSchema, type TUnsafe, Type } from '@sinclair/typebox'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
+import { type DeclaredError, ERRORS, type ErrorName, errorBody } from '../errors.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { FACTORS, type Factor } from '../users/factors.ts'
 import { FIELD_NAMES, type FieldName, type FieldValues, USER_FIELDS } from '../users/fields.ts'
@@ -202,3 +203,18 @@ export const NewAdminKey = (declared: ScopeDescriptions) =>
     scopes: Scopes(declared, 'The scopes of the key, among those that your key has'),
     expiresAt: Type.Optional(ExpiresAt),
   })
+
+/** The body of every error (§7.1). */
+export const ErrorBody = Type.Object(
+  { errors: Type.Record(Type.String(), Type.Array(Type.String())) },
+  { title: 'Errors' },
+)
+
+/**
+ * The body of an error, which is the example in the OpenAPI document. Statuses that a route can have for several reasons name the most
+ * likely one: `404: ErrorOf('userNotFound')`, of a feature `404: ErrorOf(ERRORS.noteNotFound)`.
+ */
+export const ErrorOf = (error: ErrorName | DeclaredError): typeof ErrorBody => {
+  const { field, message } = typeof error === 'string' ? ERRORS[error] : error
+  return { ...ErrorBody, examples: [errorBody(field, message)] }
+}

@@ -2,6 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { dereference, validate } from '@readme/openapi-parser'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { type DeclaredError, ERRORS } from '../../src/errors.ts'
+import type { Feature } from '../../src/feature.ts'
+import { FEATURES } from '../../src/features.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { call, forgot } from '../support/account-routes.ts'
@@ -97,12 +101,46 @@ t.test('the document has what client generators need', async t => {
     t.ok('431' in responses, `${name}: 431`)
     for (const [status, response] of Object.entries<{ content?: object }>(responses as never))
       if (Number(status) >= 400)
-        t.same(
+        t.match(
           response.content,
-          { 'application/json': { schema: { $ref: '#/components/schemas/Errors' } } },
+          {
+            'application/json': { schema: { $ref: '#/components/schemas/Errors' }, example: { errors: {} } },
+          },
           `${name}: ${status}`,
         )
   }
+})
+
+interface ErrorResponse {
+  readonly content: {
+    readonly 'application/json': { readonly example: { errors: Record<string, string[]> } }
+  }
+}
+
+/** The errors of the registry, as `status field message`. */
+const KNOWN_ERRORS = new Set(
+  [ERRORS, ...[...BUILT_IN_FEATURES, ...FEATURES].map(({ errors = {} }: Feature) => errors)]
+    .flatMap(Object.values<DeclaredError>)
+    .map(({ status, field, message }) => `${status} ${field} ${message}`),
+)
+
+t.test('each status of each route has the example of an error with this status', async t => {
+  const examples = new Set<string>()
+  for (const { method, url } of routes.filter(
+    ({ documentation, method, ofFeature }) => !documentation && method !== 'HEAD' && !ofFeature,
+  ))
+    for (const [status, response] of Object.entries<ErrorResponse>(operationAt(method, url).responses)) {
+      if (Number(status) < 400) continue
+      const { example } = response.content['application/json']
+      if (!t.ok(example, `${method} ${url}: declare ErrorOf(…) for ${status}`)) continue
+      const { errors } = example
+      const [[field = '', [message]] = ['', []], ...others] = Object.entries(errors)
+      const name = `${status} ${field} ${message}`
+      const isOfSchema = status === '400' && /^(is required|must be a valid id)$/.test(String(message))
+      t.ok(others.length === 0 && (isOfSchema || KNOWN_ERRORS.has(name)), `${method} ${url}: ${name}`)
+      examples.add(name)
+    }
+  t.ok(examples.size > 60, `${examples.size} different ones`)
 })
 
 t.test('bodies have a name, and are optional where a request may have none', async t => {
@@ -355,6 +393,15 @@ const documentedHeaders = ({ headers = {} }: { headers?: object }): string[] =>
     .map(name => name.toLowerCase())
     .sort()
 
+/** Statuses of which the requests of the next test have the most likely reason. */
+const provoked = ({ gate, url, ofFeature }: LiveRoute): string[] => [
+  ...(gate === undefined ? [] : ['401']),
+  ...(url.split(':').length === 2 && !ofFeature ? ['404'] : []),
+  '412',
+  '413',
+  '415',
+]
+
 t.test('every status and header that a route sends is documented', async t => {
   const { paths } = (await dereference(structuredClone(document))) as typeof document
   const operationOf = ({ method, url }: LiveRoute) => operationAt(method, url, paths)
@@ -381,16 +428,24 @@ t.test('every status and header that a route sends is documented', async t => {
   const tried = routes.filter(({ documentation, method }) => !documentation && method !== 'HEAD')
   for (const route of tried)
     await t.test(`${route.method} ${route.url}`, async t => {
+      const received = new Set<string>()
       for await (const [title, response] of responsesOf(app, route, () => rightRequest(route))) {
         // Whether the example of a feature is accepted can depend on what is stored, such as a value that must be unique.
         if (title === 'right' && !route.ofFeature) t.ok(response.statusCode < 400, `right: ${response.body}`)
         isDocumented(t, route, response, title)
+        received.add(`${response.statusCode} ${response.body}`)
         if (title !== 'another version') continue
         const { parameters = [] } = operationOf(route)
         const headers = parameters.filter((parameter: { in: string }) => parameter.in === 'header')
         const ifMatch = { name: 'If-Match', in: 'header', required: false, schema: { type: 'string' } }
         t.equal(headers.length, response.statusCode === 412 ? 1 : 0, 'If-Match where it is honoured alone')
         if (response.statusCode === 412) t.match(headers[0], ifMatch)
+      }
+      for (const status of provoked(route).filter(status =>
+        [...received].some(each => each.startsWith(status)),
+      )) {
+        const { example } = operationOf(route).responses[status].content['application/json']
+        t.ok(received.has(`${status} ${JSON.stringify(example)}`), `${status}: the example is a response`)
       }
     })
   const { email, token } = await signUp(app)

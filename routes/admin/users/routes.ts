@@ -10,6 +10,7 @@ import {
   Count,
   DEFAULT_LIMIT,
   ErrorBody,
+  ErrorOf,
   listProperties,
   MAX_LIMIT,
   Strict,
@@ -75,7 +76,11 @@ const users: FastifyPluginAsyncTypebox = async app => {
         operationId: 'createUser',
         summary: 'Create an account; without a password the user has to reset it first',
         body: NewAccount(app.config.passwordMinLength, app.config.metadataSchemas),
-        response: { 201: withHeaders(AdminUser, 'ETag', 'Location'), 409: ErrorBody, 503: ErrorBody },
+        response: {
+          201: withHeaders(AdminUser, 'ETag', 'Location'),
+          409: ErrorOf('emailTaken'),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

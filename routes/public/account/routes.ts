@@ -7,6 +7,7 @@ import {
   Accepted,
   Email,
   ErrorBody,
+  ErrorOf,
   fieldProperties,
   KnownEmail,
   NewPassword,
@@ -42,7 +43,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
         response: {
           201: withHeaders(SignedIn, 'Location', 'Set-Cookie'),
           202: Accepted,
-          409: ErrorBody,
+          409: ErrorOf('emailTaken'),
           503: ErrorBody,
         },
       },
@@ -67,8 +68,8 @@ const account: FastifyPluginAsyncTypebox = async app => {
         body: SignIn,
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),
-          401: ErrorBody,
-          403: ErrorBody,
+          401: ErrorOf('wrongCredentials'),
+          403: ErrorOf('accountDisabled'),
           503: ErrorBody,
         },
       },

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { ADMIN_SCOPES_OF_FIELDS, FIELD_NAMES } from '../../../../src/users/fields.ts'
 import { adminActor } from '../../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../../response-headers.ts'
-import { AdminUser, Email, ErrorBody, fieldProperties, IdParams, Strict } from '../../../schemas.ts'
+import { AdminUser, Email, ErrorBody, ErrorOf, fieldProperties, IdParams, Strict } from '../../../schemas.ts'
 import { serializeAdminUser } from '../../../serializers.ts'
 
 const user: FastifyPluginAsyncTypebox = async app => {
@@ -26,7 +26,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getUser',
         summary: 'Get a user; the ETag does not cover the last request',
         params: IdParams,
-        response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorBody, 503: ErrorBody },
+        response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorOf('userNotFound'), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -50,9 +50,9 @@ const user: FastifyPluginAsyncTypebox = async app => {
         body: Changes,
         response: {
           200: withHeaders(AdminUser, 'ETag'),
-          404: ErrorBody,
-          409: ErrorBody,
-          412: ErrorBody,
+          404: ErrorOf('userNotFound'),
+          409: ErrorOf('emailTaken'),
+          412: ErrorOf('versionChanged'),
           503: ErrorBody,
         },
       },
@@ -73,7 +73,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteUser',
         summary: 'Remove a user and all their data',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf('userNotFound'), 503: ErrorBody },
       },
     },
     async (request, reply) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { userActor } from '../../../request-context.ts'
-import { ACCEPTED, Accepted, Email, ErrorBody, Strict } from '../../../schemas.ts'
+import { ACCEPTED, Accepted, Email, ErrorBody, ErrorOf, Strict } from '../../../schemas.ts'
 
 const email: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses } = app.services
@@ -13,7 +13,7 @@ const email: FastifyPluginAsyncTypebox = async app => {
         operationId: 'changeEmail',
         summary: 'Change your e-mail; takes effect when the link mailed to the new address is used',
         body: Strict({ email: Email }),
-        response: { 202: Accepted, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 202: Accepted, 409: ErrorOf('emailTaken'), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

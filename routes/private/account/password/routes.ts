@@ -5,6 +5,7 @@ import { withHeaders } from '../../../response-headers.ts'
 import {
   EndOthers,
   ErrorBody,
+  ErrorOf,
   NewPassword,
   OptionalCode,
   PresentedPassword,
@@ -55,7 +56,13 @@ const password: FastifyPluginAsyncTypebox = async app => {
         operationId: 'removePassword',
         summary: 'Remove your password, if you have another way to sign in',
         querystring: EndOthers,
-        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          204: Type.Null(),
+          404: ErrorOf('passwordNotFound'),
+          409: ErrorOf('lastSignInMethod'),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { sessionIdOf, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, IdParams, SessionList, Strict } from '../../../schemas.ts'
+import { ErrorBody, ErrorOf, IdParams, SessionList, Strict } from '../../../schemas.ts'
 import { serializeSession } from '../../../serializers.ts'
 
 const Scope = Strict({
@@ -57,7 +57,11 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteSession',
         summary: 'End one of your sessions',
         params: IdParams,
-        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 404: ErrorBody, 503: ErrorBody },
+        response: {
+          204: withHeaders(Type.Null(), 'Set-Cookie'),
+          404: ErrorOf('sessionNotFound'),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

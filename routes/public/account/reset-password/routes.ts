@@ -1,7 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { clientOf, disconnectSignal } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, NewPassword, OptionalCode, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
+import {
+  ErrorBody,
+  ErrorOf,
+  NewPassword,
+  OptionalCode,
+  PresentedToken,
+  SignedIn,
+  Strict,
+} from '../../../schemas.ts'
 import { sendSignedIn } from '../../../serializers.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
@@ -21,7 +29,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
         body: Reset,
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),
-          401: ErrorBody,
+          401: ErrorOf('secondFactorRequired'),
           429: ErrorBody,
           503: ErrorBody,
         },

@@ -18,6 +18,7 @@ import { withHeaders } from '../../../response-headers.ts'
 import {
   Account,
   ErrorBody,
+  ErrorOf,
   FormText,
   linkedPage,
   OptionalCode,
@@ -137,9 +138,9 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
         }),
         response: {
           200: withHeaders(Type.Union([SignedIn, Account]), 'Set-Cookie'),
-          401: ErrorBody,
-          403: withHeaders(ErrorBody, 'WWW-Authenticate'),
-          409: ErrorBody,
+          401: ErrorOf('secondFactorRequired'),
+          403: withHeaders(ErrorOf('accountProofRequired'), 'WWW-Authenticate'),
+          409: ErrorOf('emailTaken'),
           429: ErrorBody,
           503: ErrorBody,
         },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { adminActor, adminKeyOf, clientOf } from '../../../../request-context.ts'
-import { ErrorBody, IdParams, SignedIn } from '../../../../schemas.ts'
+import { ErrorBody, ErrorOf, IdParams, SignedIn } from '../../../../schemas.ts'
 import { serializeSignedIn } from '../../../../serializers.ts'
 
 const impersonate: FastifyPluginAsyncTypebox = async app => {
@@ -14,7 +14,12 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
         operationId: 'impersonateUser',
         summary: 'Impersonate a user for an hour; logged as an event, sets no cookie',
         params: IdParams,
-        response: { 201: SignedIn, 403: ErrorBody, 404: ErrorBody, 503: ErrorBody },
+        response: {
+          201: SignedIn,
+          403: ErrorOf('accountDisabled'),
+          404: ErrorOf('userNotFound'),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

@@ -5,11 +5,12 @@ import {
   AdminKeyList,
   CreatedAdminKey,
   ErrorBody,
+  ErrorOf,
   IdParams,
   NewAdminKey,
 } from '../../../../../routes/schemas.ts'
 import { serializeAdminKey } from '../../../../auth/admin-key.ts'
-import { serializeCreatedAdminKey } from '../../../admin-keys.ts'
+import { ERRORS, serializeCreatedAdminKey } from '../../../admin-keys.ts'
 
 const keys: FastifyPluginAsyncTypebox = async app => {
   const { adminKeys, adminScopes } = app.services
@@ -21,7 +22,7 @@ const keys: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Create an admin key with scopes. The response shows it for the only time',
         body: NewAdminKey(adminScopes),
-        response: { 201: CreatedAdminKey, 409: ErrorBody, 503: ErrorBody },
+        response: { 201: CreatedAdminKey, 409: ErrorOf(ERRORS.tooManyAdminKeys), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -59,7 +60,7 @@ const keys: FastifyPluginAsyncTypebox = async app => {
         summary:
           'Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.adminKeyNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {

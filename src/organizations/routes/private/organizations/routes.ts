@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { userActor } from '../../../../../routes/request-context.ts'
 import { linkToNext } from '../../../../../routes/response-headers.ts'
-import { ErrorBody, pageProperties, Strict } from '../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, pageProperties, Strict } from '../../../../../routes/schemas.ts'
 import { serializeOrganization, serializeOwnOrganization } from '../../../organizations.ts'
+import { ERRORS } from '../../../parts.ts'
 import { NewOrganization, Organization, OwnOrganizationPage } from '../../schemas.ts'
 
 const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
@@ -17,7 +18,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
         summary:
           'Create an organization, of which you are the owner; without a slug it gets one from its name',
         body: NewOrganization,
-        response: { 201: Organization, 409: ErrorBody, 503: ErrorBody },
+        response: { 201: Organization, 409: ErrorOf(ERRORS.slugTaken), 503: ErrorBody },
       },
     },
     async (request, reply) => {

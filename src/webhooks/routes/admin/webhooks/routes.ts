@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../../../routes/request-context.ts'
-import { ErrorBody, IdParams } from '../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, IdParams } from '../../../../../routes/schemas.ts'
+import { ERRORS } from '../../../parts.ts'
 import { serializeAttempt, serializeWebhook, type Webhook as WebhookRecord } from '../../../webhook.ts'
 import {
   ChangedWebhook,
@@ -38,7 +39,12 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         summary:
           'Create a webhook, which gets every event from now on. The response shows its secret for the only time',
         body: NewWebhook(types),
-        response: { 201: CreatedWebhook, 403: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          201: CreatedWebhook,
+          403: ErrorOf(ERRORS.encryptionKeyMissing),
+          409: ErrorOf(ERRORS.tooManyWebhooks),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -71,7 +77,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getWebhook',
         summary: 'Get a webhook',
         params: IdParams,
-        response: { 200: Webhook, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: Webhook, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
       },
     },
     async request => serialize(await webhooks.get(request.validatedData.params.id)),
@@ -86,7 +92,12 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Change a webhook. What is not given stays; an event that fails is sent again at once',
         params: IdParams,
         body: ChangedWebhook(types),
-        response: { 200: Webhook, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          200: Webhook,
+          404: ErrorOf(ERRORS.webhookNotFound),
+          409: ErrorOf(ERRORS.webhookChanged),
+          503: ErrorBody,
+        },
       },
     },
     async request => {
@@ -103,7 +114,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteWebhook',
         summary: 'Delete a webhook',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -120,7 +131,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listWebhookAttempts',
         summary: 'List the last 100 attempts to deliver, newest first',
         params: IdParams,
-        response: { 200: WebhookAttemptList, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: WebhookAttemptList, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
       },
     },
     async request => ({
@@ -136,7 +147,12 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'rotateWebhookSecret',
         summary: 'Get a new secret. The former one signs, too, for a day',
         params: IdParams,
-        response: { 200: RotatedSecret, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          200: RotatedSecret,
+          404: ErrorOf(ERRORS.webhookNotFound),
+          409: ErrorOf(ERRORS.webhookChanged),
+          503: ErrorBody,
+        },
       },
     },
     async request => {
@@ -156,7 +172,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'pingWebhook',
         summary: 'Send a `webhook.ping` soon, also to a webhook that is paused or disabled. See its attempts',
         params: IdParams,
-        response: { 202: RequestedPing, 404: ErrorBody, 503: ErrorBody },
+        response: { 202: RequestedPing, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -173,7 +189,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'pauseWebhook',
         summary: 'Pause a webhook. Its events wait',
         params: IdParams,
-        response: { 200: Webhook, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: Webhook, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
       },
     },
     async request => serialize(await webhooks.pause(request.validatedData.params.id, adminActor(request))),
@@ -188,7 +204,12 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Deliver what waits, at once, also to a webhook that is disabled',
         params: IdParams,
         body: ResumedWebhook,
-        response: { 200: Webhook, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          200: Webhook,
+          404: ErrorOf(ERRORS.webhookNotFound),
+          409: ErrorOf(ERRORS.webhookNotFailing),
+          503: ErrorBody,
+        },
       },
     },
     async request => {
@@ -206,7 +227,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Deliver again from a time or an event on',
         params: IdParams,
         body: Replay,
-        response: { 200: ReplayedWebhook, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: ReplayedWebhook, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
       },
     },
     async request => {

@@ -5,6 +5,7 @@ import {
   ApiKeyList,
   CreatedApiKey,
   ErrorBody,
+  ErrorOf,
   ExpiresAt,
   IdParams,
   KeyName,
@@ -12,6 +13,7 @@ import {
   Strict,
 } from '../../../../../../routes/schemas.ts'
 import { serializeApiKey } from '../../../../../auth/api-key.ts'
+import { ERRORS } from '../../../../api-keys.ts'
 
 const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
   const { apiKeys, userScopes } = app.services
@@ -29,7 +31,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         operationId: 'createApiKey',
         summary: 'Create an API key: a token for your programs. The response shows it for the only time',
         body: Request,
-        response: { 201: CreatedApiKey, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 201: CreatedApiKey, 409: ErrorOf(ERRORS.tooManyApiKeys), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -68,7 +70,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteApiKey',
         summary: 'Revoke an API key',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.apiKeyNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {

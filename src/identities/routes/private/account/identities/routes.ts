@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { userActor } from '../../../../../../routes/request-context.ts'
 import { withHeaders } from '../../../../../../routes/response-headers.ts'
-import { EndOthers, ErrorBody, IdParams, Strict } from '../../../../../../routes/schemas.ts'
+import { EndOthers, ErrorBody, ErrorOf, IdParams, Strict } from '../../../../../../routes/schemas.ts'
 import { serializeIdentity } from '../../../../identities.ts'
+import { ERRORS } from '../../../../parts.ts'
 import { setFlow } from '../../../flow-cookie.ts'
 import { FlowSecret, Identity, IdentityList, ProviderId, StartedFlow } from '../../../schemas.ts'
 
@@ -20,7 +21,7 @@ const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
         body: Strict({ provider: ProviderId }),
         response: {
           201: withHeaders(StartedFlow, 'Set-Cookie'),
-          404: ErrorBody,
+          404: ErrorOf(ERRORS.providerNotFound),
           429: ErrorBody,
           503: ErrorBody,
         },
@@ -43,7 +44,13 @@ const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
         operationId: 'linkIdentity',
         summary: 'Link the identity of a sign-in that found an account with its e-mail: this one',
         body: Strict({ provider: ProviderId, flow: FlowSecret }),
-        response: { 201: Identity, 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          201: Identity,
+          404: ErrorOf(ERRORS.providerNotFound),
+          409: ErrorOf(ERRORS.identityTaken),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -80,7 +87,13 @@ const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
         summary: 'Unlink an account of a provider',
         params: IdParams,
         querystring: EndOthers,
-        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          204: Type.Null(),
+          404: ErrorOf(ERRORS.identityNotFound),
+          409: ErrorOf('lastSignInMethod'),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../../../../routes/request-context.ts'
-import { ErrorBody } from '../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf } from '../../../../../../routes/schemas.ts'
 import { serializeOrganization } from '../../../../organizations.ts'
+import { ERRORS } from '../../../../parts.ts'
 import { AdministeredOrganization, Organization, OrganizationParams } from '../../../schemas.ts'
 
 const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
@@ -16,7 +17,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getOrganization',
         summary: 'Get an organization',
         params: OrganizationParams,
-        response: { 200: Organization, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: Organization, 404: ErrorOf(ERRORS.organizationNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -34,7 +35,12 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Change an organization, also the number of its seats',
         params: OrganizationParams,
         body: AdministeredOrganization,
-        response: { 200: Organization, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          200: Organization,
+          404: ErrorOf(ERRORS.organizationNotFound),
+          409: ErrorOf(ERRORS.slugTaken),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -53,7 +59,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteOrganization',
         summary: 'Delete an organization, with its memberships and invitations',
         params: OrganizationParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.organizationNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { refuseImpersonation, userActor } from '../../../../../../routes/request-context.ts'
-import { ErrorBody, PresentedToken, Strict } from '../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, PresentedToken, Strict } from '../../../../../../routes/schemas.ts'
 import { serializeOwnInvitation } from '../../../../invitations.ts'
 import { serializeOrganization } from '../../../../organizations.ts'
+import { ERRORS } from '../../../../parts.ts'
 import { Organization, OwnInvitationList } from '../../../schemas.ts'
 
 const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
@@ -34,7 +35,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
         summary:
           'Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one',
         body: Strict({ token: PresentedToken }),
-        response: { 200: Organization, 409: ErrorBody, 503: ErrorBody },
+        response: { 200: Organization, 409: ErrorOf(ERRORS.noSeat), 503: ErrorBody },
       },
     },
     async (request, reply) => {

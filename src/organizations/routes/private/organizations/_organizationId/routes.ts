@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { userActor } from '../../../../../../routes/request-context.ts'
-import { ErrorBody } from '../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf } from '../../../../../../routes/schemas.ts'
 import { serializeOrganization, serializeOwnOrganization } from '../../../../organizations.ts'
+import { ERRORS } from '../../../../parts.ts'
 import { ChangedOrganization, Organization, OrganizationParams, OwnOrganization } from '../../../schemas.ts'
 
 const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
@@ -16,7 +17,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getOwnOrganization',
         summary: 'Get one of your organizations, with your roles there',
         params: OrganizationParams,
-        response: { 200: OwnOrganization, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: OwnOrganization, 404: ErrorOf(ERRORS.organizationNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -34,7 +35,12 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Change the name or the slug of an organization that you own',
         params: OrganizationParams,
         body: ChangedOrganization,
-        response: { 200: Organization, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          200: Organization,
+          404: ErrorOf(ERRORS.organizationNotFound),
+          409: ErrorOf(ERRORS.slugTaken),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -55,7 +61,12 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteOwnOrganization',
         summary: 'Delete an organization that you own, with its memberships and invitations',
         params: OrganizationParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          204: Type.Null(),
+          404: ErrorOf(ERRORS.organizationNotFound),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

@@ -4,12 +4,14 @@ import { refuseImpersonation, userActor } from '../../../../../../routes/request
 import {
   EndOthers,
   ErrorBody,
+  ErrorOf,
   IdParams,
   KeyName,
   Strict,
   withExample,
 } from '../../../../../../routes/schemas.ts'
 import { NewCredential } from '../../../../credential-schemas.ts'
+import { ERRORS } from '../../../../parts.ts'
 import { serializePasskey } from '../../../../passkeys.ts'
 import { Passkey, PasskeyCreationOptions, PasskeyList } from '../../../schemas.ts'
 
@@ -27,7 +29,12 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'createPasskeyOptions',
         summary: 'Begin to add a passkey: get options for navigator.credentials.create',
-        response: { 200: PasskeyCreationOptions, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          200: PasskeyCreationOptions,
+          409: ErrorOf(ERRORS.tooManyPasskeys),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -44,7 +51,7 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         summary: 'Add the passkey that the browser has made: it signs in without e-mail and password',
         querystring: EndOthers,
         body: Request,
-        response: { 201: Passkey, 409: ErrorBody, 503: ErrorBody },
+        response: { 201: Passkey, 409: ErrorOf(ERRORS.passkeyExists), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -86,7 +93,13 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         summary: 'Remove a passkey',
         params: IdParams,
         querystring: EndOthers,
-        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          204: Type.Null(),
+          404: ErrorOf(ERRORS.passkeyNotFound),
+          409: ErrorOf('lastSignInMethod'),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { userActor } from '../../../../../../routes/request-context.ts'
-import { EndOthers, ErrorBody } from '../../../../../../routes/schemas.ts'
+import { EndOthers, ErrorBody, ErrorOf } from '../../../../../../routes/schemas.ts'
+import { ERRORS } from '../../../../parts.ts'
 import { RecoveryCodes } from '../../../schemas.ts'
 
 const recoveryCodes: FastifyPluginAsyncTypebox = async app => {
@@ -14,7 +15,7 @@ const recoveryCodes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'createRecoveryCodes',
         summary: 'Get new recovery codes. The former ones do not work any more',
         querystring: EndOthers,
-        response: { 200: RecoveryCodes, 404: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 200: RecoveryCodes, 404: ErrorOf(ERRORS.totpNotFound), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { refuseImpersonation, userActor } from '../../../../../../routes/request-context.ts'
-import { EndOthers, ErrorBody, Strict } from '../../../../../../routes/schemas.ts'
+import { EndOthers, ErrorBody, ErrorOf, Strict } from '../../../../../../routes/schemas.ts'
+import { ERRORS } from '../../../../parts.ts'
 import { serializeTotp } from '../../../../totp.ts'
 import { AppCode, NewTotp, RecoveryCodes, Totp } from '../../../schemas.ts'
 
@@ -30,7 +31,7 @@ const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'createTotp',
         summary: 'Get a secret for an authenticator app. Confirm it within an hour',
-        response: { 201: NewTotp, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 201: NewTotp, 409: ErrorOf(ERRORS.totpExists), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -48,7 +49,7 @@ const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
         summary: 'Confirm the secret with a code of the app. From now on, your password needs a code too',
         querystring: EndOthers,
         body: Strict({ code: AppCode }),
-        response: { 200: RecoveryCodes, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 200: RecoveryCodes, 409: ErrorOf(ERRORS.totpNotBegun), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -68,7 +69,7 @@ const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteTotp',
         summary: 'Remove the authenticator app and the recovery codes',
         querystring: EndOthers,
-        response: { 204: Type.Null(), 404: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.totpNotFound), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

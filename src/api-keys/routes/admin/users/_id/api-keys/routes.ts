@@ -1,8 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../../../../../routes/request-context.ts'
-import { ApiKeyList, ErrorBody, IdParams, InputId, Strict } from '../../../../../../../routes/schemas.ts'
+import {
+  ApiKeyList,
+  ErrorBody,
+  ErrorOf,
+  IdParams,
+  InputId,
+  Strict,
+} from '../../../../../../../routes/schemas.ts'
 import { serializeApiKey } from '../../../../../../auth/api-key.ts'
+import { ERRORS } from '../../../../../api-keys.ts'
 
 const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
   const { apiKeys } = app.services
@@ -15,7 +23,7 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listUserApiKeys',
         summary: 'List the API keys of a user, newest first',
         params: IdParams,
-        response: { 200: ApiKeyList, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: ApiKeyList, 404: ErrorOf('userNotFound'), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -33,7 +41,7 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteUserApiKey',
         summary: 'Revoke an API key of a user',
         params: Strict({ id: InputId, keyId: InputId }),
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.apiKeyNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {

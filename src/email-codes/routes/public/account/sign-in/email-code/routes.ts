@@ -2,8 +2,16 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { clientOf } from '../../../../../../../routes/request-context.ts'
 import { withHeaders } from '../../../../../../../routes/response-headers.ts'
-import { ErrorBody, KnownEmail, OptionalCode, SignedIn, Strict } from '../../../../../../../routes/schemas.ts'
+import {
+  ErrorBody,
+  ErrorOf,
+  KnownEmail,
+  OptionalCode,
+  SignedIn,
+  Strict,
+} from '../../../../../../../routes/schemas.ts'
 import { sendSignedIn } from '../../../../../../../routes/serializers.ts'
+import { ERRORS } from '../../../../../email-codes.ts'
 
 /** It matches or not. */
 const PresentedEmailCode = Type.String({
@@ -31,7 +39,7 @@ const signInByEmailCode: FastifyPluginAsyncTypebox = async app => {
         }),
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),
-          401: ErrorBody,
+          401: ErrorOf(ERRORS.wrongEmailCode),
           403: ErrorBody,
           503: ErrorBody,
         },

@@ -3,6 +3,7 @@ import { clientOf } from '../../../../../../../routes/request-context.ts'
 import { withHeaders } from '../../../../../../../routes/response-headers.ts'
 import {
   ErrorBody,
+  ErrorOf,
   OptionalCode,
   PresentedToken,
   SignedIn,
@@ -24,7 +25,7 @@ const signInByMagicLink: FastifyPluginAsyncTypebox = async app => {
         body: Strict({ token: PresentedToken, code: OptionalCode }),
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),
-          401: ErrorBody,
+          401: ErrorOf('secondFactorRequired'),
           403: ErrorBody,
           429: ErrorBody,
           503: ErrorBody,

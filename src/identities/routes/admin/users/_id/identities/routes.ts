@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../../../../../routes/request-context.ts'
-import { ErrorBody, IdParams, InputId, Strict } from '../../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, IdParams, InputId, Strict } from '../../../../../../../routes/schemas.ts'
 import { serializeIdentity } from '../../../../../identities.ts'
+import { ERRORS } from '../../../../../parts.ts'
 import { IdentityList } from '../../../../schemas.ts'
 
 const identitiesOfUser: FastifyPluginAsyncTypebox = async app => {
@@ -16,7 +17,7 @@ const identitiesOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listUserIdentities',
         summary: 'List the accounts of a user at other providers, newest first',
         params: IdParams,
-        response: { 200: IdentityList, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: IdentityList, 404: ErrorOf('userNotFound'), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -34,7 +35,12 @@ const identitiesOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteUserIdentity',
         summary: 'Unlink an account of a user at a provider',
         params: Strict({ id: InputId, identityId: InputId }),
-        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          204: Type.Null(),
+          404: ErrorOf(ERRORS.identityNotFound),
+          409: ErrorOf('lastSignInMethod'),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

@@ -6,6 +6,7 @@ import { clientOf, preferredLocaleOf } from '../../../../../../../routes/request
 import { withHeaders } from '../../../../../../../routes/response-headers.ts'
 import {
   ErrorBody,
+  ErrorOf,
   FormText,
   OptionalCode,
   ProofFields,
@@ -18,6 +19,7 @@ import { isApiKeyPrincipal, type SessionOwner } from '../../../../../../auth/pri
 import { errorBody, ServiceError } from '../../../../../../errors.ts'
 import { serializeIdentity } from '../../../../../identities.ts'
 import { confirmCodePage, confirmLinkPage, signInToLinkPage } from '../../../../../pages.ts'
+import { ERRORS } from '../../../../../parts.ts'
 import { CONTINUES, type Finished } from '../../../../../provider-sign-ins.ts'
 import { clearFlow, flowOf, setFlow } from '../../../../flow-cookie.ts'
 import { FlowSecret, Identity, ProviderList, ProviderParams, StartedFlow } from '../../../../schemas.ts'
@@ -178,7 +180,7 @@ const providers: FastifyPluginAsyncTypebox = async app => {
         body: Strict({}),
         response: {
           201: withHeaders(StartedFlow, 'Set-Cookie'),
-          404: ErrorBody,
+          404: ErrorOf(ERRORS.providerNotFound),
           503: ErrorBody,
         },
       },
@@ -220,10 +222,10 @@ const providers: FastifyPluginAsyncTypebox = async app => {
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),
           201: Identity,
-          401: ErrorBody,
-          403: ErrorBody,
-          404: ErrorBody,
-          409: ErrorBody,
+          401: ErrorOf(ERRORS.providerRejected),
+          403: ErrorOf(ERRORS.providerSignUpOff),
+          404: ErrorOf(ERRORS.providerNotFound),
+          409: ErrorOf(ERRORS.providerEmailTaken),
           503: ErrorBody,
         },
       },

@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../../../../../routes/request-context.ts'
 import { linkToNext } from '../../../../../../../routes/response-headers.ts'
-import { ErrorBody, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
 import { serializeMember } from '../../../../../members.ts'
+import { ERRORS } from '../../../../../parts.ts'
 import { Member, MemberPage, MemberParams, MemberRoles, OrganizationParams } from '../../../../schemas.ts'
 
 const memberRoutes: FastifyPluginAsyncTypebox = async app => {
@@ -18,7 +19,7 @@ const memberRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'List the members of an organization in the order in which they joined',
         params: OrganizationParams,
         querystring: Strict(pageProperties),
-        response: { 200: MemberPage, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: MemberPage, 404: ErrorOf(ERRORS.organizationNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -39,7 +40,13 @@ const memberRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Add a user to an organization, or change the roles of a member',
         params: MemberParams,
         body: MemberRoles(organizations.roles),
-        response: { 200: Member, 201: Member, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          200: Member,
+          201: Member,
+          404: ErrorOf(ERRORS.organizationNotFound),
+          409: ErrorOf(ERRORS.noSeat),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -60,7 +67,12 @@ const memberRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'removeMemberOfOrganization',
         summary: 'Remove a member from an organization',
         params: MemberParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          204: Type.Null(),
+          404: ErrorOf(ERRORS.memberNotFound),
+          409: ErrorOf(ERRORS.lastOwner),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

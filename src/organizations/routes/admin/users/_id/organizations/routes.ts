@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { linkToNext } from '../../../../../../../routes/response-headers.ts'
-import { ErrorBody, IdParams, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, IdParams, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
 import { serializeOwnOrganization } from '../../../../../organizations.ts'
 import { OwnOrganizationPage } from '../../../../schemas.ts'
 
@@ -17,7 +17,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
           'List the organizations of a user, with the roles there, in the order in which the user joined them',
         params: IdParams,
         querystring: Strict(pageProperties),
-        response: { 200: OwnOrganizationPage, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: OwnOrganizationPage, 404: ErrorOf('userNotFound'), 503: ErrorBody },
       },
     },
     async (request, reply) => {

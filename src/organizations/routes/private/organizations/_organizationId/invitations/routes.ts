@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { refuseImpersonation, userActor } from '../../../../../../../routes/request-context.ts'
 import { linkToNext } from '../../../../../../../routes/response-headers.ts'
-import { ErrorBody, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
 import { serializeInvitation } from '../../../../../invitations.ts'
+import { ERRORS } from '../../../../../parts.ts'
 import {
   Invitation,
   InvitationPage,
@@ -24,7 +25,13 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Mail an invitation, which works for seven days; it replaces another one of the same e-mail',
         params: OrganizationParams,
         body: NewInvitation(organizations.roles),
-        response: { 201: Invitation, 404: ErrorBody, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          201: Invitation,
+          404: ErrorOf(ERRORS.organizationNotFound),
+          409: ErrorOf(ERRORS.alreadyMember),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -49,7 +56,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'List the invitations of an organization that wait, newest first',
         params: OrganizationParams,
         querystring: Strict(pageProperties),
-        response: { 200: InvitationPage, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: InvitationPage, 404: ErrorOf(ERRORS.organizationNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -69,7 +76,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'revokeInvitation',
         summary: 'Revoke an invitation',
         params: InvitationParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.invitationNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {

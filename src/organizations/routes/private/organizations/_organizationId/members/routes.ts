@@ -2,9 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { refuseImpersonation, userActor } from '../../../../../../../routes/request-context.ts'
 import { linkToNext } from '../../../../../../../routes/response-headers.ts'
-import { ErrorBody, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, pageProperties, Strict } from '../../../../../../../routes/schemas.ts'
 import { serializeMember } from '../../../../../members.ts'
 import { mayManageMembers } from '../../../../../organization.ts'
+import { ERRORS } from '../../../../../parts.ts'
 import { Member, MemberPage, MemberParams, MemberRoles, OrganizationParams } from '../../../../schemas.ts'
 
 const memberRoutes: FastifyPluginAsyncTypebox = async app => {
@@ -20,7 +21,7 @@ const memberRoutes: FastifyPluginAsyncTypebox = async app => {
           'List the members of an organization in the order in which they joined; e-mails for owners and admins only',
         params: OrganizationParams,
         querystring: Strict(pageProperties),
-        response: { 200: MemberPage, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: MemberPage, 404: ErrorOf(ERRORS.organizationNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -42,7 +43,12 @@ const memberRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Change the roles of a member; admins cannot give or take the roles owner and admin',
         params: MemberParams,
         body: MemberRoles(organizations.roles),
-        response: { 200: Member, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          200: Member,
+          404: ErrorOf(ERRORS.memberNotFound),
+          409: ErrorOf(ERRORS.lastOwner),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -67,7 +73,12 @@ const memberRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'removeMember',
         summary: 'Remove a member as owner or admin, or leave: with your own id',
         params: MemberParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          204: Type.Null(),
+          404: ErrorOf(ERRORS.memberNotFound),
+          409: ErrorOf(ERRORS.lastOwner),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { clientOf } from '../../../../../../../routes/request-context.ts'
 import { withHeaders } from '../../../../../../../routes/response-headers.ts'
-import { ErrorBody, SignedIn, Strict } from '../../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, SignedIn, Strict } from '../../../../../../../routes/schemas.ts'
 import { sendSignedIn } from '../../../../../../../routes/serializers.ts'
 import { PresentedCredential } from '../../../../../credential-schemas.ts'
+import { ERRORS } from '../../../../../parts.ts'
 import { PasskeyRequestOptions } from '../../../../schemas.ts'
 
 const signInWithPasskey: FastifyPluginAsyncTypebox = async app => {
@@ -16,7 +17,12 @@ const signInWithPasskey: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'createPasskeySignInOptions',
         summary: 'Begin to sign in with a passkey: get options for navigator.credentials.get',
-        response: { 200: PasskeyRequestOptions, 403: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          200: PasskeyRequestOptions,
+          403: ErrorOf(ERRORS.passkeysUnavailable),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (_request, reply) => {
@@ -35,8 +41,8 @@ const signInWithPasskey: FastifyPluginAsyncTypebox = async app => {
         body: Strict({ credential: PresentedCredential }),
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),
-          401: ErrorBody,
-          403: ErrorBody,
+          401: ErrorOf(ERRORS.wrongPasskey),
+          403: ErrorOf(ERRORS.passkeysUnavailable),
           429: ErrorBody,
           503: ErrorBody,
         },
