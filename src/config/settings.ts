@@ -149,7 +149,8 @@ export const SETTINGS = {
   ALLOWED_ORIGINS: {
     read: allowedOrigins,
     default: '',
-    description: 'further origins whose pages may use the cookie and passkeys, and apps that may use passkeys, separated by commas',
+    description:
+      'further origins whose pages may use the cookie and passkeys, and apps that may use passkeys, separated by commas',
   },
   CORS_ORIGINS: {
     read: origins,
