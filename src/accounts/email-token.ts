@@ -77,6 +77,12 @@ export const tooManyMails = (): ServiceError =>
 /** The window of limits on what a user mails to others, in milliseconds. */
 export const MAIL_DAY = 24 * HOUR
 
+/**
+ * The limit in all on mails for which anybody can ask: {@link MAX_MAILS} are then for each network from which the user has signed in, and for
+ * all others together.
+ */
+export const MAX_MAILS_IN_ALL = 15
+
 /** A stored token; the token itself is only in the mail. Timestamps are milliseconds since the epoch. */
 export interface EmailToken {
   /** See {@link digestOf}. */

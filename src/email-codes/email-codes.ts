@@ -9,7 +9,12 @@ import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { defineErrors, ServiceError } from '../errors.ts'
 import { type DepsOf, defineFeature, type MailSite, newId, oneOf } from '../feature.ts'
 import { MagicLinks, magicLinkParts } from './magic-links.ts'
-import { LIFETIME, type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
+import {
+  type CountedAttempt,
+  LIFETIME,
+  type PendingEmailCode,
+  storedEmailCodes,
+} from './stored-email-codes.ts'
 
 export const ERRORS = defineErrors({
   wrongEmailCode: { status: 401, field: 'emailCode', message: 'is wrong or has expired' },
@@ -101,6 +106,9 @@ export interface EmailCodeCredentials {
   readonly code?: string
 }
 
+/** The code that an attempt has presented. */
+type FoundCode = PendingEmailCode & Pick<CountedAttempt, 'network'>
+
 type EmailCodesDeps = Omit<DepsOf<typeof parts>, 'keyring'> & { readonly keyring: Keyring }
 
 export class EmailCodes {
@@ -131,9 +139,9 @@ export class EmailCodes {
   async signIn(credentials: EmailCodeCredentials, client: SessionClient): Promise<AuthResult> {
     const { signIns, findUser } = this.#deps
     const { email, emailCode, code } = credentials
-    let found: PendingEmailCode | undefined
+    let found: FoundCode | undefined
     const verify = async (): Promise<VerifiedSignIn> => {
-      found ??= await this.#compare(email, emailCode)
+      found ??= await this.#compare(email, emailCode, client.ip)
       const user = await findUser(found.userId)
       // Another e-mail meanwhile has deleted the code.
       if (user?.email !== email) throw new ServiceError(ERRORS.wrongEmailCode)
@@ -143,18 +151,19 @@ export class EmailCodes {
       return await signIns.complete('emailCode', { client, code, verify })
     } catch (error) {
       // The limit is for guesses: somebody who knows the code may mistype the other one.
-      if (found !== undefined) await this.#deps.store.uncountAttempt(found.id)
+      if (found !== undefined) await this.#deps.store.uncountAttempt(found.id, found.network)
       throw error
     }
   }
 
   /** @throws {ServiceError} `wrongEmailCode` */
-  async #compare(email: string, presented: string): Promise<PendingEmailCode> {
+  async #compare(email: string, presented: string, ip: string | null): Promise<FoundCode> {
     const { store, clock } = this.#deps
-    const found = await store.countAttempt(email, attemptsRowOf(email), clock())
-    const isRight = this.#isRight(found ?? this.#nobodysCode, presented)
-    if (found === undefined || !isRight) throw new ServiceError(ERRORS.wrongEmailCode)
-    return found
+    const { codes, network } = await store.countAttempt(email, attemptsRowOf(email), ip, clock())
+    const compared = codes.length > 0 ? codes : [this.#nobodysCode]
+    const [found] = compared.filter(code => this.#isRight(code, presented))
+    if (found === undefined || codes.length === 0) throw new ServiceError(ERRORS.wrongEmailCode)
+    return { ...found, network }
   }
 
   #isRight({ userId, code }: PendingEmailCode, presented: string): boolean {

@@ -1,8 +1,10 @@
 /** What the store runs for codes and links that are mailed to sign in. The writer thread of SQLite imports this module. */
-import { MAIL_WINDOW, MAX_MAILS } from '../accounts/email-token.ts'
+import type { Kysely } from 'kysely'
 import type { AuditEvent } from '../audit-log/event.ts'
-import { countEvents, recordStatement } from '../storage/operations/events.ts'
-import { firstRow, type Query, query, type Steps, USER_KEY } from '../storage/operations/operation.ts'
+import type { FeatureDialect } from '../storage/migrations/schema-dialect.ts'
+import { recordStatement } from '../storage/operations/events.ts'
+import { knownNetworksOf, mayBeMailed } from '../storage/operations/mail-limits.ts'
+import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '../storage/operations/operation.ts'
 import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
@@ -11,8 +13,9 @@ import { type FeatureStore, type StoredFeature, table } from '../storage/stored-
 /** Milliseconds for which a code or link works. */
 export const LIFETIME = 600_000
 
-/** Comparisons that one code allows. */
-export const MAX_ATTEMPTS = 5
+/** Comparisons that one code allows to each network from which its user has signed in, and to all others together; and in all. */
+const MAX_ATTEMPTS = 5
+const MAX_ATTEMPTS_IN_ALL = 15
 
 /** A code or link that was mailed. Timestamps are milliseconds since the epoch. */
 export interface NewEmailCode {
@@ -39,6 +42,14 @@ export interface AskedFrom {
 /** A code that may be compared. */
 export type PendingEmailCode = Pick<NewEmailCode, 'id' | 'userId' | 'code'>
 
+/** An attempt that was counted. */
+export interface CountedAttempt {
+  /** The codes of the user that it is compared with. */
+  readonly codes: readonly PendingEmailCode[]
+  /** The digest of the client's network, if the user has signed in from it. */
+  readonly network: string | null
+}
+
 /** A link that is valid. */
 export interface PendingMagicLink extends AskedFrom {
   readonly userId: string
@@ -56,12 +67,19 @@ interface EmailCodesTable {
   updated_at: number
   network: string | null
   user_agent: string | null
+  /** The digest of the network from which it was asked for, if the user had signed in from it. */
+  known_network: string | null
+  /** The known network of each attempt from one, each with a space behind it. */
+  attempted_from: string | null
 }
 
 /** The mails share a limit, whichever route sends them. */
 const COUNTED = ['email-code.requested', 'magic-link.requested']
 
-/** Stores a code or link in place of the user's former one, if the user is enabled and the limit of mails is not reached. */
+/**
+ * Stores a code or link, if the user is enabled and the limit of mails is not reached. It takes the place of those that were asked for from the
+ * same known network or from unknown ones: a stranger replaces no code of a known network.
+ */
 function* addEmailCode(
   { id, userId, email, code, askedFrom, createdAt, expiresAt }: NewEmailCode,
   event: AuditEvent,
@@ -69,50 +87,75 @@ function* addEmailCode(
   // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refusedFor(userId, refused)
-  let sent = 0
-  for (const type of COUNTED) sent += yield* countEvents({ ...event, type }, createdAt - MAIL_WINDOW + 1)
-  if (sent >= MAX_MAILS) return invalidatesNothing('tooManyMails')
+  const knownNetworkOf = yield* knownNetworksOf({ id: userId }, createdAt)
+  if (!(yield* mayBeMailed(event, COUNTED, knownNetworkOf))) return invalidatesNothing('tooManyMails')
+  const knownNetwork = knownNetworkOf(event.actor.ip)
   yield {
-    text: `DELETE FROM email_codes WHERE user_key = ${USER_KEY}`,
-    values: [userId],
+    text: `DELETE FROM email_codes WHERE user_key = ${USER_KEY}
+      AND (known_network IS NULL OR known_network = CAST($2 AS text))`,
+    values: [userId, knownNetwork],
   }
   yield {
-    text: `INSERT INTO email_codes (id, user_key, email, code, attempts, expires_at, updated_at, network, user_agent)
-      SELECT $2, key, $3, $4, 0, $5, $6, CAST($7 AS text), CAST($8 AS text) FROM users WHERE id = $1`,
+    text: `INSERT INTO email_codes
+        (id, user_key, email, code, attempts, expires_at, updated_at, network, user_agent, known_network)
+      SELECT $2, key, $3, $4, 0, $5, $6, CAST($7 AS text), CAST($8 AS text), CAST($9 AS text) FROM users WHERE id = $1`,
     values: [
       ...[userId, id, email, code, expiresAt, createdAt],
-      ...[askedFrom?.network ?? null, askedFrom?.userAgent ?? null],
+      ...[askedFrom?.network ?? null, askedFrom?.userAgent ?? null, knownNetwork],
     ],
   }
   yield recordStatement(event)
   return invalidatesNothing('added')
 }
 
+/** The text to which each attempt from a known network adds it. */
+const ATTEMPTED_FROM = "COALESCE(attempted_from, '')"
+
+/** Whether a code may be compared once more. `$3` is the known network of the attempt; `NULL` if there is none. */
+const MAY_BE_COMPARED = `(attempts < ${MAX_ATTEMPTS} OR attempts < ${MAX_ATTEMPTS_IN_ALL}
+  AND length(${ATTEMPTED_FROM}) - length(replace(${ATTEMPTED_FROM}, CAST($3 AS text) || ' ', ''))
+    < ${MAX_ATTEMPTS} * length(CAST($3 AS text) || ' '))`
+
 /**
- * Counts an attempt before its code is compared: of simultaneous attempts, no more than {@link MAX_ATTEMPTS} get the code. Every
- * attempt has the same statements and writes a row, also for an address without a code, so that its time does not reveal whether there
- * is one.
+ * Counts an attempt before the codes of the user are compared: of simultaneous attempts, no more than the limit get a code. Strangers
+ * cannot use up the attempts of known networks. Every attempt has the same statements and writes a row, also for an address without a code,
+ * so that its time does not reveal whether there is one.
  * @param row the one that is written in any case.
+ * @param ip of the client, in canonical form.
  */
-function* countAttempt(email: string, row: string, at: number): Steps<Write<PendingEmailCode | undefined>> {
+function* countAttempt(
+  email: string,
+  row: string,
+  ip: string | null,
+  at: number,
+): Steps<Write<CountedAttempt>> {
   yield {
     text: `INSERT INTO email_code_attempts (id, attempts) VALUES ($1, 1)
       ON CONFLICT (id) DO UPDATE SET attempts = email_code_attempts.attempts + 1`,
     values: [row],
   }
-  const found = yield* firstRow<PendingEmailCode>({
-    text: `UPDATE email_codes SET attempts = attempts + 1, updated_at = $2
+  const network = (yield* knownNetworksOf({ email }, at))(ip)
+  const codes = yield* rows<PendingEmailCode>({
+    text: `UPDATE email_codes SET attempts = attempts + 1, updated_at = $2,
+        attempted_from = ${ATTEMPTED_FROM} || COALESCE(CAST($3 AS text) || ' ', '')
       WHERE user_key = (SELECT key FROM users WHERE email = $1) AND email = $1 AND expires_at > $2
-        AND attempts < ${MAX_ATTEMPTS} AND code <> ''
+        AND code <> '' AND ${MAY_BE_COMPARED}
       RETURNING id, (SELECT id FROM users WHERE key = user_key) AS "userId", code`,
-    values: [email, at],
+    values: [email, at, network],
   })
-  return invalidatesNothing(found)
+  return invalidatesNothing({ codes, network })
 }
 
-/** Takes back an attempt with the correct code, which was not used up. */
-function* uncountAttempt(id: string): Steps<Write<void>> {
-  yield { text: 'UPDATE email_codes SET attempts = attempts - 1 WHERE id = $1', values: [id] }
+/**
+ * Takes back an attempt with the correct code, which was not used up.
+ * @param network as {@link countAttempt} found it. Its earlier attempts do not count any more either: it has the code.
+ */
+function* uncountAttempt(id: string, network: string | null): Steps<Write<void>> {
+  yield {
+    text: `UPDATE email_codes SET attempts = attempts - 1,
+      attempted_from = COALESCE(replace(attempted_from, CAST($2 AS text) || ' ', ''), attempted_from) WHERE id = $1`,
+    values: [id, network],
+  }
   return invalidatesNothing(undefined)
 }
 
@@ -138,6 +181,48 @@ const findMagicLink = (digest: string, now: number): Query<PendingMagicLink | un
     },
     ([row]: readonly PendingMagicLink[]) => row,
   )
+
+/** The columns of the release that had one code for each user. */
+const FORMER_COLUMNS = [
+  'id',
+  'user_key',
+  'email',
+  'code',
+  'attempts',
+  'expires_at',
+  'updated_at',
+  'network',
+  'user_agent',
+] as const
+
+/** SQLite removes no constraint of a table: the rows move to another one. */
+const rebuildWithoutUnique = async (
+  db: Kysely<unknown>,
+  { text, keyType }: FeatureDialect,
+): Promise<void> => {
+  const { schema } = db
+  await schema
+    .createTable('email_codes_rebuilt')
+    .addColumn('id', text, column => column.primaryKey())
+    .addColumn('user_key', keyType, column => column.notNull().references('users.key').onDelete('cascade'))
+    .addColumn('email', text, column => column.notNull())
+    .addColumn('code', text, column => column.notNull())
+    .addColumn('attempts', 'integer', column => column.notNull())
+    .addColumn('expires_at', 'bigint', column => column.notNull())
+    .addColumn('updated_at', 'bigint', column => column.notNull())
+    .addColumn('network', text)
+    .addColumn('user_agent', text)
+    .execute()
+  const tables = db.withTables<{ email_codes: EmailCodesTable; email_codes_rebuilt: EmailCodesTable }>()
+  await tables
+    .insertInto('email_codes_rebuilt')
+    .columns([...FORMER_COLUMNS])
+    .expression(tables.selectFrom('email_codes').select([...FORMER_COLUMNS]))
+    .execute()
+  await schema.dropTable('email_codes').execute()
+  await schema.alterTable('email_codes_rebuilt').renameTo('email_codes').execute()
+  await schema.createIndex('email_codes_by_expires_at').on('email_codes').column('expires_at').execute()
+}
 
 export const storedEmailCodes = {
   name: 'email-codes',
@@ -174,6 +259,17 @@ export const storedEmailCodes = {
       async up(db, { text }) {
         for (const column of ['network', 'user_agent'])
           await db.schema.alterTable('email_codes').addColumn(column, text).execute()
+      },
+    },
+    // A user has one code for each known network, and one for all others. Instances of 0.3.0 write one for each user.
+    '0003_known_networks': {
+      async up(db, dialect) {
+        if (dialect.engine === 'postgres')
+          await db.schema.alterTable('email_codes').dropConstraint('email_codes_user_key_key').execute()
+        else await rebuildWithoutUnique(db, dialect)
+        for (const column of ['known_network', 'attempted_from'])
+          await db.schema.alterTable('email_codes').addColumn(column, dialect.text).execute()
+        await db.schema.createIndex('email_codes_by_user_key').on('email_codes').column('user_key').execute()
       },
     },
   },

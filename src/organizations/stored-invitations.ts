@@ -77,7 +77,7 @@ const formerOf = (organizationId: string, email: string): Steps<Former | undefin
  */
 function* hasInvitedEnough(organizationId: string, event: AuditEvent, max: number): Steps<boolean> {
   const since = event.at - MAIL_DAY + 1
-  if ((yield* countEvents(event, since)) >= max) return true
+  if ((yield* countEvents(event.userId, [event.type], since)) >= max) return true
   const counted = yield* firstRow<{ count: number }>({
     text: `SELECT count(*) AS count FROM organization_members
         JOIN users ON users.key = user_key

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { storedEmailCodes } from '../../src/email-codes/stored-email-codes.ts'
+import { networkDigest } from '../../src/rate-limits/known-networks.ts'
 import type { Statement } from '../../src/storage/operations/operation.ts'
 import { freshEmail, manualClock, signUp, updateUser } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan, requestCode, signInByCode } from '../support/email-codes.ts'
@@ -29,19 +30,23 @@ const attemptsIn = async (url: string): Promise<number> => {
 }
 
 t.test('an attempt has the same statements, whether there is a code or not', async t => {
-  const run = (found: object | undefined): Statement[] => {
+  const run = (network: readonly object[], codes: readonly object[]): Statement[] => {
     const statements: Statement[] = []
-    const steps = storedEmailCodes.operations.countAttempt('ann@example.com', 'a7', 1_000)
+    const steps = storedEmailCodes.operations.countAttempt('ann@example.com', 'a7', '203.0.113.9', 1_000)
     for (let step = steps.next(); !step.done; ) {
       statements.push(step.value)
-      const isWrite = statements.length === 2 && found !== undefined
-      step = steps.next(isWrite ? [found] : [])
+      const results = [[], network, codes]
+      step = steps.next(results[statements.length - 1] ?? [])
     }
     return statements
   }
-  const statements = run(undefined)
-  t.equal(statements.length, 2)
-  t.strictSame(run({ id: 'x', userId: 'y', code: 'z' }), statements)
+  const statements = run([], [])
+  t.equal(statements.length, 3)
+  const known = [{ id: 'y', digest: null }]
+  t.strictSame(run(known, [{ id: 'x', userId: 'y', code: 'z' }]), statements)
+  const texts = (run: readonly Statement[]) => run.map(({ text }) => text)
+  const digest = networkDigest('y', '203.0.113.9')
+  t.strictSame(texts(run([{ id: 'y', digest }], [])), texts(statements), 'on a known network too')
 })
 
 await onEnginesOfRun(t, async (t, { build, newDatabase }) => {

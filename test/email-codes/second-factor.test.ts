@@ -78,7 +78,9 @@ await onEnginesOfRun(t, async (t, { build }) => {
     const { features, accounts } = app.services.storage
     const store = features[storedEmailCodes.name] as EmailCodeStore
     const now = clock.now()
-    const found = await store.countAttempt(user.email, '00', now)
+    const {
+      codes: [found],
+    } = await store.countAttempt(user.email, '00', null, now)
     const totp = await addTotp(app, user.token)
     const session = newSession(
       user.id,

@@ -19,6 +19,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     'email-codes': {
       '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22',
       '0002_magic_links': '5d2befc1c2b4b0a41cab2af9ce7d4a4ad7eebac4a274c381a2ff9bda480236eb',
+      '0003_known_networks': 'eba1cfa7707bb23944b7c39750360ab48e2390d9a54792c84ae3baded480c0cf',
     },
     identities: { '0001_identities': 'ee33707cab487e90231fed07c33d0c86e0a63fc6ce4965e35e4d261a3f3c6061' },
     jobs: { '0001_job_leases': 'd09e89cd09cc745f77a449b8c78c9caccd6ed8238a377bd7d5c82d0cb29a575e' },
@@ -46,6 +47,7 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     'email-codes': {
       '0001_email_codes': '65951d5e0a9c9d9597559c54126ab22857e6ca8ba19f5f0997bccdbad9ff08e1',
       '0002_magic_links': '6f06b4fe97d6a37c2ad1b61c7bdc4d062e85219997b5d7092b10f29599d1f9b1',
+      '0003_known_networks': 'b55675a284dd79513ae88d787f6a6e15c40d750b15ad7eabb700e559aa7442d4',
     },
     identities: { '0001_identities': 'd3f3cbf6e924682ff803154a59fd9a9d34ca1bce140bf296e037898c368fcbff' },
     jobs: { '0001_job_leases': 'f974200998a4e6e7b7db3461b29adafdc04c320269115dc980783fa57212158d' },

@@ -8,12 +8,12 @@ import {
   MAX_MAILS,
 } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
-import { firstIdAt } from '../../ids.ts'
 import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
 import { countEvents, recordStatement } from './events.ts'
 import { factorsOf } from './factors.ts'
+import { knownNetworksOf, mayBeMailed } from './mail-limits.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import type { OwnedTables } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
@@ -29,23 +29,19 @@ export type AccountProof =
   | { readonly sessionId: string }
   | { readonly passwordHash: string; readonly factors: readonly Factor[] }
 
-/** The parameters after the columns of the token. */
-const AFTER_TOKEN = 2 + EMAIL_TOKEN_COLUMNS.length
-
-/** Inserts nothing and returns no row when the user has been mailed too often. */
 const addTokenStatement = (token: EmailToken): Statement => ({
-  text: ({ isOneOf }) => `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
-    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, 2)} FROM users WHERE id = $1 AND (
-      SELECT count(*) FROM events
-      WHERE user_id = $1 AND id >= $${AFTER_TOKEN} AND ${isOneOf('type', `$${AFTER_TOKEN + 1}`, 'text')}
-    ) < ${MAX_MAILS} RETURNING digest`,
-  values: [
-    token.userId,
-    ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token)),
-    firstIdAt(token.createdAt - MAIL_WINDOW + 1),
-    EMAIL_TOKEN_POLICIES[token.purpose].countedBy,
-  ],
+  text: `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, 2)} FROM users WHERE id = $1`,
+  values: [token.userId, ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token))],
 })
+
+/** Whether the user of an event, who must be locked, may be mailed once more. @param isAnybodys whether no session is needed to ask. */
+function* mayBeSent({ purpose }: EmailToken, event: AuditEvent, isAnybodys: boolean): Steps<boolean> {
+  const { countedBy } = EMAIL_TOKEN_POLICIES[purpose]
+  if (isAnybodys)
+    return yield* mayBeMailed(event, countedBy, yield* knownNetworksOf({ id: event.userId }, event.at))
+  return (yield* countEvents(event.userId, countedBy, event.at - MAIL_WINDOW + 1)) < MAX_MAILS
+}
 
 /** Whether what was verified of a user, who is locked, still holds; the hash is compared with the lock. */
 function* holds(proof: AccountProof, userId: string): Steps<boolean> {
@@ -111,8 +107,8 @@ function* hasOnlySignedUp(userId: string): Steps<boolean> {
 
 export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemovals) => ({
   /**
-   * Stores a token, if the user is enabled and the limits of its purpose are not reached: {@link MAX_MAILS}, and `maxPerDay`.
-   * @param session of the user who asks for it; `null` without one.
+   * Stores a token, if the user is enabled and the limits on mails of its purpose are not reached.
+   * @param session of the user who asks for it; `null` if anybody can.
    */
   *add(
     token: EmailToken,
@@ -126,9 +122,13 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
     if (session !== null && !(yield* sessionExists(session, userId)))
       return refusedFor(userId, 'sessionNotFound')
     const { maxPerDay } = EMAIL_TOKEN_POLICIES[token.purpose]
-    if (maxPerDay !== undefined && (yield* countEvents(event, event.at - MAIL_DAY + 1)) >= maxPerDay)
+    if (
+      maxPerDay !== undefined &&
+      (yield* countEvents(event.userId, [event.type], event.at - MAIL_DAY + 1)) >= maxPerDay
+    )
       return invalidatesNothing('tooManyMails')
-    if ((yield* firstRow(addTokenStatement(token))) === undefined) return invalidatesNothing('tooManyMails')
+    if (!(yield* mayBeSent(token, event, session === null))) return invalidatesNothing('tooManyMails')
+    yield addTokenStatement(token)
     yield recordStatement(event)
     return invalidatesNothing('added')
   },

@@ -91,11 +91,12 @@ export const recordWithHolder = (email: string, event: AuditEvent<null>, type: s
   values: [...eventValues(event), email, type],
 })
 
-/** How many events of the user and type of this one there are since then, in milliseconds since the epoch. */
-export function* countEvents({ userId, type }: AuditEvent, since: number): Steps<number> {
+/** How many events of a user and these types there are since then, in milliseconds since the epoch. */
+export function* countEvents(userId: string, types: readonly string[], since: number): Steps<number> {
   const counted = yield* firstRow<{ count: number }>({
-    text: 'SELECT count(*) AS count FROM events WHERE user_id = $1 AND id >= $2 AND type = $3',
-    values: [userId, firstIdAt(since), type],
+    text: ({ isOneOf }) =>
+      `SELECT count(*) AS count FROM events WHERE user_id = $1 AND id >= $2 AND ${isOneOf('type', '$3', 'text')}`,
+    values: [userId, firstIdAt(since), types],
   })
   return counted?.count ?? 0
 }
@@ -128,7 +129,7 @@ export const eventOperations = {
   ): Steps<Write<'recorded' | 'limited' | 'userNotFound'>> {
     // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
     if ((yield* lockUser(event.userId)) === undefined) return refusedFor(event.userId, 'userNotFound')
-    if ((yield* countEvents(event, since)) >= limit) return invalidatesNothing('limited')
+    if ((yield* countEvents(event.userId, [event.type], since)) >= limit) return invalidatesNothing('limited')
     yield recordStatement(event)
     return invalidatesNothing('recorded')
   },
