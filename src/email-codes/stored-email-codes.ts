@@ -1,14 +1,17 @@
 /** What the store runs for codes and links that are mailed to sign in. The writer thread of SQLite imports this module. */
-import type { Kysely } from 'kysely'
 import type { AuditEvent } from '../audit-log/event.ts'
-import type { FeatureDialect } from '../storage/migrations/schema-dialect.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { knownNetworksOf, mayBeMailed } from '../storage/operations/mail-limits.ts'
 import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '../storage/operations/operation.ts'
 import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
-import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import {
+  type FeatureMigration,
+  type FeatureStore,
+  type StoredFeature,
+  table,
+} from '../storage/stored-feature.ts'
 
 /** Milliseconds for which a code or link works. */
 export const LIFETIME = 600_000
@@ -196,10 +199,7 @@ const FORMER_COLUMNS = [
 ] as const
 
 /** SQLite removes no constraint of a table: the rows move to another one. */
-const rebuildWithoutUnique = async (
-  db: Kysely<unknown>,
-  { text, keyType }: FeatureDialect,
-): Promise<void> => {
+const rebuildWithoutUnique: FeatureMigration['up'] = async (db, { text, keyType }) => {
   const { schema } = db
   await schema
     .createTable('email_codes_rebuilt')
