@@ -12,6 +12,7 @@ import {
   textField,
   timeField,
 } from '../pages/feature-pages.ts'
+import { deviceOf } from '../pages/layout.ts'
 
 const jsonOf = (label: Text, name: string): ConsoleField => ({
   label,
@@ -265,7 +266,10 @@ const users: ConsolePage = {
         api: '/admin/users/:id/sessions',
         empty: { en: 'The user has no session.', de: 'Der Nutzer hat keine Sitzung.' },
         columns: [
-          textField({ en: 'Client', de: 'Programm' }, 'userAgent'),
+          {
+            label: { en: 'Client', de: 'Programm' },
+            value: (session, context) => deviceOf(context, session.userAgent),
+          },
           textField({ en: 'Address', de: 'Adresse' }, 'ip'),
           textField({ en: 'Method', de: 'Anmeldeweg' }, 'method'),
           listField({ en: 'Authentication', de: 'Nachweise' }, 'amr'),

@@ -254,13 +254,15 @@ const SYSTEMS = [
   [/\bLinux\b/, 'Linux'],
 ] as const
 
-/** The device of a client in the words of people, such as "Firefox, Windows"; the user agent itself where it names none. */
-export const deviceOf = ({ texts }: PageContext, userAgent: string | null): string => {
-  if (!userAgent) return texts.unknownClient
+/**
+ * The device of a client in the words of people, such as "Firefox, Windows". Never text of the user agent itself: a stranger may have chosen
+ * it, and the page is the service's.
+ */
+export const deviceOf = ({ texts }: Pick<PageContext, 'texts'>, userAgent: string | null): string => {
   const nameIn = (names: typeof BROWSERS | typeof SYSTEMS) =>
-    names.find(([pattern]) => pattern.test(userAgent))?.[1]
-  const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)]
-  return browser === undefined || system === undefined ? userAgent : `${browser}, ${system}`
+    names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1]
+  const known = [nameIn(BROWSERS), nameIn(SYSTEMS)].filter(name => name !== undefined)
+  return known.length === 0 ? texts.unknownClient : known.join(', ')
 }
 
 interface Button {
