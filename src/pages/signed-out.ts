@@ -5,6 +5,7 @@ import { type Html, html } from './html.ts'
 import {
   Form,
   hiddenField,
+  type Link,
   links,
   messagePage,
   NO_ERRORS,
@@ -265,28 +266,31 @@ ${fields}
 <button class="main">${texts.confirmEmailButton}</button>
 </form>
 </div>
-${needsPassword && notMe(context, token, subject)}`,
+${notMe(context, token, subject)}`,
   }
 }
 
-export const emailConfirmedPage = (context: PageContext, email: string): Page => {
+/** @param opensSession whether the confirmation has signed in. */
+export const emailConfirmedPage = (context: PageContext, email: string, opensSession: boolean): Page => {
   const { emailConfirmed: title, emailConfirmedText, toSecurity } = context.texts
   return messagePage(context, { title, text: emailConfirmedText(email), next: ['security', toSecurity] })
 }
 
 export const emailRejectedPage = (context: PageContext, rejected: ConfirmEmailState['subject']): Page => {
   const { notMeDone: title, notMeDoneText, backToSignIn } = context.texts
-  return messagePage(context, { title, text: notMeDoneText[rejected], next: ['sign-in', backToSignIn] })
+  // The session of an account that is removed has ended.
+  const next = rejected === 'emailChange' ? wayBack(context) : (['sign-in', backToSignIn] as const)
+  return messagePage(context, { title, text: notMeDoneText[rejected], next })
 }
 
-const wayBack = ({ texts, hasSession }: PageContext) =>
-  hasSession ? (['security', texts.backToSecurity] as const) : (['sign-in', texts.backToSignIn] as const)
+const wayBack = ({ texts, hasSession }: PageContext): Link =>
+  hasSession ? ['security', texts.backToSecurity] : ['sign-in', texts.backToSignIn]
 
 /**
  * The page of a link that does not work. It may have worked a moment ago: a second click on the button of its page sends it again. It says
  * the same of every link, so that nobody learns which ones were real.
  */
-const deadLinkPage = (context: PageContext): Page => {
+const deadLinkPage = (context: PageContext, further: readonly Link[] = []): Page => {
   const { deadLink: title, deadLinkText: text } = context.texts
   return messagePage(context, { title, text, next: wayBack(context) })
 }

@@ -194,11 +194,14 @@ t.test('the button “This was not me” removes what the link belongs to, and s
   const victim = freshEmail()
   await changeEmail(app, stranger.token, { email: victim, password: PASSWORD })
   const change = linkIn((await mails.to(victim, 'emailChange'))[0], '/account/verify-email')
-  const other = await new FormClient(app).open(change)
+  const other = new FormClient(app)
+  await other.post('/sign-in', { email: stranger.email, password: PASSWORD })
+  await other.open(change)
   t.match(other.page, `Confirm that your account shall use ${victim} from now on.`)
   await other.submit('not-me')
   t.match(other.page, 'The change is ended.')
   t.match(await accountOf(app, stranger.token), { email: stranger.email })
+  t.match(other.page, 'Back to account security', 'the browser is still signed in')
 })
 
 t.test(
@@ -211,6 +214,7 @@ t.test(
     await browser.open(link)
     t.notMatch(browser.page, 'type="password"')
     await browser.submit('confirm')
+    t.match(browser.page, 'not-me', 'a stranger may have signed it in')
     t.equal(browser.heading, 'Your e-mail is confirmed')
 
     const own = await build(t, { env: EMAIL_CODES })
