@@ -7,8 +7,9 @@ import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
 import type { EmailTokenStore, UserStore } from '../storage/stores.ts'
+import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'
-import { digestOf, isTokenFor, newEmailToken } from './email-token.ts'
+import { digestOf, type EmailToken, isTokenFor, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 import type { SignIns, VerifiedSignIn } from './sign-ins.ts'
 
@@ -40,6 +41,15 @@ export class PasswordResets {
   }
 
   /**
+   * Reads a token without using it.
+   * @throws {ServiceError} `badEmailToken`, `storeUnavailable`
+   */
+  async check(token: string): Promise<void> {
+    const { userId } = await this.#find(token)
+    await this.#findUser(userId)
+  }
+
+  /**
    * Uses a token: changes the password of its user, ends all sessions and opens a new one. If the e-mail was never confirmed, it empties the
    * account: somebody else may have opened it.
    * @param code for users with a second factor: a mailbox alone must not open an account that has one. An account that was never confirmed
@@ -54,18 +64,15 @@ export class PasswordResets {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { users, emailTokens, signIns, mails, hasher, breachedPasswords, clock } = this.#deps
-    const stored = await emailTokens.find(digestOf(token), clock())
+    const { signIns, mails, hasher, breachedPasswords } = this.#deps
     // Before hashing, which costs 10 ms: clients without a token must not cause it.
-    if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
-    const { digest, userId, email } = stored
+    const { digest, userId, email } = await this.#find(token)
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
     // Before the code, which works once.
     await breachedPasswords.refuse(password, 'passwordBreached', signal)
     let isFirstConfirmation = false
     const verify = async (): Promise<VerifiedSignIn> => {
-      const user = await users.find(userId)
-      if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
+      const user = await this.#findUser(userId)
       isFirstConfirmation = !user.emailVerified
       return {
         user,
@@ -77,6 +84,21 @@ export class PasswordResets {
     const result = await signIns.complete('passwordReset', { client, code, verify })
     mails.send('passwordChanged', { email, locale: result.user.locale }, { isFirstConfirmation })
     return result
+  }
+
+  /** @throws {ServiceError} `badEmailToken` */
+  async #find(token: string): Promise<EmailToken> {
+    const { emailTokens, clock } = this.#deps
+    const stored = await emailTokens.find(digestOf(token), clock())
+    if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
+    return stored
+  }
+
+  /** @throws {ServiceError} `badEmailToken` */
+  async #findUser(id: string): Promise<User> {
+    const user = await this.#deps.users.find(id)
+    if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
+    return user
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {

@@ -289,14 +289,20 @@ export const links = (items: readonly Link[]): Html =>
 export const backToSecurity = ({ texts, root }: PageContext): Html =>
   links([[`${root}security`, texts.backToSecurity]])
 
-/** A page that says something, and has no form. @param next the link to another page. */
+/** A page that says something, and has no form. @param next the link to another page. @param further links. */
 export const messagePage = (
   { root, hasPages, hasSession }: PageContext,
   {
     title,
     text,
     next,
-  }: { readonly title: string; readonly text: string | readonly Html[]; readonly next: Link },
+    further = [],
+  }: {
+    readonly title: string
+    readonly text: string | readonly Html[]
+    readonly next: Link
+    readonly further?: readonly Link[]
+  },
 ): Page => ({
   title,
   isSignedIn: hasSession,
@@ -304,7 +310,7 @@ export const messagePage = (
 <h1>${title}</h1>
 <p>${text}</p>
 </div>
-${hasPages && links([[root + next[0], next[1]]])}`,
+${hasPages && links([next, ...further].map(([path, label]) => [root + path, label]))}`,
 })
 
 export { Html, html } from './html.ts'

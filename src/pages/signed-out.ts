@@ -292,7 +292,7 @@ const wayBack = ({ texts, hasSession }: PageContext): Link =>
  */
 const deadLinkPage = (context: PageContext, further: readonly Link[] = []): Page => {
   const { deadLink: title, deadLinkText: text } = context.texts
-  return messagePage(context, { title, text, next: wayBack(context) })
+  return messagePage(context, { title, text, next: wayBack(context), further })
 }
 
 /** @param title by default that of any error. */
@@ -312,3 +312,7 @@ ${new Form(context, errors).summary()}
 ${hasPages && links([[root + path, text]])}`,
   }
 }
+/** The link of a mail to reset the password, with the way to another one. */
+export const deadResetPage = (context: PageContext): Page =>
+  deadLinkPage(context, [['forgot-password', context.texts.askAgain]])
+

@@ -16,6 +16,7 @@ import {
   cookie,
   freshEmail,
   logCapture,
+  manualClock,
   PASSWORD,
   signIn,
   signUp,
@@ -263,6 +264,53 @@ t.test('a forgotten password: from the page over the mail to a new one', async t
   await browser.open(link)
   await browser.submit('reset-password', { password: NEW })
   isDeadLink(t, browser)
+t.test('a link to reset the password that does not work says so before it asks for a password', async t => {
+  const clock = manualClock(Date.now())
+  const own = await build(t, { clock: clock.now })
+  const linkOf = async (email: string): Promise<string> => {
+    await own.inject({ method: 'POST', url: '/account/forgot-password', payload: { email } })
+    return linkIn((await mailbox(own).to(email, 'passwordReset')).at(-1), '/reset-password')
+  }
+  const isDead = async (link: string): Promise<void> => {
+    const browser = await new FormClient(own).open(link)
+    isDeadLink(t, browser)
+    t.match(browser.page, '<a href="./forgot-password">Ask for a new link</a>')
+  }
+  const [used, expired, disabled] = [await signUp(own), await signUp(own), await signUp(own)]
+  const link = await linkOf(used.email)
+  const browser = await new FormClient(own).open(link)
+  const twin = browser.twin()
+  await browser.submit('reset-password', { password: NEW })
+  await isDead(link)
+  await twin.submit('reset-password', { password: NEW })
+  isDeadLink(t, twin)
+  t.match(twin.page, 'Ask for a new link')
+  const ofDisabled = await linkOf(disabled.email)
+  await updateUser(own, disabled.id, { disabled: true })
+  await isDead(ofDisabled)
+  const late = await linkOf(expired.email)
+  clock.advance(60 * 60_000)
+  await isDead(late)
+  for (const token of ['x', '%00', 'a'.repeat(500)]) await isDead(`/reset-password?token=${token}`)
+})
+
+t.test(
+  '/.well-known/change-password leads to the page that changes it, also by way of the sign-in',
+  async t => {
+    const response = await app.inject('/.well-known/change-password')
+    t.match(response, { statusCode: 303, headers: { location: '../security/password' } })
+    const { email } = await signUp(app)
+    const browser = await new FormClient(app).open('/.well-known/change-password')
+    t.equal(browser.path, '/sign-in')
+    await browser.submit('sign-in', { email, password: PASSWORD })
+    t.equal(browser.path, '/security/password')
+    await browser.open('/.well-known/change-password')
+    t.equal(browser.path, '/security/password')
+    const unknown = '/.well-known/resource-that-should-not-exist-whose-status-code-should-not-be-200'
+    t.equal((await app.inject(unknown)).statusCode, 404)
+  },
+)
+
   t.equal((await signIn(app, email, NEW)).statusCode, 200)
 })
 

@@ -1,16 +1,26 @@
 /** The page behind the link in a mail that resets the password. Opening it changes nothing. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { errorPage, resetPasswordPage } from '../../../src/pages/signed-out.ts'
+import { errorBody, ServiceError } from '../../../src/errors.ts'
+import { deadResetPage, resetPasswordPage } from '../../../src/pages/signed-out.ts'
 import { FormText, linkedPage, Strict } from '../../schemas.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
   const { hasPages, passwordMinLength: minLength } = app.config
+  const { passwordResets } = app.services
   if (!hasPages) return
   app.servePages()
 
   app.get('', linkedPage({ token: FormText }), async (request, reply) => {
     const { token } = request.validatedData.query
+    try {
+      await passwordResets.check(token)
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.field !== 'token') throw error
+      const { status, headers, field, message } = error
+      const { errors } = errorBody(field, message)
+      return reply.relay({ status, headers, errors }).sendPage(deadResetPage)
+    }
     return reply.sendPage(context => resetPasswordPage(context, { token, minLength }))
   })
 
@@ -27,7 +37,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     const wantsCode = code !== undefined || 'code' in errors
     return reply.sendPage(context =>
       'token' in errors
-        ? errorPage(context, errors)
+        ? deadResetPage(context)
         : resetPasswordPage(context, { token, minLength, wantsCode, errors }),
     )
   })
