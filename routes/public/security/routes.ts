@@ -82,7 +82,11 @@ const security: FastifyPluginAsyncTypebox = async app => {
     return reply.sendPage(context => changePasswordPage(context, state))
   }
 
-  app.get('/password', { schema: { hide: true } }, (request, reply) => sendPasswordForm(request, reply, {}))
+  app.get('/password', { schema: { hide: true } }, (request, reply) => {
+    // Password managers open it (/.well-known/change-password), also without a session.
+    if (request.principal === null) reply.comeBackTo('security/password')
+    return sendPasswordForm(request, reply, {})
+  })
 
   const PasswordForm = pageForm({
     currentPassword: Type.Optional(FormText),

@@ -52,6 +52,12 @@ const wellKnown: FastifyPluginAsyncTypebox = async app => {
       return keySet
     },
   )
+
+  // For password managers (https://www.w3.org/TR/change-password-url/).
+  if (app.config.hasPages)
+    app.get('/change-password', { schema: { hide: true } }, (_request, reply) =>
+      reply.redirectToPage('security/password'),
+    )
 }
 
 export default wellKnown
