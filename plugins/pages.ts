@@ -186,17 +186,6 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   const scripts = config.hasPages ? featurePages.scripts : []
   const scriptUrls = scripts.map(({ url }) => url)
   const [headers, headersWithScript] = [headersOf(false), headersOf(true)]
-  const noticeAttributes = {
-    httpOnly: true,
-    sameSite: 'strict',
-    path: '/',
-    secure: config.isProduction,
-    signed: false,
-  } as const
-
-  /** Lax, unlike a notice: after a sign-in there, the site of a provider leads to the security page. */
-  const wayBackAttributes = { ...noticeAttributes, sameSite: 'lax' } as const
-
   /** The way from the URL of a request to the service, which a proxy may have below another path. */
   const rootOf = ({ url }: FastifyRequest): string => {
     const slashes = (path = ''): number => path.split('/').length - 1
@@ -222,25 +211,26 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorateReply('redirectToPage', function redirectToPage(this: FastifyReply, path, notice) {
     if (notice !== undefined)
-      this.setCookie(NOTICE_COOKIE, notice, { ...noticeAttributes, maxAge: NOTICE_LIFETIME })
+      this.setHostCookie(NOTICE_COOKIE, notice, { sameSite: 'strict', maxAge: NOTICE_LIFETIME })
     return this.header('cache-control', 'no-store').redirect(rootOf(this.request) + path, 303)
   })
 
   app.decorateReply('takeNotice', function takeNotice(this: FastifyReply) {
-    const notice = this.request.cookies[NOTICE_COOKIE]
-    if (notice !== undefined) this.clearCookie(NOTICE_COOKIE, noticeAttributes)
+    const notice = this.request.hostCookie(NOTICE_COOKIE)
+    if (notice !== undefined) this.clearHostCookie(NOTICE_COOKIE)
     return notice
   })
 
   app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path, cookie = WAY_BACK_COOKIE) {
     if (!isPagePath(path)) return this
-    return this.setCookie(cookie, path, { ...wayBackAttributes, maxAge: WAY_BACK_LIFETIME })
+    // Lax, unlike a notice: after a sign-in there, the site of a provider leads to the security page.
+    return this.setHostCookie(cookie, path, { sameSite: 'lax', maxAge: WAY_BACK_LIFETIME })
   })
 
   app.decorateReply('takeWayBack', function takeWayBack(this: FastifyReply, cookie = WAY_BACK_COOKIE) {
-    const path = this.request.cookies[cookie]
+    const path = this.request.hostCookie(cookie)
     if (path === undefined) return null
-    this.clearCookie(cookie, wayBackAttributes)
+    this.clearHostCookie(cookie)
     return isPagePath(path) ? path : null
   })
 
@@ -279,6 +269,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return this.headers(hasScript ? headersWithScript : headers)
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
+      hasSeveralUsers: namesSeveralUsers(this.request),
+      noticeCookie: app.hostCookieName(NOTICE_COOKIE),
       .send(documentOf(context, page).text)
   })
 
@@ -332,4 +324,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     )
 }
 
-export default fp(pages, { name: 'pages', dependencies: ['json-body', 'error-handler', 'csrf', 'openapi'] })
+export default fp(pages, {
+  name: 'pages',
+  dependencies: ['json-body', 'error-handler', 'host-cookies', 'csrf', 'openapi'],
+})

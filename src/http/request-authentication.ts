@@ -118,6 +118,7 @@ const badToken = (): ServiceError =>
 // RFC 6750 §3: no error code for requests without credentials.
 const noToken = (): ServiceError =>
   new ServiceError('signInRequired', { headers: { 'www-authenticate': 'Bearer' }, quiet: true })
+  'hostCookie',
 
 /** @param logged how the error is logged. */
 const noAdminKey = (logged: Pick<ErrorDetails, 'quiet' | 'sampledAs'>): ServiceError =>

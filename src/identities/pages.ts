@@ -31,6 +31,8 @@ const en = {
   linkTitle: (name: string) => `Link ${name}`,
   linkText: (email: string, name: string) =>
     `The account ${email} of ${name} will sign in to your account from now on.`,
+  linkUnconfirmedText: (email: string, name: string) =>
+    `An account of ${name} will sign in to your account from now on. It names the address ${email}, but ${name} has not confirmed that: it may be somebody else’s account. Link it only if you have just signed in to ${name} yourself.`,
   notNow: 'Not now',
   codeText: (name: string) => `${name} has confirmed who you are. Your account needs a code too.`,
 }
@@ -51,6 +53,8 @@ const de: typeof en = {
     `Es gibt ein Konto mit ${email}. Melden Sie sich dort wie bisher an. Danach können Sie ${name} verbinden.`,
   linkTitle: name => `${name} verbinden`,
   linkText: (email, name) => `Das Konto ${email} von ${name} meldet ab jetzt bei Ihrem Konto an.`,
+  linkUnconfirmedText: (email, name) =>
+    `Ein Konto von ${name} meldet ab jetzt bei Ihrem Konto an. Es nennt die Adresse ${email}, aber ${name} hat das nicht bestätigt: Es kann das Konto von jemand anderem sein. Verbinden Sie es nur, wenn Sie sich gerade selbst bei ${name} angemeldet haben.`,
   notNow: 'Jetzt nicht',
   codeText: name => `${name} hat Sie bestätigt. Ihr Konto braucht auch einen Code.`,
 }
@@ -66,6 +70,7 @@ interface Provider {
 interface Pending {
   readonly provider: Provider
   readonly email: string | null
+  readonly isEmailConfirmed: boolean
 }
 
 /** Leads to a provider. Not by a redirect: browsers check those of a form, and each provider has its own next ones. */
@@ -98,15 +103,19 @@ export const signInToLinkPage = (
   }
 }
 
-export const confirmLinkPage = (context: PageContext, { provider, email }: Pending): Page => {
+export const confirmLinkPage = (
+  context: PageContext,
+  { provider, email, isEmailConfirmed }: Pending,
+): Page => {
   const { root, language } = context
   const own = TEXTS[language]
+  const text = isEmailConfirmed ? own.linkText : own.linkUnconfirmedText
   return {
     title: own.linkTitle(provider.name),
     isSignedIn: true,
     body: html`<div class="card">
 <h1>${own.linkTitle(provider.name)}</h1>
-<p>${own.linkText(email ?? '', provider.name)}</p>
+<p>${text(email ?? '', provider.name)}</p>
 <form method="post" action="${root}account/sign-in/providers/${provider.id}/link">
 <button class="main">${own.link(provider.name)}</button>
 </form>

@@ -50,6 +50,8 @@ export interface PendingFlow {
   readonly provider: Provider
   /** The e-mail at the provider. */
   readonly email: string | null
+  /** Whether the provider confirms it. Otherwise anybody may have entered it there. */
+  readonly isEmailConfirmed: boolean
   /** Whether the e-mail has an account, to which the identity can be linked; else a code is missing. */
   readonly asksToLink: boolean
 }
@@ -174,6 +176,7 @@ export class ProviderSignIns {
     return {
       provider,
       email: claims.email,
+      isEmailConfirmed: claims.isEmailConfirmed,
       asksToLink: known === undefined && !this.#linksByEmail(provider, claims),
     }
   }

@@ -24,6 +24,10 @@ export interface PageContext {
   readonly scripts: readonly string[]
   /** Whether the browser has a session. */
   readonly hasSession: boolean
+  /** Whether the browser has sessions of several users, none of which counts. */
+  readonly hasSeveralUsers: boolean
+  /** The cookie of the notice that the security page shows once, for scripts. */
+  readonly noticeCookie: string
 }
 
 export interface Page {

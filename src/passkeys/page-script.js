@@ -47,7 +47,7 @@ const add = async section => {
   )
   const secure = location.protocol === 'https:' ? '; secure' : ''
   // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is not in every browser that has passkeys
-  document.cookie = `PAGE_NOTICE=passkeyAdded; path=/; max-age=60; samesite=strict${secure}`
+  document.cookie = `${section.dataset.notice}; path=/; max-age=60; samesite=strict${secure}`
   go('security')
 }
 

@@ -66,7 +66,7 @@ const passkeysSection = (
 <p>${own.text}</p>
 ${passkeys.length > 0 && html`<ul class="list">${passkeys.map(passkey => passkeyItem(context, passkey))}</ul>`}
 <p class="muted" id="passkey-add-needs">${own.needs}</p>
-<div id="passkey-add" hidden>
+<div id="passkey-add" data-notice="${context.noticeCookie}=passkeyAdded" hidden>
 ${form.field({ name: 'name', label: own.name, autocomplete: 'off', isOptional: true })}
 <button type="button">${own.add}</button>
 <p class="error" role="alert" hidden>${own.failed}</p>

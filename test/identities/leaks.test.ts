@@ -85,7 +85,7 @@ t.test('what a run keeps and writes has none of its secrets', async t => {
     note(browser)
     const { headers } = await app.inject({
       url: browser.url.replace('https://gatehouse.test', ''),
-      headers: { cookie: `OIDC_FLOW=${browser.flow}`, accept: 'text/html' },
+      headers: { cookie: `OIDC_FLOW_test=${browser.flow}`, accept: 'text/html' },
     })
     locations.push(String(headers.location))
   }

@@ -41,21 +41,21 @@ t.test('a browser signs up by the button of a provider', async t => {
   await browser.open(pathOf(await provider.authorize(link)))
   t.equal(browser.path, '/security')
   t.match(browser.page, provider.account.email)
-  t.notOk(browser.cookie('OIDC_FLOW'), 'the flow is over')
+  t.notOk(browser.cookie('OIDC_FLOW_test'), 'the flow is over')
 })
 
-t.test('the start sets a cookie for the routes of its provider, for ten minutes', async t => {
+t.test('D4: the start sets a cookie that no other host can plant, for ten minutes', async t => {
   const response = await call(app, 'POST', '/account/sign-in/providers/test', {})
-  const set = cookieOf(response.headers['set-cookie'], 'OIDC_FLOW')
-  t.match(set, /; Max-Age=600; Path=\/account\/sign-in\/providers\/test; HttpOnly; SameSite=Lax/)
+  const set = cookieOf(response.headers['set-cookie'], 'OIDC_FLOW_test')
+  t.match(set, /; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/)
   t.equal(response.headers['cache-control'], 'no-store')
   const below = await build(t, {
     env: { ...env, PUBLIC_URL: 'https://gatehouse.test/auth', NODE_ENV: 'production' },
   })
   const other = await call(below, 'POST', '/account/sign-in/providers/test', {})
   t.match(
-    cookieOf(other.headers['set-cookie'], 'OIDC_FLOW'),
-    /; Path=\/auth\/account\/sign-in\/providers\/test; HttpOnly; Secure; SameSite=Lax/,
+    cookieOf(other.headers['set-cookie'], '__Host-OIDC_FLOW_test'),
+    /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
   )
   const redirectUri = new URL(other.json().authorizationUrl).searchParams.get('redirect_uri')
   t.equal(redirectUri, 'https://gatehouse.test/auth/account/sign-in/providers/test/callback')
@@ -118,7 +118,7 @@ t.test('O11 no return target leads away from the service', async t => {
     }
     const response = await app.inject({
       url: `${pathOf(url)}&return_to=${encodeURIComponent(target)}`,
-      headers: { cookie: `OIDC_FLOW=${flow}; PAGE_NEXT=${encodeURIComponent(target)}` },
+      headers: { cookie: `OIDC_FLOW_test=${flow}; PAGE_NEXT=${encodeURIComponent(target)}` },
     })
     t.equal(response.statusCode, 303)
     t.match(response.headers.location, /^(?:\.\.\/)+security$/)
@@ -176,7 +176,7 @@ t.test('O15 a flow that an attacker has prepared does not become the victim’s'
     { provider: 'test' },
     {
       ...cookie(victim.token),
-      cookie: `ACCESS_TOKEN=${victim.token}; OIDC_FLOW=${prepared.flow}`,
+      cookie: `ACCESS_TOKEN=${victim.token}; OIDC_FLOW_test=${prepared.flow}`,
       origin: 'https://gatehouse.test',
       host: 'gatehouse.test',
       'sec-fetch-site': 'same-origin',
@@ -184,12 +184,12 @@ t.test('O15 a flow that an attacker has prepared does not become the victim’s'
   )
   t.equal(started.statusCode, 201, started.body)
   t.not(started.json().flow, prepared.flow)
-  t.match(cookieOf(started.headers['set-cookie'], 'OIDC_FLOW'), started.json().flow)
+  t.match(cookieOf(started.headers['set-cookie'], 'OIDC_FLOW_test'), started.json().flow)
   provider.account = freshAccount()
   const url = await provider.authorize(prepared.authorizationUrl)
   const response = await app.inject({
     url: pathOf(url),
-    headers: { cookie: `ACCESS_TOKEN=${victim.token}; OIDC_FLOW=${started.json().flow}` },
+    headers: { cookie: `ACCESS_TOKEN=${victim.token}; OIDC_FLOW_test=${started.json().flow}` },
   })
   t.equal(response.statusCode, 400)
   const listed = await call(app, 'GET', '/account/identities', undefined, bearer(victim.token))
@@ -199,7 +199,7 @@ t.test('O15 a flow that an attacker has prepared does not become the victim’s'
 t.test('O16 every redirect is a 303', async t => {
   provider.account = freshAccount()
   const { url, flow } = await program.callback()
-  const response = await app.inject({ url: pathOf(url), headers: { cookie: `OIDC_FLOW=${flow}` } })
+  const response = await app.inject({ url: pathOf(url), headers: { cookie: `OIDC_FLOW_test=${flow}` } })
   t.equal(response.statusCode, 303)
   t.equal(response.headers['cache-control'], 'no-store')
   const form = await app.inject({
@@ -235,6 +235,7 @@ t.test('for a taken address the user signs in to the account, and then links', a
   await browser.submit('sign-in', { email: user.email, password: PASSWORD })
   t.equal(browser.path, '/account/sign-in/providers/test/confirm', 'it comes back')
   t.equal(browser.heading, 'Link Test Provider')
+  t.match(browser.page, `The account ${user.email} of Test Provider will sign in to your account`)
   const twin = browser.twin()
   await browser.submit('providers/test/link')
   t.equal(browser.path, '/security')
@@ -244,6 +245,60 @@ t.test('for a taken address the user signs in to the account, and then links', a
   const again = new FormClient(app)
   await again.open(await authorize(again))
   t.equal(again.path, '/security')
+})
+
+t.test('D4: the page to link says that the provider has not confirmed the address', async t => {
+  const user = await confirmedUser(app)
+  provider.account = freshAccount({ email: user.email, email_verified: false })
+  const browser = new FormClient(app)
+  await browser.open(await authorize(browser))
+  await browser.open('/sign-in')
+  await browser.submit('sign-in', { email: user.email, password: PASSWORD })
+  t.equal(browser.heading, 'Link Test Provider')
+  t.match(browser.page, 'Test Provider has not confirmed that')
+})
+
+t.test('D4: a cookie that another host has planted continues no flow', async t => {
+  const user = await confirmedUser(app)
+  provider.account = freshAccount({ email: user.email })
+  const attacker = new FormClient(app)
+  await attacker.open(await authorize(attacker))
+  const planted = attacker.cookie('OIDC_FLOW_test') ?? ''
+  const path = '/account/sign-in/providers/test/confirm'
+  const statusOf = async (service: FastifyInstance, header: string): Promise<number> =>
+    (await service.inject({ url: path, headers: { accept: 'text/html', cookie: header } })).statusCode
+  t.equal(await statusOf(app, `OIDC_FLOW_test=${planted}`), 200)
+  for (const header of [
+    `OIDC_FLOW_test=${planted}; OIDC_FLOW_test=own`,
+    `OIDC_FLOW_test=own; OIDC_FLOW_test=${planted}`,
+    `OIDC_FLOW_other=${planted}`,
+    `OIDC_FLOW=${planted}`,
+  ])
+    t.equal(await statusOf(app, header), 400, header.slice(0, 20))
+  const production = await build(t, { env: { ...env, NODE_ENV: 'production' } })
+  const { url, flow } = await programOf(production, provider).callback()
+  const open = async (name: string) =>
+    (await production.inject({ url: pathOf(url), headers: { cookie: `${name}=${flow}` } })).statusCode
+  for (const name of ['OIDC_FLOW_test', '__Host-OIDC_FLOW_other', '\u00a0__Host-OIDC_FLOW_test'])
+    t.equal(await open(name), 400, name)
+  t.equal(await open('__Host-OIDC_FLOW_test'), 303)
+})
+
+t.test('D4: flows of two providers go on beside each other', async t => {
+  const second = await startProvider(t, { ids: ['second'] })
+  const entries = [provider.entry(), second.entry({ id: 'second', name: 'Second' })]
+  const own = await build(t, { env: providersEnv(entries, [provider.issuer, second.issuer]) })
+  provider.account = freshAccount()
+  second.account = freshAccount()
+  const browser = await new FormClient(own).open('/sign-in')
+  await browser.submit('sign-in/providers/test')
+  const first = pathOf(await provider.authorize(linkIn(browser.page)))
+  await browser.open('/sign-in')
+  await browser.submit('sign-in/providers/second')
+  await browser.open(first)
+  t.equal(browser.path, '/security')
+  t.match(browser.page, provider.account.email)
+  t.ok(browser.cookie('OIDC_FLOW_second'), 'the other one goes on')
 })
 
 t.test('the page to link is bound to its browser, and to the account with the address', async t => {
@@ -318,7 +373,7 @@ t.test('with WEB_URL browsers come back to it, with errors', async t => {
   const app: FastifyInstance = await build(t, { env: { ...env, WEB_URL: webUrl } })
   const program = programOf(app, provider)
   const open = async ({ url, flow }: { url: string; flow: string }) =>
-    app.inject({ url: pathOf(url), headers: { accept: 'text/html', cookie: `OIDC_FLOW=${flow}` } })
+    app.inject({ url: pathOf(url), headers: { accept: 'text/html', cookie: `OIDC_FLOW_test=${flow}` } })
   provider.account = freshAccount()
   const callback = await program.callback()
   const response = await open(callback)

@@ -191,7 +191,7 @@ t.test('apple: the form of the provider signs the browser in', async t => {
   )
   const response = await app.inject({
     url: next.pathname + next.search,
-    headers: { cookie: `OIDC_FLOW=${flow}` },
+    headers: { cookie: `OIDC_FLOW_apple=${flow}` },
   })
   t.equal(response.statusCode, 303)
   t.match(String(response.headers['set-cookie']), /ACCESS_TOKEN=/)
@@ -203,7 +203,7 @@ t.test('a code comes to the provider as it is, in a browser too', async t => {
   imitation.claims = { sub: 'of a code', nonce: query.get('nonce'), email: freshEmail() }
   const response = await app.inject({
     url: `/account/sign-in/providers/google/callback?state=${query.get('state')}&code=4/0A?b%26c+d`,
-    headers: { cookie: `OIDC_FLOW=${flow}` },
+    headers: { cookie: `OIDC_FLOW_google=${flow}` },
   })
   t.equal(response.statusCode, 303)
   t.equal(imitation.tokenRequests.at(-1)?.body.get('code'), '4/0A?b&c d')

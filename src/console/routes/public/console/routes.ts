@@ -19,6 +19,9 @@ const ENDED = 'console/ended'
 const WAY_BACK_COOKIE = 'CONSOLE_NEXT'
 
 /** What lets pages of `CORS_ORIGINS` read a response. */
+/** The secret of a session. */
+const SESSION_COOKIE = 'gatehouse-console'
+
 const CORS_HEADERS = [
   'access-control-allow-origin',
   'access-control-allow-credentials',
@@ -28,7 +31,7 @@ const CORS_HEADERS = [
 const consoleRoutes: FastifyPluginAsync = async app => {
   const { consoleSessions: sessions, adminAuthenticator, features, eventSchemas, adminScopes } = app.services
   if (sessions === null) return
-  const { isProduction, publicUrl } = app.config
+  const { publicUrl } = app.config
   // ALLOWED_ORIGINS may act for users, not for administrators: none may read the console, or send its forms.
   app.addHook('onRequest', function hideFromOtherOrigins(_request, reply, done) {
     for (const name of CORS_HEADERS) reply.removeHeader(name)
@@ -39,16 +42,6 @@ const consoleRoutes: FastifyPluginAsync = async app => {
   const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
   const { pages, plots } = await consolePartsOf(features, declared)
   const shell = new Shell(app, pages)
-
-  // Browsers accept the prefix over HTTPS only.
-  const cookie = isProduction ? '__Host-gatehouse-console' : 'gatehouse-console'
-  const attributes = {
-    httpOnly: true,
-    sameSite: 'strict',
-    path: '/',
-    secure: isProduction,
-    signed: false,
-  } as const
 
   const sendSignIn = (
     request: FastifyRequest,
@@ -78,18 +71,21 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       const errors = { [field]: [message] }
       return sendSignIn(request, reply.relay({ status, headers: {}, errors }), errors, false)
     }
-    const former = request.cookies[cookie]
+    const former = request.hostCookie(SESSION_COOKIE)
     if (former !== undefined) await sessions.close(former)
     request.adminKey = key
-    reply.setCookie(cookie, await sessions.open(presented, adminActor(request)), attributes)
+    const secret = await sessions.open(presented, adminActor(request))
+    reply.setHostCookie(SESSION_COOKIE, secret, { sameSite: 'strict' })
+    // A browser that has sent one cookie keeps the other one too.
+    const overview = request.hostCookie(WAY_BACK_COOKIE) === undefined ? `console?${SIGNED_IN}` : 'console'
     const wayBack = reply.takeWayBack(WAY_BACK_COOKIE)
     return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : 'console')
   })
 
   app.post('/sign-out', { schema: { hide: true } }, async (request, reply) => {
-    const secret = request.cookies[cookie]
+    const secret = request.hostCookie(SESSION_COOKIE)
     if (secret !== undefined) await sessions.close(secret)
-    return reply.clearCookie(cookie, attributes).redirectToPage('console/sign-in')
+    return reply.clearHostCookie(SESSION_COOKIE).redirectToPage('console/sign-in')
   })
 
   const isStream = ({ routeOptions }: FastifyRequest): boolean =>
@@ -113,7 +109,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
 
   /** Whether the session of a request that began with one still exists, and its admin key is valid. */
   const isOpen = async (request: FastifyRequest): Promise<boolean> => {
-    const adminKey = await sessions.adminKeyOf(request.cookies[cookie] ?? '', false)
+    const adminKey = await sessions.adminKeyOf(request.hostCookie(SESSION_COOKIE) ?? '', false)
     if (adminKey === null || request.adminKey === null) return false
     return (
       adminAuthenticator.isCurrent(request.adminKey) ||
@@ -134,12 +130,12 @@ const consoleRoutes: FastifyPluginAsync = async app => {
 
   app.register(async function signedIn(scoped: FastifyInstance) {
     scoped.addHook('onRequest', async (request, reply) => {
-      const secret = request.cookies[cookie]
+      const secret = request.hostCookie(SESSION_COOKIE)
       if (secret === undefined) return askToSignIn(request, reply, false)
       if (await authenticate(request, secret)) return
       // The session ends with its key.
       await sessions.close(secret)
-      return askToSignIn(request, reply.clearCookie(cookie, attributes), true)
+      return askToSignIn(request, reply.clearHostCookie(SESSION_COOKIE), true)
     })
     addOverview(scoped, shell, plots)
     addStream(scoped, shell, isOpen)

@@ -45,7 +45,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
   const finish = (request: FastifyRequest, id: string, given: { url?: string; code?: string }) =>
     providerSignIns.finish(id, {
       ...given,
-      flow: flowOf(request),
+      flow: flowOf(request, id),
       owner: ownerOf(request),
       locale: preferredLocaleOf(request),
       client: clientOf(request),
@@ -105,7 +105,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
 
   app.get('/:id/confirm', { schema: { hide: true, params: ProviderParams } }, async (request, reply) => {
     const { id } = request.validatedData.params
-    const pending = await providerSignIns.pending(id, flowOf(request))
+    const pending = await providerSignIns.pending(id, flowOf(request, id))
     if (!pending.asksToLink) return reply.sendPage(context => confirmCodePage(context, pending))
     const owner = ownerOf(request)
     if (owner?.cachedUser.user.email === pending.email)
@@ -120,7 +120,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
     (request, reply) => {
       const { params, body: proof } = request.validatedData
       const { id: provider } = params
-      const body = { provider, flow: flowOf(request) }
+      const body = { provider, flow: flowOf(request, provider) }
       const call = { method: 'POST', path: '/account/identities/link', body } as const
       const repeat = { action: `account/sign-in/providers/${provider}/link` }
       return app.submitForm(request, reply, { call, proof, repeat }, () =>
@@ -138,8 +138,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { params, body } = request.validatedData
       const { id } = params
-      const flow = flowOf(request)
-      const pending = await providerSignIns.pending(id, flow)
+      const pending = await providerSignIns.pending(id, flowOf(request, id))
       try {
         return sendFinished(reply, id, await finish(request, id, { code: body.code }))
       } catch (error) {
