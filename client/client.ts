@@ -1943,7 +1943,7 @@ export interface Client {
   deleteSession(id: string, options?: CallOptions): Call<void>
 
   /**
-   * Sign out: end this session
+   * Sign out: end this session, and those of further cookies ACCESS_TOKEN
    *
    * API keys are not accepted.
    *

@@ -20,8 +20,9 @@ const NO_COOKIES: Readonly<Record<string, string>> = Object.freeze(Object.create
 
 const takeAccessToken = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
   const { cookie } = request.raw.headers
-  request.cookies = cookie === undefined ? NO_COOKIES : request.server.parseCookie(cookie)
-  extractAccessToken(request, request.cookies[ACCESS_TOKEN_COOKIE])
+  const { parseCookie } = request.server
+  request.cookies = cookie === undefined ? NO_COOKIES : parseCookie(cookie)
+  extractAccessToken(request, request.cookies, parseCookie)
   done()
 }
 

@@ -12,9 +12,10 @@ import { callApi } from '../src/http/api-calls.ts'
 import { crossSiteError } from '../src/http/cross-site-requests.ts'
 import { logError, orDisconnected } from '../src/http/error-log.ts'
 import { errorResponseFor, withErrors } from '../src/http/error-responses.ts'
+import { namesSeveralUsers } from '../src/http/request-authentication.ts'
 import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
 import type { ApiCall, ApiResponse, SecuritySection } from '../src/pages/feature-pages.ts'
-import { documentOf, type Page, type PageContext, type SignInPart } from '../src/pages/layout.ts'
+import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } from '../src/pages/layout.ts'
 import { errorTextsOf } from '../src/pages/messages.ts'
 import { errorPage } from '../src/pages/signed-out.ts'
 import { STYLE } from '../src/pages/style.ts'
@@ -52,6 +53,8 @@ declare module 'fastify' {
      * @param notice the name of what the security page says then, once.
      */
     redirectToPage(path: string, notice?: string): FastifyReply
+    /** As `redirectToPage('security', notice)` after a sign-in: the page says so if the browser has not kept its cookie. */
+    redirectSignedIn(notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
     /**
@@ -215,6 +218,10 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return this.header('cache-control', 'no-store').redirect(rootOf(this.request) + path, 303)
   })
 
+  app.decorateReply('redirectSignedIn', function redirectSignedIn(this: FastifyReply, notice) {
+    return this.redirectToPage(`security?${SIGNED_IN}`, notice)
+  })
+
   app.decorateReply('takeNotice', function takeNotice(this: FastifyReply) {
     const notice = this.request.hostCookie(NOTICE_COOKIE)
     if (notice !== undefined) this.clearHostCookie(NOTICE_COOKIE)
@@ -262,6 +269,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       hasSignUpPage: config.hasSignUpPage,
       scripts: scriptUrls,
       hasSession: config.hasPages && hasSession(this.request),
+      hasSeveralUsers: namesSeveralUsers(this.request),
+      noticeCookie: app.hostCookieName(NOTICE_COOKIE),
     }
     const page = create(context)
     this.vary('accept-language')
@@ -269,8 +278,6 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return this.headers(hasScript ? headersWithScript : headers)
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
-      hasSeveralUsers: namesSeveralUsers(this.request),
-      noticeCookie: app.hostCookieName(NOTICE_COOKIE),
       .send(documentOf(context, page).text)
   })
 

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
 import type { PresentedAdminKey } from '../src/auth/admin-key.ts'
 import type { NewKeyOptions } from '../src/auth/api-key.ts'
-import { isApiKeyPrincipal } from '../src/auth/principal.ts'
+import { isApiKeyPrincipal, type Principal } from '../src/auth/principal.ts'
 import { type ScopeDescriptions, sortedScopes } from '../src/auth/scopes.ts'
 import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
@@ -13,9 +13,10 @@ import type { User } from '../src/users/user.ts'
 export { disconnectSignal } from '../src/disconnect-signal.ts'
 
 /** The actor of a private route: the user, an API key of the user, or the administrator who impersonates them. */
-export const userActor = (request: FastifyRequest): Actor => {
-  const principal = request.requirePrincipal()
-  const ip = request.clientAddress
+export const userActor = (request: FastifyRequest): Actor => actorOf(request.requirePrincipal(), request)
+
+/** The actor that a principal is in a request. */
+export const actorOf = (principal: Principal, { clientAddress: ip }: FastifyRequest): Actor => {
   if (isApiKeyPrincipal(principal)) return { type: 'apiKey', id: principal.credentialId, ip }
   return principal.impersonatedBy === null
     ? { type: 'user', id: principal.cachedUser.user.id, ip }

@@ -273,6 +273,7 @@ const CONFIG = [
   'writeLimit',
   'compress',
   'isOpenToSites',
+  'isOpenToSeveralUsers',
   'isDocumented',
 ]
 

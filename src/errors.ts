@@ -71,6 +71,11 @@ export const ERRORS = defineErrors({
   expiresInPast: define(400, 'expiresAt', 'must be in the future'),
   badCursor: define(400, 'cursor', 'is not a cursor of this list'),
   signInRequired: define(401, 'global', 'Sign in to use this route'),
+  severalUsers: define(
+    401,
+    'global',
+    'The cookies name several users: sign out, which ends all of these sessions, then sign in again',
+  ),
   adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),
   wrongCredentials: define(401, 'credentials', 'The e-mail or the password is wrong'),
   secondFactorRequired: define(401, 'code', 'is required'),

@@ -189,7 +189,10 @@ ${
   return { title: `${title} – ${texts.console}`, body, hasErrors, header, assetsOf: 'console' }
 }
 
-export const signInBody = (context: ConsoleContext, errors: FieldErrors, hasEnded: boolean): Html => {
+/** What the page to sign in says. */
+export type SignInNotice = 'signInAgain' | 'signInLost' | null
+
+export const signInBody = (context: ConsoleContext, errors: FieldErrors, notice: SignInNotice): Html => {
   const texts = textsOf(context)
   const form = new Form(context, errors)
   const field = form.field({
@@ -202,7 +205,7 @@ export const signInBody = (context: ConsoleContext, errors: FieldErrors, hasEnde
   return html`<div class="card narrow">
 <h1>${texts.signIn}</h1>
 ${form.summary()}
-${hasEnded && html`<p role="status">${texts.signInAgain}</p>`}
+${notice !== null && html`<p role="status">${texts[notice]}</p>`}
 <form method="post" action="${context.root}console/sign-in">
 ${usernameField(texts.console)}
 ${field}

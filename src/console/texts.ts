@@ -29,6 +29,8 @@ const en = {
   copied: 'I have copied it',
   notFound: 'This is gone',
   signInAgain: 'Your session of the console has ended.',
+  signInLost:
+    'You are not signed in. If you have just signed in, your browser has not kept the cookie: allow cookies for this site, and open it with https.',
   time: 'Time',
   table: 'Values',
   noValues: 'There is no value yet.',
@@ -67,6 +69,8 @@ const de: typeof en = {
   copied: 'Ich habe es kopiert',
   notFound: 'Das gibt es nicht mehr',
   signInAgain: 'Ihre Sitzung der Konsole ist beendet.',
+  signInLost:
+    'Sie sind nicht angemeldet. Wenn Sie sich gerade angemeldet haben, hat Ihr Browser das Cookie nicht behalten: Erlauben Sie Cookies für diese Website und öffnen Sie sie mit https.',
   time: 'Zeit',
   table: 'Werte',
   noValues: 'Es gibt noch keinen Wert.',

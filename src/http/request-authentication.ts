@@ -11,6 +11,7 @@ import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { type ErrorDetails, ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER } from './admin-key-header.ts'
+import type { CookieParser } from './cookie-values.ts'
 import { csrfError } from './cross-site-requests.ts'
 import {
   adminScopeGuard,
@@ -23,7 +24,7 @@ import {
   scopeGuard,
   scopeProblem,
 } from './route-access.ts'
-import { ACCESS_TOKEN_COOKIE, extractAccessToken } from './token-extraction.ts'
+import { extractAccessToken } from './token-extraction.ts'
 
 export type { Guard } from './route-access.ts'
 
@@ -52,6 +53,13 @@ declare module 'fastify' {
   }
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether requests whose cookies name several users may call it, as the first of them: the route that signs them out. */
+    isOpenToSeveralUsers?: true
+  }
+}
+
 export interface Guards {
   /** Requires an authenticated user with a session, and sets `request.user` and `request.principal`. */
   readonly requireUser: Guard
@@ -77,6 +85,7 @@ export interface Guards {
 /** Adds what authentication stores in requests. */
 export const decorateRequests = (app: FastifyInstance): void => {
   app.decorateRequest('accessToken', null)
+  app.decorateRequest('accessTokens', null)
   app.decorateRequest('accessTokenSource', undefined)
   app.decorateRequest('principal', null)
   app.decorateRequest('authenticatedBy', null)
@@ -97,6 +106,7 @@ export const decorateRequests = (app: FastifyInstance): void => {
 /** The names of {@link decorateRequests}, and those of plugins that a value of a host would replace. */
 export const REQUEST_DECORATORS = [
   'accessToken',
+  'accessTokens',
   'accessTokenSource',
   'principal',
   'authenticatedBy',
@@ -108,17 +118,22 @@ export const REQUEST_DECORATORS = [
   'validatedData',
   'clientAddress',
   'clientNetwork',
+  'hostCookie',
 ]
 
-const badToken = (): ServiceError =>
-  new ServiceError('signInRequired', {
-    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
-    sampledAs: 'access-token',
-  })
+const INVALID_TOKEN = {
+  headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+  sampledAs: 'access-token',
+}
+const badToken = (): ServiceError => new ServiceError('signInRequired', INVALID_TOKEN)
+const severalUsers = (): ServiceError => new ServiceError('severalUsers', INVALID_TOKEN)
 // RFC 6750 §3: no error code for requests without credentials.
 const noToken = (): ServiceError =>
   new ServiceError('signInRequired', { headers: { 'www-authenticate': 'Bearer' }, quiet: true })
-  'hostCookie',
+
+/** Whether the cookies of a request name several users, so that it is anonymous. */
+export const namesSeveralUsers = ({ authenticationFailure }: FastifyRequest): boolean =>
+  authenticationFailure instanceof ServiceError && authenticationFailure.code === 'severalUsers'
 
 /** @param logged how the error is logged. */
 const noAdminKey = (logged: Pick<ErrorDetails, 'quiet' | 'sampledAs'>): ServiceError =>
@@ -133,7 +148,7 @@ export interface RequestAuthenticationDeps {
   readonly adminScopes: ScopeDescriptions
   readonly allowedOrigins: readonly string[]
   /** Parses the `Cookie` header of routes outside of the service, whose requests have no `cookies`. */
-  readonly parseCookie: (header: string) => Readonly<Record<string, string | undefined>>
+  readonly parseCookie: CookieParser
 }
 
 export class RequestAuthentication implements Guards {
@@ -143,11 +158,15 @@ export class RequestAuthentication implements Guards {
     this.#deps = deps
   }
 
-  /** Authenticates by `request.accessToken`. Never fails: a failed lookup becomes `request.authenticationFailure`. */
+  /** Authenticates by `request.accessToken`, or one of `accessTokens`. Never fails: a failed lookup becomes `request.authenticationFailure`. */
   readonly authenticate = (request: FastifyRequest, done: () => void): void => {
-    const { accessToken } = request
+    const { accessToken, accessTokens } = request
     request.authenticatedBy = this
     if (accessToken === null) return done()
+    if (accessTokens !== null)
+      return void this.#authenticateLater(request, this.#authenticateByOneOf(request, accessTokens)).then(
+        () => done(),
+      )
     try {
       const found = this.#deps.authenticator.authenticate(accessToken)
       if (found instanceof Promise) return void this.#authenticateLater(request, found).then(() => done())
@@ -235,6 +254,12 @@ export class RequestAuthentication implements Guards {
     return accessToken !== null && (await this.#deps.authenticator.introspect(accessToken)) !== null
   }
 
+  /** The sessions that a request presents: that of its user, and with several cookies any other one that is valid. */
+  async sessionsOf(request: FastifyRequest): Promise<readonly Principal[]> {
+    const { accessTokens } = request
+    return accessTokens === null ? [request.requirePrincipal()] : this.#principalsOf(accessTokens)
+  }
+
   /**
    * For streams, which may last hours: yields the batches as long as the admin key of the request is valid.
    * @throws {ServiceError} `adminKeyRequired`, `storeUnavailable`
@@ -281,7 +306,7 @@ export class RequestAuthentication implements Guards {
     request.principal = null
     request.authenticationFailure = null
     request.isApiKeyAccepted = false
-    extractAccessToken(request, cookie === undefined ? undefined : parseCookie(cookie)[ACCESS_TOKEN_COOKIE])
+    extractAccessToken(request, cookie === undefined ? {} : parseCookie(cookie), parseCookie)
     this.authenticate(request, () => {
       if (request.principal === null) return done(this.#errorOf(request))
       const refused = csrfError(request, allowedOrigins)
@@ -291,6 +316,31 @@ export class RequestAuthentication implements Guards {
       request.authenticationFailure = refused
       done(refused)
     })
+  }
+
+  /** The valid ones of several tokens. API keys count if there is no session: a planted one must not replace it. */
+  async #principalsOf(tokens: readonly string[]): Promise<readonly Principal[]> {
+    const found: Principal[] = []
+    for (const token of tokens) {
+      const principal = await this.#deps.authenticator.introspect(token)
+      if (principal !== null) found.push(principal)
+    }
+    const sessions = found.filter(principal => !isApiKeyPrincipal(principal))
+    return sessions.length > 0 ? sessions : found
+  }
+
+  /** @throws {ServiceError} `severalUsers`, `storeUnavailable` */
+  async #authenticateByOneOf(request: FastifyRequest, tokens: readonly string[]): Promise<Principal | null> {
+    const [first, ...others] = await this.#principalsOf(tokens)
+    if (first === undefined) return null
+    const { id } = first.cachedUser.user
+    if (
+      request.routeOptions.config.isOpenToSeveralUsers !== true &&
+      others.some(({ cachedUser }) => cachedUser.user.id !== id)
+    )
+      throw severalUsers()
+    request.accessToken = first.token
+    return this.#deps.authenticator.authenticate(first.token)
   }
 
   async #authenticateLater(request: FastifyRequest, lookup: Promise<Principal | null>): Promise<void> {

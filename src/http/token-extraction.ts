@@ -1,10 +1,13 @@
 /** Extracts the access token of a request from the cookie, otherwise from the header (§5.1.1). */
 import type { FastifyRequest } from 'fastify'
+import { type CookieParser, cookieValues, type ParsedCookies } from './cookie-values.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The token as presented, not verified yet, or `null`. */
+    /** The token as presented, not verified yet, or `null`. Of several, the one that counts once they are verified. */
     accessToken: string | null
+    /** Every different token, if cookies have several; else `null`. */
+    accessTokens: readonly string[] | null
     /** Its source. Browsers send cookies on their own, which matters for CSRF. `undefined` before the token is extracted. */
     accessTokenSource: 'cookie' | 'header' | null | undefined
   }
@@ -23,14 +26,28 @@ const bearerToken = (authorization: string): string => {
   return scheme === null ? '' : authorization.slice(scheme[0].length)
 }
 
-/** Sets `accessToken` and its source. @param fromCookie the value of the cookie. */
-export const extractAccessToken = (request: FastifyRequest, fromCookie: string | undefined): void => {
+/**
+ * Sets `accessToken`, `accessTokens` and the source.
+ * @param cookies of the request, of which the parser keeps the first of a name.
+ */
+export const extractAccessToken = (
+  request: FastifyRequest,
+  cookies: ParsedCookies,
+  parse: CookieParser,
+): void => {
+  const { authorization, cookie = '' } = request.raw.headers
+  let fromCookie = cookies[ACCESS_TOKEN_COOKIE]
+  // A header with the token alone is as long as that: the usual case is not parsed again.
+  if (fromCookie !== undefined && cookie.length > ACCESS_TOKEN_COOKIE.length + 1 + fromCookie.length) {
+    const tokens = cookieValues(cookie, ACCESS_TOKEN_COOKIE, parse)
+    fromCookie = tokens[0]
+    if (tokens.length > 1) request.accessTokens = tokens
+  }
   if (fromCookie) {
     request.accessToken = fromCookie
     request.accessTokenSource = 'cookie'
     return
   }
-  const { authorization } = request.raw.headers
   const fromHeader = authorization === undefined ? '' : bearerToken(authorization)
   if (fromHeader === '') {
     request.accessTokenSource = null

@@ -30,6 +30,12 @@ export interface PageContext {
   readonly noticeCookie: string
 }
 
+/**
+ * A parameter of the page behind a sign-in, which says then that the browser has not kept the cookie: otherwise the page to sign in would
+ * open again without a word. What it says is true of everybody who opens the URL without a session.
+ */
+export const SIGNED_IN = 'signed-in'
+
 export interface Page {
   readonly title: string
   readonly body: Html

@@ -11,6 +11,7 @@ import {
   NO_ERRORS,
   type Page,
   type PageContext,
+  SIGNED_IN,
   type SignInPart,
   usernameField,
 } from './layout.ts'
@@ -42,6 +43,7 @@ export const signInPage = (
   parts: readonly SignInPart[],
   { email, wantsCode = false, errors = NO_ERRORS }: SignInState = {},
 ): Page => {
+  if (context.hasSeveralUsers) return severalUsersPage(context)
   const { texts, root } = context
   const form = new Form(context, errors)
   const fields = [
@@ -73,6 +75,29 @@ ${links([
   [`${root}forgot-password`, texts.forgotLink],
   ...parts.flatMap(({ link }) => (link === undefined ? [] : [link(context)])),
 ])}`,
+  }
+}
+
+/** After a sign-in that does not count: the browser does not send its cookie, or also that of another user. */
+export const signInLostPage = (context: PageContext): Page => {
+  if (context.hasSeveralUsers) return severalUsersPage(context)
+  const { signInLost: title, signInLostText: text, signIn } = context.texts
+  return messagePage(context, { title, text, next: ['sign-in', signIn] })
+}
+
+/** In place of the page to sign in: another session would not help. */
+const severalUsersPage = (context: PageContext): Page => {
+  const { severalUsers: title, severalUsersText, signOutOfAll } = context.texts
+  return {
+    title,
+    hasErrors: true,
+    body: html`<div class="card">
+<h1>${title}</h1>
+<p>${severalUsersText}</p>
+<form method="post" action="${context.root}sign-out">
+<button class="main">${signOutOfAll}</button>
+</form>
+</div>`,
   }
 }
 
@@ -223,7 +248,7 @@ export interface ConfirmEmailState {
   readonly errors?: FieldErrors
 }
 
-/** For somebody who does not know the account. A browser that is signed in to it does not get it. */
+/** For somebody who does not know the account. Also where the browser is signed in to it: a stranger may have signed it in. */
 const notMe = ({ texts, root }: PageContext, token: string, subject: ConfirmEmailState['subject']): Html =>
   html`<div class="card">
 <h2>${texts.notMe}</h2>
@@ -273,7 +298,8 @@ ${notMe(context, token, subject)}`,
 /** @param opensSession whether the confirmation has signed in. */
 export const emailConfirmedPage = (context: PageContext, email: string, opensSession: boolean): Page => {
   const { emailConfirmed: title, emailConfirmedText, toSecurity } = context.texts
-  return messagePage(context, { title, text: emailConfirmedText(email), next: ['security', toSecurity] })
+  const next = [opensSession ? `security?${SIGNED_IN}` : 'security', toSecurity] as const
+  return messagePage(context, { title, text: emailConfirmedText(email), next })
 }
 
 export const emailRejectedPage = (context: PageContext, rejected: ConfirmEmailState['subject']): Page => {
@@ -295,6 +321,10 @@ const deadLinkPage = (context: PageContext, further: readonly Link[] = []): Page
   return messagePage(context, { title, text, next: wayBack(context), further })
 }
 
+/** The link of a mail to reset the password, with the way to another one. */
+export const deadResetPage = (context: PageContext): Page =>
+  deadLinkPage(context, [['forgot-password', context.texts.askAgain]])
+
 /** @param title by default that of any error. */
 export const errorPage = (context: PageContext, errors: FieldErrors, title = context.texts.failed): Page => {
   // Links of mails alone have a token.
@@ -312,7 +342,3 @@ ${new Form(context, errors).summary()}
 ${hasPages && links([[root + path, text]])}`,
   }
 }
-/** The link of a mail to reset the password, with the way to another one. */
-export const deadResetPage = (context: PageContext): Page =>
-  deadLinkPage(context, [['forgot-password', context.texts.askAgain]])
-

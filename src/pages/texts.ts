@@ -21,6 +21,12 @@ const en = {
   secondStep: 'Your account needs a code too. Please enter your password again, and the code.',
   forgotLink: 'Forgot your password?',
   or: 'or',
+  signInLost: 'You are not signed in',
+  signInLostText:
+    'If you have just signed in, your browser has not kept the cookie. Allow cookies for this site, and open it with https. Then sign in again.',
+  severalUsers: 'You are signed in to several accounts',
+  severalUsersText: 'It is not clear which one you mean. Sign out of all of them, then sign in again.',
+  signOutOfAll: 'Sign out of all',
 
   signUp: 'Create an account',
   signUpButton: 'Create the account',
@@ -136,6 +142,7 @@ const en = {
     impersonated: 'Administrators who act as you cannot do this.',
     csrf: 'This form was sent from another site.',
     signInRequired: 'Your session has ended. Sign in again.',
+    severalUsers: 'You are signed in to several accounts. Sign out, then sign in again.',
     sessionNotFound: 'This session has ended already.',
     tooManyRequests: 'That was too often. Wait a moment, then try again.',
     bodyTooLarge: 'This is too long.',
@@ -182,6 +189,13 @@ const de: Texts = {
     'Ihr Konto braucht auch einen Code. Bitte geben Sie das Passwort noch einmal ein, und den Code.',
   forgotLink: 'Passwort vergessen?',
   or: 'oder',
+  signInLost: 'Sie sind nicht angemeldet',
+  signInLostText:
+    'Wenn Sie sich gerade angemeldet haben, hat Ihr Browser das Cookie nicht behalten. Erlauben Sie Cookies für diese Website und öffnen Sie sie mit https. Melden Sie sich dann noch einmal an.',
+  severalUsers: 'Sie sind bei mehreren Konten angemeldet',
+  severalUsersText:
+    'Welches Sie meinen, ist nicht klar. Melden Sie sich von allen ab und dann noch einmal an.',
+  signOutOfAll: 'Von allen abmelden',
 
   signUp: 'Konto erstellen',
   signUpButton: 'Konto erstellen',
@@ -301,6 +315,7 @@ const de: Texts = {
     impersonated: 'Wer in Ihrem Namen handelt, kann das nicht tun.',
     csrf: 'Dieses Formular wurde von einer anderen Website gesendet.',
     signInRequired: 'Ihre Sitzung ist beendet. Melden Sie sich noch einmal an.',
+    severalUsers: 'Sie sind bei mehreren Konten angemeldet. Melden Sie sich ab und dann noch einmal an.',
     sessionNotFound: 'Diese Sitzung ist schon beendet.',
     tooManyRequests: 'Das war zu oft. Warten Sie einen Moment und versuchen Sie es noch einmal.',
     bodyTooLarge: 'Das ist zu lang.',

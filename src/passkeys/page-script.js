@@ -26,7 +26,7 @@ const signIn = async () => {
     publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options),
   })
   await success(await post('account/sign-in/passkey', { credential: credential.toJSON() }))
-  go('security')
+  go('security?signed-in')
 }
 
 const add = async section => {

@@ -293,6 +293,14 @@ t.test('the console', async t => {
     }
   })
 
+  t.test('D4: a browser that does not keep the cookie is told so', async t => {
+    const client = new FormClient(app, { changeCookies: () => '' })
+    await client.open('/console/sign-in')
+    await client.submit('console/sign-in', { adminKey: ADMIN_KEY })
+    t.equal(client.status, 401)
+    t.match(client.page, 'your browser has not kept the cookie')
+  })
+
   t.test('what gives access needs the key again', async t => {
     const { id } = await signUp(app)
     const client = await signedInTo(app)

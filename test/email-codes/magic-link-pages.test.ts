@@ -92,7 +92,7 @@ t.test('pages of magic links', async t => {
       payload: `token=${url.searchParams.get('token')}&code=${totp.code()}`,
     })
     t.equal(response.statusCode, 303)
-    t.equal(response.headers.location, './security')
+    t.equal(response.headers.location, './security?signed-in')
   })
 
   t.test('an account that was never confirmed: the page says what is removed', async t => {

@@ -37,17 +37,6 @@ t.test('an empty cookie counts as absent (§5.1.1)', async t => {
   t.equal(unknown.headers['www-authenticate'], 'Bearer', 'no token was presented')
 })
 
-t.test('the first of two cookies is used (§5.1.1)', async t => {
-  const [one, two] = [await signUp(app), await signUp(app)]
-  const both = (first: string, second: string) => ({
-    cookie: `ACCESS_TOKEN=${first}; ACCESS_TOKEN=${second}`,
-  })
-  t.equal(await whoIs(both(one.token, two.token)), one.id)
-  t.equal(await whoIs(both(two.token, one.token)), two.id)
-  t.equal(await whoIs(both(one.token, 'garbage')), one.id)
-  t.equal(await whoIs(both('garbage', one.token)), undefined)
-})
-
 t.test('the cookie is found among others, by its exact name (§5.1.1)', async t => {
   const user = await signUp(app)
   t.equal(await whoIs({ cookie: `a=b; ACCESS_TOKEN=${user.token}; c=d` }), user.id)

@@ -271,7 +271,7 @@ for (const [title, rows] of Object.entries(ROWS)) {
 }
 
 t.test(
-  'duplicate tokens identify no user on a private route, and the first of several cookies is used (§5.1.1)',
+  'duplicate headers identify no user on a private route, D4: nor do cookies of different users (§5.1.1)',
   async t => {
     const [ada, bob] = [await signUp(app), await signUp(app)]
     const account = async (...fields: string[]): Promise<HttpResponse | undefined> =>
@@ -291,15 +291,13 @@ t.test(
     const own = async (...fields: string[]): Promise<unknown> =>
       JSON.parse((await account(...fields))?.body ?? '').id
     const [adas, bobs] = [`ACCESS_TOKEN=${ada.token}`, `ACCESS_TOKEN=${bob.token}`]
-    t.equal(
-      await own(`Cookie: ${adas}; ${bobs}`),
-      ada.id,
-      'the first one (RFC 6265 §5.4: of the longest path)',
-    )
-    t.equal(await own(`Cookie: ${bobs}; ${adas}`), bob.id)
-    t.equal(await own(`Cookie: ${adas}`, `Cookie: ${bobs}`), ada.id, 'in fields of their own')
-    const bad = await account(`Cookie: ACCESS_TOKEN=bad; ${adas}`)
-    t.equal(bad?.statusCode, 401, 'also where it is worth nothing')
+    for (const fields of [
+      [`Cookie: ${adas}; ${bobs}`],
+      [`Cookie: ${bobs}; ${adas}`],
+      [`Cookie: ${adas}`, `Cookie: ${bobs}`],
+    ])
+      t.equal((await account(...fields))?.statusCode, 401)
+    t.equal(await own('Cookie: ACCESS_TOKEN=bad', `Cookie: ${adas}`), ada.id, 'in fields of their own')
   },
 )
 

@@ -46,6 +46,8 @@ const formsIn = (page: string): Form[] =>
 export interface FormClientOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly remoteAddress?: string
+  /** Changes the `Cookie` header, as cookies of another host of the domain do. */
+  readonly changeCookies?: (header: string) => string
 }
 
 export class FormClient {
@@ -108,6 +110,9 @@ export class FormClient {
   async #go(method: 'GET' | 'POST', target: string, payload?: string): Promise<this> {
     this.#url = new URL(target, this.#url).href
     const { pathname, search, host } = new URL(this.#url)
+    const { changeCookies = header => header } = this.#options
+    const own = Array.from(this.#cookies, ([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    const cookies = changeCookies(own.join('; '))
     const response = await this.#app.inject({
       method,
       url: pathname + search,
@@ -117,11 +122,7 @@ export class FormClient {
         accept: 'text/html',
         'accept-language': 'en',
         ...this.#options.headers,
-        ...(this.#cookies.size > 0 && {
-          cookie: Array.from(this.#cookies, ([name, value]) => `${name}=${encodeURIComponent(value)}`).join(
-            '; ',
-          ),
-        }),
+        ...(cookies !== '' && { cookie: cookies }),
         ...(payload !== undefined && {
           'content-type': 'application/x-www-form-urlencoded',
           origin: new URL(this.#url).origin,

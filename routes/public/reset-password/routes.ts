@@ -31,7 +31,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     const body = { token, password, ...(code && { code }) }
     const response = await app.callApi(request, { method: 'POST', path: '/account/reset-password', body })
     reply.relay(response)
-    if (response.status === 200) return reply.redirectToPage('security', 'password')
+    if (response.status === 200) return reply.redirectSignedIn('password')
     const { errors } = response
     // The user may have no code any more: the field stays once it was asked for.
     const wantsCode = code !== undefined || 'code' in errors

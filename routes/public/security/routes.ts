@@ -7,8 +7,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiResponse } from '../../../src/pages/feature-pages.ts'
-import type { Html, PageContext } from '../../../src/pages/layout.ts'
+import { type Html, type PageContext, SIGNED_IN } from '../../../src/pages/layout.ts'
 import { changePasswordPage, securityPage } from '../../../src/pages/security.ts'
+import { signInLostPage } from '../../../src/pages/signed-out.ts'
 import { needsCode } from '../../../src/users/factors.ts'
 import { FormText, InputId, linkedPage, ProofFields, pageForm } from '../../schemas.ts'
 
@@ -20,9 +21,11 @@ const security: FastifyPluginAsyncTypebox = async app => {
   const api = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
     app.callApi(request, { method: 'GET', path })
 
-  app.get('', linkedPage({}), async (request, reply) => {
+  app.get('', linkedPage({ [SIGNED_IN]: Type.Optional(Type.Unknown()) }), async (request, reply) => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
+    if (account.status === 401 && SIGNED_IN in request.validatedData.query)
+      return reply.relay(account).sendPage(signInLostPage)
     if (account.status >= 400) return reply.sendFailure(account)
     const wayBack = reply.takeWayBack()
     if (wayBack !== null) return reply.redirectToPage(wayBack)

@@ -20,7 +20,7 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
     const body = { email, password, ...(code && { code }) }
     const response = await app.callApi(request, { method: 'POST', path: '/account/sign-in', body })
     reply.relay(response)
-    if (response.status === 200) return reply.redirectToPage('security')
+    if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
     // The password is asked for again, so that it is never in a page, which browsers store.
     const wantsCode = code !== undefined || 'code' in errors

@@ -27,7 +27,7 @@ const signUp: FastifyPluginAsyncTypebox = async app => {
     const response = await app.callApi(request, { method: 'POST', path: '/account/sign-up', body })
     reply.relay(response)
     const { status, errors } = response
-    if (status === 201) return reply.redirectToPage('security')
+    if (status === 201) return reply.redirectSignedIn()
     return reply.sendPage(
       status < 400 ? context => signUpSentPage(context, email) : page({ email, firstName, lastName, errors }),
     )

@@ -12,6 +12,7 @@ import type {
   ConsolePage,
   ConsolePlot,
 } from '../../pages/feature-pages.ts'
+import { SIGNED_IN } from '../../pages/layout.ts'
 import { RANGES, type RangeName } from '../history-curves.ts'
 import { LATEST_EVENTS, overviewBody, PLOTS_SCOPE } from '../overview.ts'
 import { itemBody, listBody, textsOf, type Values } from '../render.ts'
@@ -115,7 +116,7 @@ const Range = Type.Unsafe<RangeName>({ type: 'string', enum: Object.keys(RANGES)
 
 export const addOverview = (app: FastifyInstance, shell: Shell, plots: readonly ConsolePlot[]): void => {
   const { consoleHistory } = app.services
-  const querystring = Strict({ range: Range })
+  const querystring = Strict({ range: Range, [SIGNED_IN]: Type.Optional(Type.Literal('')) })
   app.get('', { schema: { hide: true, querystring } }, async (request, reply) => {
     const { range } = request.validatedData.query as { range: RangeName }
     const { scope, api } = LATEST_EVENTS

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { sessionIdOf, userActor } from '../../../request-context.ts'
+import { actorOf } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody } from '../../../schemas.ts'
 
@@ -10,15 +10,16 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
-      config: { writeLimit: false },
+      config: { writeLimit: false, isOpenToSeveralUsers: true },
       schema: {
         operationId: 'signOut',
-        summary: 'Sign out: end this session',
+        summary: 'Sign out: end this session, and those of further cookies ACCESS_TOKEN',
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      await sessions.signOut(request.user.id, sessionIdOf(request), userActor(request))
+      for (const session of await app.requestAuthentication.sessionsOf(request))
+        await sessions.signOut(session.cachedUser.user.id, session.credentialId, actorOf(session, request))
       return reply.clearAccessToken().code(204).send(null)
     },
   )

@@ -98,7 +98,11 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
     if (!hasPages) return reply.redirectToWebApp(response)
     return reply.sendPage(context =>
       status === 200
-        ? emailConfirmedPage(context, (response.body.user ?? response.body).email)
+        ? emailConfirmedPage(
+            context,
+            (response.body.user ?? response.body).email,
+            'accessToken' in response.body,
+          )
         : errorPage(context, errors, context.texts.confirmEmailFailed),
     )
   })

@@ -5,9 +5,10 @@ import { FormText, pageForm } from '../../../../../routes/schemas.ts'
 import { asciiTrim } from '../../../../ascii.ts'
 import type { FieldErrors } from '../../../../errors.ts'
 import { html } from '../../../../pages/feature-pages.ts'
+import { SIGNED_IN } from '../../../../pages/layout.ts'
 import { consolePartsOf } from '../../../all-parts.ts'
 import { ERRORS } from '../../../parts.ts'
-import { signInBody } from '../../../render.ts'
+import { type SignInNotice, signInBody } from '../../../render.ts'
 import { addAction, placedActions } from '../../actions.ts'
 import { Shell } from '../../shell.ts'
 import { addItem, addList, addOverview, addStream, STREAM_PATH } from '../../views.ts'
@@ -18,10 +19,10 @@ const ENDED = 'console/ended'
 /** Where the sign-in leads. Not the cookie of users: a link to the console would keep them away from their security page. */
 const WAY_BACK_COOKIE = 'CONSOLE_NEXT'
 
-/** What lets pages of `CORS_ORIGINS` read a response. */
 /** The secret of a session. */
 const SESSION_COOKIE = 'gatehouse-console'
 
+/** What lets pages of `CORS_ORIGINS` read a response. */
 const CORS_HEADERS = [
   'access-control-allow-origin',
   'access-control-allow-credentials',
@@ -47,16 +48,16 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     request: FastifyRequest,
     reply: FastifyReply,
     errors: FieldErrors,
-    hasEnded: boolean,
+    notice: SignInNotice,
   ): Promise<FastifyReply> =>
     shell.send(request, reply, {
       title: ({ texts }) => texts.signIn,
-      body: context => signInBody(context, errors, hasEnded),
+      body: context => signInBody(context, errors, notice),
       errors,
     })
 
   app.get('/sign-in', { schema: { hide: true } }, (request, reply) =>
-    sendSignIn(request, reply, {}, reply.takeNotice() === ENDED),
+    sendSignIn(request, reply, {}, reply.takeNotice() === ENDED ? 'signInAgain' : null),
   )
 
   const SignInForm = pageForm({ adminKey: FormText })
@@ -69,7 +70,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       request.log.warn('a sign-in to the console failed: the admin key is not valid')
       const { status, field, message } = ERRORS.adminKeyWrong
       const errors = { [field]: [message] }
-      return sendSignIn(request, reply.relay({ status, headers: {}, errors }), errors, false)
+      return sendSignIn(request, reply.relay({ status, headers: {}, errors }), errors, null)
     }
     const former = request.hostCookie(SESSION_COOKIE)
     if (former !== undefined) await sessions.close(former)
@@ -79,7 +80,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     // A browser that has sent one cookie keeps the other one too.
     const overview = request.hostCookie(WAY_BACK_COOKIE) === undefined ? `console?${SIGNED_IN}` : 'console'
     const wayBack = reply.takeWayBack(WAY_BACK_COOKIE)
-    return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : 'console')
+    return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : overview)
   })
 
   app.post('/sign-out', { schema: { hide: true } }, async (request, reply) => {
@@ -93,6 +94,8 @@ const consoleRoutes: FastifyPluginAsync = async app => {
 
   const askToSignIn = (request: FastifyRequest, reply: FastifyReply, hasEnded: boolean) => {
     const { url, method, headers } = request
+    if (!hasEnded && method === 'GET' && Object.hasOwn(request.query as object, SIGNED_IN))
+      return sendSignIn(request, reply.code(401), {}, 'signInLost')
     // Below the service, whatever the request line has: a URL of another host (RFC 9112 §3.2.2) leads to the overview.
     const below = url.startsWith('/') ? url.slice(app.prefix.length) : ''
     // Browsers do not send the cookie behind a link of another site. A page that opens itself again gets it.

@@ -39,7 +39,7 @@ const magicLink: FastifyPluginAsyncTypebox = async app => {
       body,
     })
     reply.relay(response)
-    if (response.status === 200) return reply.redirectToPage('security')
+    if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
     return sendLinkPage(request, reply, { token, wantsCode: code !== undefined || 'code' in errors, errors })
   })

@@ -36,7 +36,7 @@ const emailCode: FastifyPluginAsyncTypebox = async app => {
       body,
     })
     reply.relay(response)
-    if (response.status === 200) return reply.redirectToPage('security')
+    if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
     const wantsCode = code !== undefined || 'code' in errors
     return reply.sendPage(context => emailCodePage(context, { email, wantsCode, errors }))
