@@ -701,8 +701,15 @@ export {
   type Steps,
   unlessTaken,
 } from './storage/operations/operation.ts'
+export { type PendingChange, takePendingChange } from './storage/operations/pending-changes.ts'
 export { refusalOf } from './storage/operations/refusals.ts'
-export { type ActingSession, lockForSession, sessionExists } from './storage/operations/sessions.ts'
+export {
+  type ActingSession,
+  beginChange,
+  lockForSession,
+  type ProvedSession,
+  sessionExists,
+} from './storage/operations/sessions.ts'
 export { lockUser } from './storage/operations/user-locks.ts'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from './storage/operations/write.ts'
 export { type FeatureStore, type RemovalPart, table, type UserRemoval } from './storage/stored-feature.ts'

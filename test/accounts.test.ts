@@ -2,6 +2,7 @@
 import './accounts/email-changes.test.ts'
 import './accounts/email-verification.test.ts'
 import './accounts/emails-and-names.test.ts'
+import './accounts/ended-proofs.test.ts'
 import './accounts/etags.test.ts'
 import './accounts/first-confirmation.test.ts'
 import './accounts/impersonation.test.ts'

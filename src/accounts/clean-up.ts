@@ -55,6 +55,7 @@ export const AGING_TABLES = [
     key: 'digest',
     cleanUp: { column: 'digest', after: LONGEST_LIFETIME + MARGIN, firstAt: hexTimestamp },
   },
+  { name: 'pending_changes', key: 'id', cleanUp: { column: 'expires_at', after: MARGIN } },
   { name: 'known_networks', key: 'digest', cleanUp: { column: 'signed_in_at', after: KNOWN_FOR } },
 ] as const satisfies readonly CleanedTable[]
 

@@ -12,6 +12,8 @@ type EmailTokenAction =
 type EmailTokenPolicy = EmailTokenAction & {
   /** Whether it stays valid when the user changes the password. */
   readonly survivesPasswordChange?: true
+  /** Whether users need a proof of identity to ask for it. It ends with the proof. */
+  readonly needsProof?: true
   /** Milliseconds. */
   readonly lifetime: number
   /** The events that record such a mail. They are counted for the limit, since tokens are deleted when they are used. */
@@ -42,6 +44,7 @@ export const EMAIL_TOKEN_POLICIES: Readonly<Record<EmailTokenPurpose, EmailToken
   emailChange: {
     action: 'verifyEmail',
     confirms: 'newEmail',
+    needsProof: true,
     lifetime: VERIFICATION_LIFETIME,
     countedBy: ['email.change-requested'],
     maxPerDay: 10,

@@ -35,7 +35,7 @@ export interface Proof {
   readonly code: string | undefined
 }
 
-type SessionPrincipal = SessionOwner & Pick<Principal, 'authenticatedAt' | 'impersonatedBy'>
+type SessionPrincipal = SessionOwner & Pick<Principal, 'impersonatedBy'>
 
 /** @throws {ServiceError} `impersonated` */
 const assertOwnSession = ({ impersonatedBy }: SessionPrincipal): void => {
@@ -77,7 +77,9 @@ export class Reauthentication {
     const actor = actingUser(id, proof.ip)
     const event = newEvent('session.reauthenticated', actor, id, clock(), { session: principal.credentialId })
     const proved = { password: proof.password !== undefined, code: proof.code !== undefined }
-    const outcome = await sessions.recordAuthentication(actingSession(principal), proved, event)
+    // A former proof of the session may end meanwhile.
+    const session = { ...actingSession(principal), authenticatedAt: 0 }
+    const outcome = await sessions.recordAuthentication(session, proved, event)
     if (outcome !== 'recorded') throw new ServiceError('signInRequired')
   }
 

@@ -62,15 +62,16 @@ export interface Principal {
 }
 
 /** The user who makes a change, in a session. */
-export type SessionOwner = Pick<Principal, 'cachedUser' | 'credentialId'>
+export type SessionOwner = Pick<Principal, 'cachedUser' | 'credentialId' | 'authenticatedAt'>
 
 /**
- * The session of a principal who has proved their identity, for a change in it: an operation compares whether a proof needs a code, because
- * another proof is needed once that has changed.
+ * The session of a principal who has proved their identity, for a change in it: an operation compares whether the proof has ended, and
+ * whether one needs a code, because another proof is needed once that has changed.
  */
-export const actingSession = ({ cachedUser, credentialId }: SessionOwner) => ({
+export const actingSession = ({ cachedUser, credentialId, authenticatedAt }: SessionOwner) => ({
   id: credentialId,
   needsCode: needsCode(cachedUser.user),
+  authenticatedAt,
 })
 
 /** Whether an API key authenticates the request, not a session. */

@@ -8,7 +8,6 @@ import type { SessionClient } from '../auth/session.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId, newUser } from '../feature.ts'
-import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { Claims } from './claims.ts'
 import { ERRORS, type IdentitiesDeps } from './parts.ts'
@@ -110,7 +109,7 @@ export class ProviderSignIns {
   /**
    * Begins a sign-in, or a link.
    * @param owner who links an identity, and has proved who they are; `null` for a sign-in.
-   * @throws {ServiceError} `providerNotFound`, `providerUnavailable`, `storeUnavailable`
+   * @throws {ServiceError} `providerNotFound`, `providerUnavailable`, `signInRequired`, `storeUnavailable`
    */
   async start(id: string, owner: SessionOwner | null): Promise<StartedFlow> {
     const { store, clock } = this.#deps
@@ -120,17 +119,17 @@ export class ProviderSignIns {
     const redirectUri = this.redirectUriOf(provider)
     const authorizationUrl = await client.authorizationUrl({ ...secrets, redirectUri, state })
     const flowId = digestOf(flow)
-    await store.addFlow({
+    const begun = {
       id: flowId,
       state: digestOf(state),
       provider: id,
       issuer: provider.issuer,
       data: this.#encrypt('identity-flow', flowId, secrets),
-      session: owner?.credentialId ?? null,
-      needsCode: owner !== null && needsCode(owner.cachedUser.user),
       isVerified: false,
       expiresAt: clock() + FLOW_LIFETIME,
-    })
+    }
+    const holder = owner && { userId: owner.cachedUser.user.id, session: actingSession(owner) }
+    if ((await store.addFlow(begun, holder)) !== 'added') throw new ServiceError('signInRequired')
     return { authorizationUrl, flow }
   }
 
@@ -160,9 +159,8 @@ export class ProviderSignIns {
     // Another session, or none: the browser of somebody else (CASES L13).
     if (owner === null || owner.credentialId !== taken.session)
       throw wrongFlow(id, 'the session is not the one that has begun the link')
-    const session = { id: taken.session, needsCode: taken.needsCode }
     const actor = actingUser(owner.cachedUser.user.id, callback.client.ip)
-    return { linked: await this.#link(provider, await redeem(), owner.cachedUser.user, session, null, actor) }
+    return { linked: await this.#link(provider, await redeem(), owner, { id: flowId, was: 'begun' }, actor) }
   }
 
   /** What a flow waits for after its callback. @throws {ServiceError} `providerNotFound`, `wrongProviderFlow` */
@@ -191,9 +189,9 @@ export class ProviderSignIns {
     const { provider } = this.#find(id)
     const found = await this.#findVerified(provider, digestOf(flow), null)
     const claims = this.#decrypt<Claims>('identity-claims', found)
-    const { user } = owner.cachedUser
-    if (claims.email !== user.email) throw wrongFlow(id, 'the account has another e-mail than the identity')
-    return this.#link(provider, claims, user, actingSession(owner), found.id, actor)
+    if (claims.email !== owner.cachedUser.user.email)
+      throw wrongFlow(id, 'the account has another e-mail than the identity')
+    return this.#link(provider, claims, owner, { id: found.id, was: 'verified' }, actor)
   }
 
   #find(id: string) {
@@ -245,11 +243,10 @@ export class ProviderSignIns {
     } catch (error) {
       const continues = error instanceof ServiceError && CONTINUES.has(error.code)
       if (continues && claims !== undefined && !flow.isVerified)
-        await store.addFlow({
-          ...flow,
-          data: this.#encrypt('identity-claims', flow.id, claims),
-          isVerified: true,
-        })
+        await store.addFlow(
+          { ...flow, data: this.#encrypt('identity-claims', flow.id, claims), isVerified: true },
+          null,
+        )
       // The store's, which knows no reason.
       const isRejection = error instanceof ServiceError && error.code === ERRORS.providerRejected.code
       throw isRejection && error.logged === undefined ? changed(provider.id) : error
@@ -366,17 +363,17 @@ export class ProviderSignIns {
   async #link(
     provider: Provider,
     claims: Claims,
-    user: User,
-    session: { readonly id: string; readonly needsCode: boolean },
-    usedFlow: string | null,
+    owner: SessionOwner,
+    flow: { readonly id: string; readonly was: 'begun' | 'verified' },
     actor: Actor,
   ): Promise<Identity> {
     const { store, newEvent: newOwnEvent, mails } = this.#deps
+    const { user } = owner.cachedUser
     const identity = this.#newIdentity(provider, claims, false)
     const details = { identity: identity.id, provider: provider.id }
     const event = newOwnEvent('identity.linked', actor, user.id, details)
-    switch (await store.linkIdentity(identity, session, usedFlow, event)) {
-      case 'linked':
+    switch (await store.linkIdentity(identity, flow, actingSession(owner), event)) {
+      case 'done':
         mails.send('identityLinked', user, { provider: provider.name })
         return identity
       case 'taken':

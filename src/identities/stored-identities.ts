@@ -3,6 +3,7 @@ import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import { addAccount } from '../storage/operations/accounts.ts'
 import { consequenceOf, recordStatement } from '../storage/operations/events.ts'
+import { changeFactors } from '../storage/operations/factors.ts'
 import {
   firstRow,
   type Query,
@@ -12,8 +13,9 @@ import {
   unlessTaken,
 } from '../storage/operations/operation.ts'
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
+import { takePendingChange } from '../storage/operations/pending-changes.ts'
 import type { SessionRefusal } from '../storage/operations/refusals.ts'
-import { type ActingSession, lockForSession } from '../storage/operations/sessions.ts'
+import { beginChange, type ProvedSession } from '../storage/operations/sessions.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import type { NewUser } from '../users/user.ts'
@@ -66,8 +68,6 @@ export interface Flow {
   readonly data: string
   /** The session that links an identity; `null` for a sign-in. */
   readonly session: string | null
-  /** Whether a proof of identity in that session needs a code. */
-  readonly needsCode: boolean
   /** Whether the callback was processed: what follows is a code, or a link to an account. */
   readonly isVerified: boolean
   readonly expiresAt: number
@@ -80,14 +80,15 @@ interface FlowsTable {
   issuer: string
   data: string
   session_id: string | null
+  /** Of the previous release. */
   needs_code: number
   verified: number
   expires_at: number
 }
 
-type FlowRow = Omit<FlowsTable, 'id'>
+type FlowRow = Omit<FlowsTable, 'id' | 'needs_code'>
 
-const FLOW_COLUMNS = 'state, provider, issuer, data, session_id, needs_code, verified, expires_at'
+const FLOW_COLUMNS = 'state, provider, issuer, data, session_id, verified, expires_at'
 
 const toFlow = (id: string, row: FlowRow): Flow => ({
   id,
@@ -96,20 +97,25 @@ const toFlow = (id: string, row: FlowRow): Flow => ({
   issuer: row.issuer,
   data: row.data,
   session: row.session_id,
-  needsCode: row.needs_code === 1,
   isVerified: row.verified === 1,
   expiresAt: row.expires_at,
 })
 
-function* addFlow(flow: Flow): Steps<Write<void>> {
+/** @param holder who links an identity, with a proof of identity; `null` for a sign-in. */
+function* addFlow(
+  flow: Omit<Flow, 'session'>,
+  holder: { readonly userId: string; readonly session: ProvedSession } | null,
+): Steps<Write<'added' | SessionRefusal>> {
+  const refused = holder === null ? null : yield* beginChange(flow, holder.userId, holder.session)
+  if (holder !== null && refused !== null) return refusedFor(holder.userId, refused)
   yield {
-    text: `INSERT INTO identity_flows (id, ${FLOW_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    text: `INSERT INTO identity_flows (id, ${FLOW_COLUMNS}, needs_code) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
     values: [
-      ...[flow.id, flow.state, flow.provider, flow.issuer, flow.data, flow.session],
-      ...[Number(flow.needsCode), Number(flow.isVerified), flow.expiresAt],
+      ...[flow.id, flow.state, flow.provider, flow.issuer, flow.data, holder?.session.id ?? null],
+      ...[Number(flow.isVerified), flow.expiresAt],
     ],
   }
-  return invalidatesNothing(undefined)
+  return invalidatesNothing('added')
 }
 
 /** Uses up a flow whose callback arrives: of simultaneous calls, one succeeds. */
@@ -122,9 +128,8 @@ function* takeFlow(id: string, state: string, provider: string, at: number): Ste
   return invalidatesNothing(taken && toFlow(id, taken))
 }
 
-/** Uses up a flow after its callback. @param id `null`: the callback is being processed, and its flow is used up. */
-function* useVerifiedFlow(id: string | null, at: number): Steps<boolean> {
-  if (id === null) return true
+/** Uses up a flow after its callback. */
+function* useVerifiedFlow(id: string, at: number): Steps<boolean> {
   const used = yield* firstRow({
     text: 'DELETE FROM identity_flows WHERE id = $1 AND verified = 1 AND expires_at > $2 RETURNING id',
     values: [id, at],
@@ -159,30 +164,34 @@ function* openAccount(
   return invalidatesNothing('opened')
 }
 
-/** Links an identity to the account of the event's user, in a session with a proof of identity. @param flow see {@link useVerifiedFlow} */
-function* linkIdentity(
+/**
+ * Links an identity to the account of the event's user, in a session with a proof of identity.
+ * @param flow that ends: `begun` in this session, and taken by its callback; or of a sign-in, `verified` by its callback.
+ */
+const linkIdentity = (
   identity: Identity,
-  session: ActingSession,
-  flow: string | null,
+  flow: { readonly id: string; readonly was: 'begun' | 'verified' },
+  session: ProvedSession,
   event: AuditEvent,
-): Steps<Write<'linked' | 'flowUsed' | 'taken' | 'tooMany' | SessionRefusal>> {
-  const { userId, at } = event
-  const refused = yield* lockForSession(userId, session)
-  if (refused !== null) return refusedFor(userId, refused)
-  if (!(yield* useVerifiedFlow(flow, at))) return refusedFor(userId, 'flowUsed')
-  const added = yield* insertIdentity(userId, identity)
-  if (added !== 'added') return refusedFor(userId, added)
-  yield recordStatement(event)
-  return invalidatesNothing('linked')
-}
+) =>
+  changeFactors({ session, endsOthers: false }, event, function* () {
+    const { userId, at } = event
+    if (flow.was === 'begun' && !(yield* takePendingChange(flow.id, session))) return 'sessionNotFound'
+    if (flow.was === 'verified' && !(yield* useVerifiedFlow(flow.id, at))) return 'flowUsed'
+    const added = yield* insertIdentity(userId, identity)
+    return added === 'added' ? null : added
+  })
 
-/** Both timestamps of an identity grow, so that a copy recognises the newer row. */
+/**
+ * Both timestamps of an identity grow, so that a copy recognises the newer row.
+ * @param flow after its callback; `null` while the callback is processed, which has used it up.
+ */
 function* useIdentity(
   { userId, at }: AuditEvent,
   { id, provider, email }: IdentityUse,
   flow: string | null,
 ): Steps<'proved' | 'notProved'> {
-  if (!(yield* useVerifiedFlow(flow, at))) return 'notProved'
+  if (flow !== null && !(yield* useVerifiedFlow(flow, at))) return 'notProved'
   const used = yield* firstRow({
     text: `UPDATE identities SET provider = $3, email = CAST($4 AS text),
         last_used_at = CASE WHEN last_used_at < $5 THEN $5 ELSE last_used_at + 1 END
@@ -194,7 +203,7 @@ function* useIdentity(
 
 /** For an identity that {@link addIdentity} links in the same transaction. */
 function* useFlow({ at }: AuditEvent, flow: string | null): Steps<'proved' | 'notProved'> {
-  return (yield* useVerifiedFlow(flow, at)) ? 'proved' : 'notProved'
+  return flow === null || (yield* useVerifiedFlow(flow, at)) ? 'proved' : 'notProved'
 }
 
 function* addIdentity(newest: AuditEvent, identity: Identity): Steps<'proved' | 'notProved'> {

@@ -1,5 +1,6 @@
 /** Challenges: what a passkey signs, once. The store has their digests. */
 import { createHash, randomBytes } from 'node:crypto'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import { challengeIn, type NewCredential, type PresentedCredential } from './credentials.ts'
 import { ERRORS } from './parts.ts'
@@ -19,7 +20,9 @@ export interface ChallengesDeps {
   readonly clock: () => number
 }
 
-const digestOf = (challenge: string): string => createHash('sha256').update(challenge).digest('base64url')
+/** The id of a challenge in the store: its digest. */
+export const challengeId = ({ challenge }: Pick<Ceremony, 'challenge'>): string =>
+  createHash('sha256').update(challenge).digest('base64url')
 
 export class Challenges {
   readonly #deps: ChallengesDeps
@@ -28,29 +31,32 @@ export class Challenges {
     this.#deps = deps
   }
 
-  /** @param holder who adds a passkey; `null` for a sign-in. @throws {ServiceError} `passkeysUnavailable` */
-  async begin(holder: string | null): Promise<Ceremony> {
+  /** @param owner who adds a passkey; `null` for a sign-in. @throws {ServiceError} `passkeysUnavailable`, `signInRequired` */
+  async begin(owner: SessionOwner | null): Promise<Ceremony> {
     const ceremony = this.#ceremony(randomBytes(BYTES).toString('base64url'))
     const { store, clock } = this.#deps
-    await store.addChallenge(digestOf(ceremony.challenge), holder, clock() + LIFETIME)
+    const holder = owner && { userId: owner.cachedUser.user.id, session: actingSession(owner) }
+    const outcome = await store.addChallenge(challengeId(ceremony), holder, clock() + LIFETIME)
+    if (outcome !== 'added') throw new ServiceError('signInRequired')
     return ceremony
   }
 
   /**
    * Uses up the challenge that a credential signs. Nothing has verified the signature so far.
-   * @param holder as for {@link begin}.
-   * @returns `null` if there is no such challenge: it has expired, was used, or has another holder.
+   * @param owner who adds a passkey; `null` for a sign-in.
+   * @returns `null` if there is no such challenge: it has expired, was used, or is of another session.
    * @throws {ServiceError} `passkeysUnavailable`
    */
   async take(
     credential: NewCredential | PresentedCredential,
-    holder: string | null,
+    owner: SessionOwner | null,
   ): Promise<Ceremony | null> {
     const challenge = challengeIn(credential)
     if (challenge === null) return null
     const ceremony = this.#ceremony(challenge)
     const { store, clock } = this.#deps
-    return (await store.takeChallenge(digestOf(challenge), holder, clock())) ? ceremony : null
+    const session = owner?.credentialId ?? null
+    return (await store.takeChallenge(challengeId(ceremony), session, clock())) ? ceremony : null
   }
 
   #ceremony(challenge: string): Ceremony {

@@ -1,23 +1,19 @@
 /** Passkeys of users (docs/design.md, "Passkeys"). `passkey-sign-ins.ts` signs in with them. */
 import { Type } from '@sinclair/typebox'
 import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
-import { actingSession, type Principal, type SessionOwner } from '../auth/principal.ts'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import { defineFeature, newId } from '../feature.ts'
-import { needsCode } from '../users/factors.ts'
 import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
 import { BulkPasskeys } from './bulk-passkeys.ts'
-import { Challenges } from './challenges.ts'
+import { Challenges, challengeId } from './challenges.ts'
 import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
 import { ERRORS, type PasskeysDeps, parts } from './parts.ts'
 import { PasskeySignIns } from './passkey-sign-ins.ts'
 import { relyingPartyOf } from './relying-party.ts'
 import type { Passkey } from './stored-passkeys.ts'
 import type { Ceremony, CreationOptions, VerifiedPasskey } from './web-authn.ts'
-
-/** The user who adds a passkey, in a session. */
-type PasskeyOwner = SessionOwner & Pick<Principal, 'authenticatedAt'>
 
 const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<VerifiedPasskey> => {
   const { verifyNewCredential } = await import('./web-authn.ts')
@@ -28,18 +24,6 @@ const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<
     throw new ServiceError(ERRORS.wrongNewPasskey)
   }
 }
-
-/**
- * What a challenge for a new passkey belongs to: a session, its proof of identity, and whether a proof needs a code. The proof ends when an
- * administrator removes the user's factors, or an authenticator app is added, and a challenge from before must not add a passkey. A session
- * without a proof may have sent the password alone for the challenge.
- */
-const holderOf = ({ cachedUser, credentialId, authenticatedAt }: PasskeyOwner): string =>
-  [
-    credentialId,
-    ...(authenticatedAt === 0 ? ['without a proof'] : []),
-    ...(needsCode(cachedUser.user) ? ['with an app'] : []),
-  ].join(' ')
 
 export class Passkeys {
   readonly #deps: PasskeysDeps
@@ -59,13 +43,13 @@ export class Passkeys {
    * Begins a registration.
    * @param owner who has proved their identity.
    * @returns options for the browser. The passkey has to be added within five minutes, in the same session.
-   * @throws {ServiceError} `passkeysUnavailable`, `tooManyPasskeys`
+   * @throws {ServiceError} `passkeysUnavailable`, `tooManyPasskeys`, `signInRequired`
    */
-  async creationOptions(owner: PasskeyOwner): Promise<CreationOptions> {
+  async creationOptions(owner: SessionOwner): Promise<CreationOptions> {
     const { cachedUser } = owner
     const passkeys = await this.#deps.store.listPasskeys(cachedUser.user.id)
     if (passkeys.length >= MAX_PASSKEYS) throw new ServiceError(ERRORS.tooManyPasskeys)
-    const ceremony = await this.#challenges.begin(holderOf(owner))
+    const ceremony = await this.#challenges.begin(owner)
     const { creationOptions } = await import('./web-authn.ts')
     return creationOptions(ceremony, cachedUser.user, passkeys)
   }
@@ -75,13 +59,13 @@ export class Passkeys {
    * @throws {ServiceError} `wrongNewPasskey`, `passkeyExists`, `tooManyPasskeys`, `passkeysUnavailable`, `signInRequired`
    */
   async add(
-    owner: PasskeyOwner,
+    owner: SessionOwner,
     { credential, name }: { readonly credential: NewCredential; readonly name: string | null },
     { endsOthers, actor }: FactorChange,
   ): Promise<Passkey> {
     const { store, newEvent, mails, clock } = this.#deps
     const { cachedUser } = owner
-    const ceremony = await this.#challenges.take(credential, holderOf(owner))
+    const ceremony = await this.#challenges.take(credential, owner)
     if (ceremony === null) throw new ServiceError(ERRORS.wrongNewPasskey)
     const { webAuthnId, publicKey, counter, ...made } = await verified(ceremony, credential)
     const { user } = cachedUser
@@ -91,6 +75,7 @@ export class Passkeys {
     const event = newEvent('passkey.added', actor, userId, { passkey: passkey.id })
     const outcome = await store.addPasskey(
       { ...passkey, publicKey, counter },
+      challengeId(ceremony),
       { session: actingSession(owner), endsOthers },
       event,
     )

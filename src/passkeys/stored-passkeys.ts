@@ -13,7 +13,10 @@ import {
   unlessTaken,
 } from '../storage/operations/operation.ts'
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
-import { invalidatesNothing, type Write } from '../storage/operations/write.ts'
+import { takePendingChange } from '../storage/operations/pending-changes.ts'
+import type { SessionRefusal } from '../storage/operations/refusals.ts'
+import { beginChange, type ProvedSession } from '../storage/operations/sessions.ts'
+import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import { MAX_PASSKEYS } from './credentials.ts'
 
@@ -74,33 +77,51 @@ type PasskeyRow = Omit<PasskeysTable, 'user_key' | 'public_key' | 'counter'>
 interface PasskeyChallengesTable {
   /** SHA-256 of the challenge. */
   id: string
-  /** The session that adds a passkey, and whether it has a proof of identity; `null` for a sign-in. The session names the user. */
+  /** The session that adds a passkey; `null` for a sign-in. */
   session_id: string | null
   expires_at: number
 }
 
-/** @param holder who adds a passkey; `null` for a sign-in. */
-function* addChallenge(id: string, holder: string | null, expiresAt: number): Steps<Write<void>> {
-  yield {
-    text: 'INSERT INTO passkey_challenges (id, session_id, expires_at) VALUES ($1, $2, $3)',
-    values: [id, holder, expiresAt],
-  }
-  return invalidatesNothing(undefined)
+/** A user who adds a passkey, with a proof of identity. */
+export interface ChallengeHolder {
+  readonly userId: string
+  readonly session: ProvedSession
 }
 
-/** Uses up a challenge: of simultaneous calls, one succeeds. @returns false if there is none of this holder, or for a sign-in. */
-function* takeChallenge(id: string, holder: string | null, at: number): Steps<Write<boolean>> {
+/** @param holder `null` for a sign-in. */
+function* addChallenge(
+  id: string,
+  holder: ChallengeHolder | null,
+  expiresAt: number,
+): Steps<Write<'added' | SessionRefusal>> {
+  const refused =
+    holder === null ? null : yield* beginChange({ id, expiresAt }, holder.userId, holder.session)
+  if (holder !== null && refused !== null) return refusedFor(holder.userId, refused)
+  yield {
+    text: 'INSERT INTO passkey_challenges (id, session_id, expires_at) VALUES ($1, $2, $3)',
+    values: [id, holder?.session.id ?? null, expiresAt],
+  }
+  return invalidatesNothing('added')
+}
+
+/**
+ * Uses up a challenge: of simultaneous calls, one succeeds.
+ * @param session that adds a passkey; `null` for a sign-in.
+ */
+function* takeChallenge(id: string, session: string | null, at: number): Steps<Write<boolean>> {
   const taken = yield* firstRow({
     text: `DELETE FROM passkey_challenges
       WHERE id = $1 AND session_id IS NOT DISTINCT FROM CAST($2 AS text) AND expires_at > $3 RETURNING id`,
-    values: [id, holder, at],
+    values: [id, session, at],
   })
   return invalidatesNothing(taken !== undefined)
 }
 
-const addPasskey = (passkey: PasskeyWithKey, change: OwnFactorChange, event: AuditEvent) =>
+/** @param challenge that the passkey has signed, which was taken: its proof of identity must not have ended. */
+const addPasskey = (passkey: PasskeyWithKey, challenge: string, change: OwnFactorChange, event: AuditEvent) =>
   changeFactors(change, event, function* () {
     const { userId, at } = event
+    if (!(yield* takePendingChange(challenge, change.session))) return 'wrongNewPasskey'
     const { id, webAuthnId, publicKey, counter, name, transports, backedUp, createdAt } = passkey
     const added = yield* unlessTaken({
       text: `INSERT INTO passkeys

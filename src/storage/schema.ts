@@ -90,6 +90,17 @@ export interface EmailTokensTable {
   expires_at: number
 }
 
+/** What users have begun with a proof of identity, see `operations/pending-changes.ts`. */
+export interface PendingChangesTable {
+  /** Of what waits: the digest of an e-mail token, or what a feature has chosen. */
+  id: string
+  user_key: number
+  /** Not a reference: a change of a session that has ended is worth nothing. */
+  session_id: string
+  needs_code: number
+  expires_at: number
+}
+
 /** Written by rate-limiter-flexible, on PostgreSQL only. */
 export interface RateLimitsTable {
   key: string
@@ -128,6 +139,7 @@ export interface DatabaseSchema {
   known_networks: KnownNetworksTable
   last_requests: LastRequestsTable
   email_tokens: EmailTokensTable
+  pending_changes: PendingChangesTable
   events: EventsTable
   rate_limits: RateLimitsTable
   copied_rows: CopiedRowsTable
@@ -144,6 +156,7 @@ const TABLES: Readonly<Record<keyof DatabaseSchema, true>> = {
   known_networks: true,
   last_requests: true,
   email_tokens: true,
+  pending_changes: true,
   events: true,
   rate_limits: true,
   copied_rows: true,

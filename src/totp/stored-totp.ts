@@ -12,14 +12,9 @@ import {
   USER_KEY,
 } from '../storage/operations/operation.ts'
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
+import { takePendingChange } from '../storage/operations/pending-changes.ts'
 import type { UserRefusal } from '../storage/operations/refusals.ts'
-import {
-  type ActingSession,
-  forgetProofsStatement,
-  lockForSession,
-  lowerAssuranceStatement,
-  sessionIdOf,
-} from '../storage/operations/sessions.ts'
+import { beginChange, lowerAssuranceStatement, type ProvedSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
@@ -65,14 +60,14 @@ function* isConfirmed(userId: string): Steps<boolean> {
   return found !== undefined
 }
 
-/** Stores a secret until it is confirmed. It replaces the one of an earlier call. */
+/** Stores a secret until the same session confirms it. It replaces the one of an earlier call. */
 function* beginTotp(
   userId: string,
   { id, secret, expiresAt }: Pick<StoredTotp, 'id' | 'secret'> & { readonly expiresAt: number },
-  session: ActingSession,
+  session: ProvedSession,
   at: number,
 ): Steps<Write<'done' | 'totpExists' | 'sessionNotFound' | UserRefusal>> {
-  const refused = yield* lockForSession(userId, session)
+  const refused = yield* beginChange({ id, expiresAt }, userId, session)
   if (refused !== null) return refusedFor(userId, refused)
   if (yield* isConfirmed(userId)) return refusedFor(userId, 'totpExists')
   yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
@@ -108,11 +103,9 @@ const confirmTotp = (
         WHERE id = $2 AND user_key = ${USER_KEY} AND confirmed_at IS NULL AND expires_at > $3 RETURNING id`,
       values: [userId, id, at, step],
     })
-    if (confirmed === undefined) return 'totpNotBegun'
+    if (confirmed === undefined || !(yield* takePendingChange(id, change.session))) return 'totpNotBegun'
     yield* replaceCodes(userId, codes)
     yield* setFactor(userId, 'totp', true, at)
-    // Other sessions may have proved the password alone, minutes ago.
-    yield forgetProofsStatement(userId, sessionIdOf(change.session))
     return null
   })
 

@@ -23,6 +23,7 @@ const OWN_MIGRATIONS = [
   '0010_notice_tokens',
   '0011_sign_in_methods',
   '0013_event_months',
+  '0014_pending_changes',
 ] as const
 
 export type MigrationName = (typeof OWN_MIGRATIONS)[number]

@@ -14,6 +14,7 @@ import { knownNetworks } from './0009-known-networks.ts'
 import { noticeTokens } from './0010-notice-tokens.ts'
 import { signInMethods } from './0011-sign-in-methods.ts'
 import { eventMonths } from './0013-event-months.ts'
+import { pendingChanges } from './0014-pending-changes.ts'
 import type { MigrationName } from './known-schema.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
@@ -30,6 +31,7 @@ const ownMigrations = (dialect: SchemaDialect): Record<MigrationName, Migration>
   '0010_notice_tokens': noticeTokens(),
   '0011_sign_in_methods': signInMethods(),
   '0013_event_months': eventMonths(dialect),
+  '0014_pending_changes': pendingChanges(dialect),
 })
 
 /** Adds the column of a field. Without a default, no row is written. Instances of the previous release leave it empty. */

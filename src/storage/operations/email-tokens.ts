@@ -17,6 +17,7 @@ import { knownNetworksOf, mayBeMailed } from './mail-limits.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import type { OwnedTables } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
+import { addPendingChange } from './pending-changes.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
 import { type ActingSession, sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
@@ -108,7 +109,7 @@ function* hasOnlySignedUp(userId: string): Steps<boolean> {
 export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemovals) => ({
   /**
    * Stores a token, if the user is enabled and the limits on mails of its purpose are not reached.
-   * @param session of the user who asks for it; `null` if anybody can.
+   * @param session of the user who asks for it; `null` if anybody can. With a proof of identity, the token ends with that.
    */
   *add(
     token: EmailToken,
@@ -129,6 +130,8 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
       return invalidatesNothing('tooManyMails')
     if (!(yield* mayBeSent(token, event, session === null))) return invalidatesNothing('tooManyMails')
     yield addTokenStatement(token)
+    if (typeof session === 'object' && session !== null)
+      yield addPendingChange({ id: token.digest, expiresAt: token.expiresAt }, userId, session)
     yield recordStatement(event)
     return invalidatesNothing('added')
   },

@@ -5,11 +5,11 @@ import { factorsColumn, toFactors } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Steps } from './operation.ts'
 import { refusalOf, type SessionRefusal, type UserRefusal } from './refusals.ts'
-import { type ActingSession, lockForSession, revokeSessionsStatement, sessionIdOf } from './sessions.ts'
+import { type ActingSession, endProofs, lockForSession, sessionIdOf } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
 
-/** A change of factors that the user of a session makes. */
+/** A change of the ways to sign in that the user makes in a session. */
 export interface OwnFactorChange {
   readonly session: ActingSession
   /** Whether the user's other sessions end. */
@@ -22,8 +22,8 @@ function* lockOwner(userId: string, own: OwnFactorChange | null): Steps<SessionR
 }
 
 /**
- * Runs a change of the factors of the event's user. It locks the user first. The session must still exist: a new password, for
- * example, has ended it.
+ * Runs a change of the ways in which the event's user signs in. It locks the user first. The session must still exist: a new password, for
+ * example, has ended it. The proofs of identity of other sessions end, with what these have begun.
  * @param own `null` if an administrator makes it.
  * @param change returns why it is refused, and what it has written is rolled back; else `null`.
  */
@@ -35,7 +35,7 @@ export function* changeFactors<Refusal extends string>(
   const { userId } = event
   const refused = (yield* lockOwner(userId, own)) ?? (yield* change())
   if (refused !== null) return refusedFor(userId, refused)
-  if (own?.endsOthers) yield revokeSessionsStatement(userId, sessionIdOf(own.session))
+  yield* endProofs(userId, own && sessionIdOf(own.session), own?.endsOthers)
   yield recordStatement(event)
   return invalidates(userId, 'done')
 }

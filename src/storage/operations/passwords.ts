@@ -10,9 +10,9 @@ import { firstRow, type Query, query, type Statement, type Steps, USER_KEY } fro
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
 import {
-  type ActingSession,
   addSessionStatement,
   forgetNetworksStatement,
+  type ProvedSession,
   revokeAllSessions,
 } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
@@ -55,7 +55,7 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
   *changePassword(
     session: Session,
     acting: {
-      readonly session: Exclude<ActingSession, string>
+      readonly session: ProvedSession
       readonly passwordHash: string | null
     },
     newHash: string,

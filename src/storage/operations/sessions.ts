@@ -8,15 +8,27 @@ import { amrColumn, SESSION_COLUMNS, sessionColumns, toAmr, toFactors } from '..
 import { recordStatement } from './events.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
+import {
+  addPendingChange,
+  deleteEndedTokens,
+  endPendingChanges,
+  type PendingChange,
+} from './pending-changes.ts'
 import { refusalOf, type SessionRefusal, type UserRefusal } from './refusals.ts'
 import { lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
 
-/**
- * The session that makes a change: its id; after a proof of identity also whether that needed a code, which must be the same in the
- * transaction of the change.
- */
-export type ActingSession = string | { readonly id: string; readonly needsCode: boolean }
+/** A session that makes a change after a proof of identity, which must hold in the transaction of the change. */
+export interface ProvedSession {
+  readonly id: string
+  /** Whether the proof needed a code. */
+  readonly needsCode: boolean
+  /** When the session had its proof, as read: milliseconds since the epoch. By default the proof is of the request itself. */
+  readonly authenticatedAt?: number
+}
+
+/** The session that makes a change: its id, if that needs no proof of identity. */
+export type ActingSession = string | ProvedSession
 
 export const sessionIdOf = (session: ActingSession): string =>
   typeof session === 'string' ? session : session.id
@@ -40,7 +52,7 @@ export const addSessionStatement = (session: Session): Statement => ({
  * Locks sessions in the order in which their last requests are written, so that the two cannot deadlock.
  * @param exceptId the one session to keep; `null` for none.
  */
-export const revokeSessionsStatement = (userId: string, exceptId: string | null): Statement => ({
+const revokeSessionsStatement = (userId: string, exceptId: string | null): Statement => ({
   text: ({ forUpdate }) => `WITH revoked AS (
       SELECT id FROM sessions
       WHERE user_key = ${USER_KEY} AND id IS DISTINCT FROM CAST($2 AS text)
@@ -51,7 +63,7 @@ export const revokeSessionsStatement = (userId: string, exceptId: string | null)
 })
 
 /** The sessions of a user count as ones whose user has not proved their identity. Locks as {@link revokeSessionsStatement}. */
-export const forgetProofsStatement = (userId: string, exceptId: string | null): Statement => ({
+const forgetProofsStatement = (userId: string, exceptId: string | null): Statement => ({
   text: ({ forNoKeyUpdate }) => `WITH own AS (
       SELECT id FROM sessions
       WHERE user_key = ${USER_KEY} AND id IS DISTINCT FROM CAST($2 AS text)
@@ -96,6 +108,17 @@ export const forgetMethodStatement = (userId: string, method: string, amr: reado
   values: [userId, method, ...amr],
 })
 
+/**
+ * Ends the proofs of identity of a user, who must be locked, in other sessions, with what these have begun: every change of the ways to sign in
+ * does. The acting session goes on, with what it has begun.
+ * @param exceptId of the acting session; `null` for none.
+ * @param endsSessions whether the other sessions end too.
+ */
+export function* endProofs(userId: string, exceptId: string | null, endsSessions = false): Steps<void> {
+  yield endsSessions ? revokeSessionsStatement(userId, exceptId) : forgetProofsStatement(userId, exceptId)
+  yield* endPendingChanges(userId, exceptId)
+}
+
 /** For a new password: who signed in with a former one may not be the owner. The session that is opened next adds its own network. */
 export const forgetNetworksStatement = (userId: string): Statement => ({
   text: `DELETE FROM known_networks WHERE user_key = ${USER_KEY}`,
@@ -103,7 +126,7 @@ export const forgetNetworksStatement = (userId: string): Statement => ({
 })
 
 /**
- * Ends every session of a user, who must be locked.
+ * Ends every session of a user, who must be locked. The caller ends the changes of the e-mail, with what else was mailed.
  * @returns them: a change that ends all sessions sees, without a further round trip, whether its own one still existed, and its `amr`.
  */
 export function* revokeAllSessions(
@@ -134,16 +157,21 @@ const recordAuthenticationStatement = (
 
 /**
  * Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. After a
- * proof also whether another one would need the same.
+ * proof also whether that has not ended, and another one would need the same.
  */
 export function* sessionExists(session: ActingSession, userId: string): Steps<boolean> {
-  const found = yield* firstRow<{ factors: string | null }>({
-    text: `SELECT users.factors FROM sessions JOIN users ON users.key = user_key
-      WHERE sessions.id = $1 AND users.id = $2`,
+  const found = yield* firstRow<{ factors: string | null; authenticatedAt: number }>({
+    text: `SELECT users.factors, coalesce(authenticated_at, sessions.created_at) AS "authenticatedAt"
+      FROM sessions JOIN users ON users.key = user_key WHERE sessions.id = $1 AND users.id = $2`,
     values: [sessionIdOf(session), userId],
   })
   if (found === undefined) return false
-  return typeof session === 'string' || needsCode({ factors: toFactors(found.factors) }) === session.needsCode
+  if (typeof session === 'string') return true
+  const { needsCode: neededCode, authenticatedAt = 0 } = session
+  return (
+    needsCode({ factors: toFactors(found.factors) }) === neededCode &&
+    found.authenticatedAt >= authenticatedAt
+  )
 }
 
 /**
@@ -156,6 +184,20 @@ export function* lockForSession(userId: string, session: ActingSession): Steps<S
   return (yield* sessionExists(session, userId)) ? null : 'sessionNotFound'
 }
 
+/**
+ * Begins a change that another request completes, with {@link takePendingChange}: locks as {@link lockForSession}. It ends with the proof of
+ * identity.
+ */
+export function* beginChange(
+  change: PendingChange,
+  userId: string,
+  session: ProvedSession,
+): Steps<SessionRefusal | null> {
+  const refused = yield* lockForSession(userId, session)
+  if (refused === null) yield addPendingChange(change, userId, session)
+  return refused
+}
+
 export const sessionOperations = {
   /** Revokes one session of the event's user, who must be enabled. */
   *revoke(id: string, event: AuditEvent): Steps<Write<'revoked' | 'sessionNotFound' | UserRefusal>> {
@@ -164,6 +206,7 @@ export const sessionOperations = {
       const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
       return refusedFor(userId, refused ?? 'sessionNotFound')
     }
+    yield deleteEndedTokens(userId)
     yield recordStatement(event)
     return invalidates(userId, 'revoked')
   },
@@ -180,6 +223,7 @@ export const sessionOperations = {
     const revoked = yield revokeSessionsStatement(userId, exceptId)
     // No event where nothing changed: nothing limits these requests, because they must always work.
     if (revoked.length === 0) return refusedFor(userId, 'revoked')
+    yield* endPendingChanges(userId, exceptId)
     yield recordStatement(event)
     return invalidates(userId, 'revoked')
   },
@@ -189,7 +233,7 @@ export const sessionOperations = {
    * session is not found.
    */
   *recordAuthentication(
-    session: Exclude<ActingSession, string>,
+    session: ProvedSession,
     proved: ProvedWith,
     event: AuditEvent,
   ): Steps<Write<'recorded' | SessionRefusal>> {

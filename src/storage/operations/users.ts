@@ -7,10 +7,11 @@ import type { Dialect } from './dialect.ts'
 import { recordStatement, recordUnlessRevoked } from './events.ts'
 import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
+import { endPendingChanges } from './pending-changes.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
 import {
   type ActingSession,
-  forgetProofsStatement,
+  endProofs,
   lowerAssuranceStatement,
   revokeAllSessions,
   sessionExists,
@@ -174,10 +175,13 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
         WHERE id = $1 AND factors IS NOT NULL RETURNING id`,
       values: [userId, at],
     })
-    // The rows of unconfirmed factors are removed all the same.
-    if (changed === undefined) return invalidatesNothing('none')
+    // Unconfirmed factors are removed all the same.
+    if (changed === undefined) {
+      yield* endPendingChanges(userId, null)
+      return invalidatesNothing('none')
+    }
     // A factor that is gone may have been the proof of any of them.
-    yield forgetProofsStatement(userId, null)
+    yield* endProofs(userId, null)
     yield lowerAssuranceStatement(userId, null)
     yield recordStatement(event)
     return invalidates(userId, 'removed')
