@@ -202,7 +202,7 @@ interface CoreDeps extends BaseDeps {
   readonly users: Users
   readonly sessions: Sessions
   /** Finishes sign-ins of users whom a method of the feature has verified. */
-  readonly signIns: Pick<SignIns, 'complete' | 'remove'>
+  readonly signIns: Pick<SignIns, 'complete' | 'remove' | 'knownMethods'>
   /** Mails the link that confirms the e-mail of users, unless it is confirmed. On the command line nothing is mailed. */
   readonly emailAddresses: Pick<EmailAddresses, 'sendVerification'>
   /** The values of metrics whose history is kept, of this process; none on the command line. */

@@ -3,9 +3,11 @@ import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { UserStore } from '../storage/stores.ts'
 import type { Mails } from './mails.ts'
+import type { SignIns } from './sign-ins.ts'
 
 export interface FactorRemovalDeps {
   readonly users: Pick<UserStore, 'find' | 'removeFactors'>
+  readonly signIns: Pick<SignIns, 'knownMethods'>
   readonly mails: Mails
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -20,10 +22,11 @@ export class FactorRemoval {
 
   /** Removes authenticator app, recovery codes and passkeys. Sessions stay, but need a new proof of identity. @throws {ServiceError} `userNotFound` */
   async removeAll(userId: string, actor: Actor): Promise<void> {
-    const { users, mails, clock } = this.#deps
+    const { users, signIns, mails, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('userNotFound')
-    const outcome = await users.removeFactors(newEvent('factors.removed', actor, userId, clock()))
+    const event = newEvent('factors.removed', actor, userId, clock())
+    const outcome = await users.removeFactors(event, signIns.knownMethods.methods)
     if (outcome === 'userNotFound') throw new ServiceError(outcome)
     if (outcome === 'removed') mails.send('factorsRemoved', user)
   }

@@ -38,6 +38,9 @@ const MULTI_FACTOR = 'mfa'
 
 export const isMultiFactor = (amr: readonly string[]): boolean => amr.includes(MULTI_FACTOR)
 
+/** What a code of an authenticator app, or a recovery code, proves. */
+const CODE = 'otp'
+
 /** Adds values; `mfa` stays last. */
 const withValues = (amr: readonly string[], ...values: readonly string[]): readonly string[] => {
   const all = new Set([...amr, ...values])
@@ -45,7 +48,7 @@ const withValues = (amr: readonly string[], ...values: readonly string[]): reado
 }
 
 /** With a code of an authenticator app, or a recovery code. */
-export const amrWithCode = (amr: readonly string[]): readonly string[] => withValues(amr, 'otp', MULTI_FACTOR)
+export const amrWithCode = (amr: readonly string[]): readonly string[] => withValues(amr, CODE, MULTI_FACTOR)
 
 /** As two factors, whatever the second one was. */
 export const amrWithSecondFactor = (amr: readonly string[]): readonly string[] =>
@@ -68,6 +71,48 @@ export interface ProvedWith {
 export const amrAfterProof = (amr: readonly string[], { password, code }: ProvedWith): readonly string[] => {
   const before = password ? amrWithPassword(amr) : amr
   return code && before.length > 0 ? amrWithCode(before) : before
+}
+
+/** A sign-in method of the service. */
+export interface MethodAmr {
+  readonly name: string
+  /** See {@link SignInMethod.amr}. */
+  readonly amr: readonly string[]
+}
+
+/** What a user has removed. */
+export interface RemovedProofs {
+  /** The names of sign-in methods: sessions that they have opened have proved nothing, because codes were a factor beside them alone. */
+  readonly methods: readonly string[]
+  /** What the method or factor proves in sessions of other methods. */
+  readonly values: readonly string[]
+}
+
+/** The user's authenticator app with its recovery codes. */
+export const REMOVED_APP: RemovedProofs = { methods: [], values: [CODE] }
+
+/** A sign-in method of the user. */
+export const removedMethod = ({ name, amr }: MethodAmr): RemovedProofs => ({
+  methods: [name],
+  values: amr.filter(value => value !== MULTI_FACTOR),
+})
+
+/** Every factor of the user, whichever of them was the second one. @param methods of the factors that sign in by themselves. */
+export const removedFactors = (methods: readonly string[]): RemovedProofs => ({
+  methods,
+  values: [CODE, MULTI_FACTOR],
+})
+
+/** What a session still proves after a removal: what its own method gives stays, `mfa` too. @param methods those of the service. */
+export const amrAfterRemoval = (
+  { method, amr }: { readonly method: string | null; readonly amr: readonly string[] },
+  { methods: removed, values }: RemovedProofs,
+  methods: readonly MethodAmr[],
+): readonly string[] => {
+  if (method !== null && removed.includes(method)) return []
+  if (!amr.some(value => values.includes(value))) return amr
+  const own = methods.find(({ name }) => name === method)?.amr ?? []
+  return amr.filter(value => own.includes(value) || !(value === MULTI_FACTOR || values.includes(value)))
 }
 
 /** A session in which an administrator acts as a user, who has not signed in. */

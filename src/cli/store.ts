@@ -66,7 +66,7 @@ const noSignIn = async (): Promise<never> => {
   throw new Error('The command line signs nobody in')
 }
 
-const NO_SIGN_INS = { complete: noSignIn, remove: noSignIn }
+const NO_SIGN_INS = { complete: noSignIn, remove: noSignIn, knownMethods: { methods: [], hasMailed: false } }
 
 const logger = { error: printStatus, warn: printStatus, info: printStatus }
 

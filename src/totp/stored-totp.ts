@@ -1,5 +1,6 @@
 /** What the store runs for authenticator apps and recovery codes. The writer thread of SQLite imports this module. */
 
+import { type MethodAmr, REMOVED_APP } from '../accounts/sign-in-methods.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { changeFactors, type OwnFactorChange, setFactor } from '../storage/operations/factors.ts'
@@ -14,7 +15,7 @@ import {
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
 import { takePendingChange } from '../storage/operations/pending-changes.ts'
 import type { UserRefusal } from '../storage/operations/refusals.ts'
-import { beginChange, lowerAssuranceStatement, type ProvedSession } from '../storage/operations/sessions.ts'
+import { beginChange, forgetProved, type ProvedSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
@@ -109,14 +110,15 @@ const confirmTotp = (
     return null
   })
 
-const removeTotp = (change: OwnFactorChange, event: AuditEvent) =>
+/** @param methods those of the service. */
+const removeTotp = (change: OwnFactorChange, event: AuditEvent, methods: readonly MethodAmr[]) =>
   changeFactors(change, event, function* () {
     const { userId, at } = event
     if (!(yield* isConfirmed(userId))) return 'totpNotFound'
     yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
     yield* replaceCodes(userId, [])
     yield* setFactor(userId, 'totp', false, at)
-    yield lowerAssuranceStatement(userId, 'otp')
+    yield* forgetProved(userId, REMOVED_APP, methods)
     return null
   })
 

@@ -110,7 +110,8 @@ export class Totp {
   /** Removes the authenticator app and the recovery codes. @throws {ServiceError} `totpNotFound`, `signInRequired` */
   async remove(owner: SessionOwner, change: FactorChange): Promise<void> {
     const stored = this.#changeOf(owner, 'totp.removed', change)
-    assertDone(await this.#deps.store.removeTotp(...stored), ERRORS)
+    const { store, signIns } = this.#deps
+    assertDone(await store.removeTotp(...stored, signIns.knownMethods.methods), ERRORS)
     this.#deps.mails.send('totpRemoved', owner.cachedUser.user)
   }
 

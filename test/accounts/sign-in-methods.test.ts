@@ -328,10 +328,74 @@ await onEnginesOfRun(t, async (t, { newDatabase }) => {
     const removed = await call(app, 'DELETE', '/account/totp', { code: code() }, bearer(session))
     t.equal(removed.statusCode, 204)
     t.equal((await open(session)).statusCode, 403)
-    t.same((await introspect(app, session)).amr, ['pwd', 'otp'])
+    t.same((await introspect(app, session)).amr, ['pwd'])
     t.equal((await open(byPasskey)).statusCode, 200, 'its own proof is still there')
     t.equal((await removeFactors(app, user.id)).statusCode, 204)
     t.equal((await open(byPasskey)).statusCode, 403)
+  })
+
+  t.test('S11: what a removed factor or method has proved leaves the sessions of other methods', async t => {
+    const both = async (instance: FastifyInstance, token: string) => {
+      const { amr = [] } = await introspect(instance, token)
+      const own = (await sessionsOf(instance, token)).find(({ current }) => current)
+      t.same(own?.amr, amr, 'the session says the same as the introspection')
+      return amr
+    }
+    const prove = async (token: string, proof: object) => {
+      const response = await call(withCodes, 'POST', '/account/reauthenticate', proof, bearer(token))
+      t.equal(response.statusCode, 204)
+    }
+    /** A session of each method, all with a code; that of the passkey with the password too. */
+    const open = async () => {
+      const user = await signUp(withCodes)
+      await updateUser(withCodes, user.id, { emailVerified: true })
+      const { authenticator, id } = await register(withCodes, user.token)
+      const { code, recoveryCodes } = await addTotp(withCodes, user.token)
+      const [one, two, three] = recoveryCodes as [string, string, string]
+      clock.advance(STEP)
+      const byCode = await codesOf(withCodes).request(user.email)
+      const sessions = {
+        password: tokenOf(await signInWith(withCodes, user.email, one)),
+        emailCode: tokenOf(await signInByCode(withCodes, user.email, byCode, two)),
+        passkey: tokenOf(await signInByPasskey(withCodes, authenticator)),
+      }
+      await prove(sessions.passkey, { password: PASSWORD, code: three })
+      t.same(await both(withCodes, sessions.password), ['pwd', 'otp', 'mfa'])
+      t.same(await both(withCodes, sessions.emailCode), ['otp', 'mfa'])
+      t.same(await both(withCodes, sessions.passkey), ['pop', 'user', 'pwd', 'otp', 'mfa'])
+      return { ...user, ...sessions, passkeyId: id, code }
+    }
+    for (const [what, remove, left] of [
+      [
+        'the app',
+        ({ token, code }) => call(withCodes, 'DELETE', '/account/totp', { code: code() }, bearer(token)),
+        { password: ['pwd'], emailCode: ['otp'], passkey: ['pop', 'user', 'pwd', 'mfa'] },
+      ],
+      [
+        'the passkey',
+        ({ token, passkeyId }) => removePasskey(withCodes, token, passkeyId),
+        { password: ['pwd', 'otp', 'mfa'], emailCode: ['otp', 'mfa'], passkey: [] },
+      ],
+      [
+        'the password',
+        ({ token }) => removePassword(withCodes, token),
+        { password: [], emailCode: ['otp', 'mfa'], passkey: ['pop', 'user', 'otp', 'mfa'] },
+      ],
+      [
+        'everything, by an administrator',
+        ({ id }) => removeFactors(withCodes, id),
+        { password: ['pwd'], emailCode: ['otp'], passkey: [] },
+      ],
+    ] as readonly [
+      string,
+      (user: Awaited<ReturnType<typeof open>>) => Promise<{ readonly statusCode: number }>,
+      Record<'password' | 'emailCode' | 'passkey', string[]>,
+    ][]) {
+      const user = await open()
+      t.equal((await remove(user)).statusCode, 204, what)
+      for (const method of ['password', 'emailCode', 'passkey'] as const)
+        t.same(await both(withCodes, user[method]), left[method], `${what}: a session by ${method}`)
+    }
   })
 
   t.test('a route cannot declare factors where no session is known', async t => {

@@ -167,7 +167,7 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     for (const outcome of [
       await store.beginTotp(id, secret, change.session, now),
       await store.confirmTotp({ id: newId(), step: 1 }, [], change, event),
-      await store.removeTotp(change, event),
+      await store.removeTotp(change, event, []),
       await store.replaceRecoveryCodes([], change, event),
     ])
       t.equal(outcome, 'sessionNotFound')

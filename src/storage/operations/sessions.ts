@@ -1,6 +1,12 @@
 /** Writes of sessions. Sign-ins open them: `hot-operations.ts` of each engine. */
 
-import { amrAfterProof, type ProvedWith } from '../../accounts/sign-in-methods.ts'
+import {
+  amrAfterProof,
+  amrAfterRemoval,
+  type MethodAmr,
+  type ProvedWith,
+  type RemovedProofs,
+} from '../../accounts/sign-in-methods.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import { needsCode } from '../../users/factors.ts'
@@ -73,40 +79,31 @@ const forgetProofsStatement = (userId: string, exceptId: string | null): Stateme
   values: [userId, exceptId],
 })
 
-/** Whether the column `amr` has a value, for a condition. */
-const holdsValue = (value: string): string => `' ' || amr || ' ' LIKE '% ' || ${value} || ' %'`
-
 /**
- * The sessions of a user that were opened with a proof count as ones with a single factor: the user has removed what gave it. Locks as
- * {@link revokeSessionsStatement}.
- * @param amr the value of the proof; `null` for every session.
+ * What a user has removed proves nothing any more in their sessions: see {@link amrAfterRemoval}. Locks as {@link revokeSessionsStatement}.
+ * @param methods those of the service.
  */
-export const lowerAssuranceStatement = (userId: string, amr: string | null): Statement => ({
-  text: ({ forNoKeyUpdate }) => `WITH own AS (
-      SELECT id FROM sessions
-      WHERE user_key = ${USER_KEY} AND amr LIKE '% mfa' AND (CAST($2 AS text) IS NULL OR ${holdsValue('$2')})
-      ORDER BY id ${forNoKeyUpdate}
-    )
-    UPDATE sessions SET amr = replace(amr, ' mfa', '') WHERE id IN (SELECT id FROM own)`,
-  values: [userId, amr],
-})
-
-/**
- * A way to sign in that the user has removed proves nothing any more in their sessions. In a session that it has opened, codes were a second
- * factor beside it alone: that session has proved nothing.
- * @param amr the values of the method.
- */
-export const forgetMethodStatement = (userId: string, method: string, amr: readonly string[]): Statement => ({
-  text: ({ forNoKeyUpdate }) => `WITH own AS (
-      SELECT id FROM sessions
-      WHERE user_key = ${USER_KEY} AND (method = $2 OR ${amr.map((_, index) => holdsValue(`$${index + 3}`)).join(' OR ')})
-      ORDER BY id ${forNoKeyUpdate}
-    )
-    UPDATE sessions SET amr = CASE WHEN method = $2 THEN NULL ELSE
-      nullif(trim(${amr.reduce((text, _, index) => `replace(${text}, ' ' || $${index + 3} || ' ', ' ')`, "replace(' ' || amr || ' ', ' mfa ', ' ')")}), '') END
-    WHERE id IN (SELECT id FROM own)`,
-  values: [userId, method, ...amr],
-})
+export function* forgetProved(
+  userId: string,
+  removed: RemovedProofs,
+  methods: readonly MethodAmr[],
+): Steps<void> {
+  const sessions = yield* rows<{ id: string; method: string | null; amr: string }>({
+    text: ({ forNoKeyUpdate }) => `SELECT id, method, amr FROM sessions
+      WHERE user_key = ${USER_KEY} AND amr IS NOT NULL ORDER BY id ${forNoKeyUpdate}`,
+    values: [userId],
+  })
+  const changed = sessions.flatMap(({ id, method, amr }) => {
+    const left = amrColumn(amrAfterRemoval({ method, amr: toAmr(amr) }, removed, methods))
+    return left === amr ? [] : [{ id, amr: left }]
+  })
+  if (changed.length === 0) return
+  yield {
+    text: ({ jsonRows }) => `UPDATE sessions SET amr = records.amr
+      FROM ${jsonRows('$1', { id: 'text', amr: 'text' })} WHERE sessions.id = records.id`,
+    values: [JSON.stringify(changed)],
+  }
+}
 
 /**
  * Ends the proofs of identity of a user, who must be locked, in other sessions, with what these have begun: every change of the ways to sign in

@@ -1,11 +1,14 @@
 /** Removal of ways to sign in. The last one stays, exactly: every removal locks the user, by `changeFactors`. Administrators may remove all factors. */
+import { CORE_SIGN_IN_METHODS, type MethodAmr, removedMethod } from '../../accounts/sign-in-methods.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { changeFactors, type OwnFactorChange, setFactor } from './factors.ts'
 import { firstRow, type Steps, USER_KEY } from './operation.ts'
 import { type OwnedTables, ownedTable, quoted } from './owned-rows.ts'
 import { invalidateByPassword } from './passwords.ts'
-import { forgetMethodStatement } from './sessions.ts'
+import { forgetProved } from './sessions.ts'
+
+const PASSWORD = removedMethod({ name: 'password', amr: CORE_SIGN_IN_METHODS.password.amr })
 
 /** A row of a table with `signsIn`, such as a passkey. Its method may be switched off. */
 export interface SignInRow {
@@ -15,14 +18,11 @@ export interface SignInRow {
 
 /** The sign-in methods of the service. */
 export interface KnownMethods {
-  readonly methods: readonly {
-    readonly name: string
-    /** See `SignInMethod.amr`. */
-    readonly amr: readonly string[]
+  readonly methods: readonly (MethodAmr & {
     readonly isEnabled: boolean
     /** See `SignInMethod.rows`; `null` for all. */
     readonly rows: { readonly column: string; readonly values: readonly string[] } | null
-  }[]
+  })[]
   /** Whether every user whose e-mail is confirmed can sign in by mail. A sign-in to another account empties it. */
   readonly hasMailed: boolean
 }
@@ -82,7 +82,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
           values: [userId, at],
         }
         yield* invalidateByPassword(mailed, { id: userId, emailVerified: yield* hasConfirmedEmail(userId) })
-        yield forgetMethodStatement(userId, 'password', ['pwd'])
+        yield* forgetProved(userId, PASSWORD, known.methods)
         return null
       }),
 
@@ -108,7 +108,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
         if (feature?.factor !== undefined)
           yield* setFactor(userId, feature.factor.name, yield* hasRow(signedInBy, userId), at)
         const method = known.methods.find(({ name }) => name === signsIn)
-        if (method !== undefined) yield forgetMethodStatement(userId, method.name, method.amr)
+        if (method !== undefined) yield* forgetProved(userId, removedMethod(method), known.methods)
         return null
       }),
   }

@@ -1,4 +1,5 @@
 /** Writes of users. Sign-ups and imports add them: `hot-operations.ts` and `import-operations.ts` of each engine. */
+import { type MethodAmr, removedFactors } from '../../accounts/sign-in-methods.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import { changedColumns, selectUser, toUser, USER_VALUES, type UserRow } from '../rows.ts'
@@ -9,13 +10,7 @@ import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './o
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 import { endPendingChanges } from './pending-changes.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
-import {
-  type ActingSession,
-  endProofs,
-  lowerAssuranceStatement,
-  revokeAllSessions,
-  sessionExists,
-} from './sessions.ts'
+import { type ActingSession, endProofs, forgetProved, revokeAllSessions, sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import type { RemovalRefused, Removed, UserRemovals } from './user-removals.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
@@ -164,9 +159,13 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
 
   /**
    * Removes every factor of the event's user, also unconfirmed ones, and no proof of identity of the user's sessions counts any more.
+   * @param methods those of the service.
    * @returns `none` if the user had no factor.
    */
-  *removeFactors(event: AuditEvent): Steps<Write<'removed' | 'none' | 'userNotFound'>> {
+  *removeFactors(
+    event: AuditEvent,
+    methods: readonly MethodAmr[],
+  ): Steps<Write<'removed' | 'none' | 'userNotFound'>> {
     const { userId, at } = event
     if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
     yield* deleteOwned(tables.factors, userId)
@@ -182,7 +181,11 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     }
     // A factor that is gone may have been the proof of any of them.
     yield* endProofs(userId, null)
-    yield lowerAssuranceStatement(userId, null)
+    yield* forgetProved(
+      userId,
+      removedFactors(tables.factors.flatMap(({ signsIn }) => signsIn ?? [])),
+      methods,
+    )
     yield recordStatement(event)
     return invalidates(userId, 'removed')
   },
