@@ -181,10 +181,16 @@ export class SignIns {
     })
   }
 
-  /** The first session of a user whose account the caller opens with it, by a method of the core. */
-  firstSession(name: string, { id, createdAt }: User, client: SessionClient): Session {
-    const { amr } = this.#method(name)
-    return newSession(id, createdAt, this.#deps.limits, { method: name, amr }, client)
+  /**
+   * Opens an account with its first session.
+   * @param open adds both. @returns `undefined` if it returns false. @throws {ServiceError} `emailNotVerified`
+   */
+  async openAccount(
+    name: string,
+    account: Pick<NewAccountSignIn, 'newUser' | 'open'>,
+    client: SessionClient,
+  ): Promise<AuthResult | undefined> {
+    return this.#openAccount(name, this.#method(name).amr, account, client)
   }
 
   #method(name: string): KnownMethod {
@@ -237,7 +243,7 @@ export class SignIns {
   async #openAccount(
     method: string,
     amr: readonly string[],
-    { newUser: user, open }: NewAccountSignIn,
+    { newUser: user, open }: Pick<NewAccountSignIn, 'newUser' | 'open'>,
     client: SessionClient,
   ): Promise<AuthResult | undefined> {
     const { tokens, limits, requireEmailVerification } = this.#deps

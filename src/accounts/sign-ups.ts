@@ -1,6 +1,5 @@
 /** Sign-up. With REQUIRE_EMAIL_VERIFICATION it opens no account yet, and does not reveal whether the e-mail has one. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
 import type { Session, SessionClient } from '../auth/session.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
 import { ServiceError } from '../errors.ts'
@@ -10,7 +9,7 @@ import type { AccountStore, UserStore } from '../storage/stores.ts'
 import { newSignUpFields, type SignUpFields } from '../users/fields.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
-import { type AuthResult, authResult } from './auth-result.ts'
+import type { AuthResult } from './auth-result.ts'
 import { newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 import { Outcomes } from './outcomes.ts'
@@ -38,10 +37,9 @@ interface PendingSignUpList {
 export interface SignUpsDeps {
   readonly users: UserStore
   readonly accountStore: AccountStore
-  readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
-  readonly signIns: Pick<SignIns, 'firstSession'>
+  readonly signIns: Pick<SignIns, 'openAccount'>
   readonly mails: Mails
   /** `null` unless an account exists only once its e-mail is confirmed. */
   readonly pendingSignUps: PendingSignUpList | null
@@ -87,15 +85,16 @@ export class SignUps {
    * not depend on it: the store has a constraint.
    */
   async #open(input: SignUp, client: SessionClient, signal: AbortSignal | undefined): Promise<AuthResult> {
-    const { tokens, hasher, signIns, clock } = this.#deps
+    const { hasher, signIns, clock } = this.#deps
     await this.#refuseTaken(input.email)
     return this.#openings.runExclusive(input.email, async hasWaited => {
       if (hasWaited) await this.#refuseTaken(input.email)
       const passwordHash = await hasher.hash(input.password, signal)
       const user = newUser(input, passwordHash, clock())
-      const session = signIns.firstSession('password', user, client)
-      if (!(await this.#add(user, client.ip, session))) throw new ServiceError('emailTaken')
-      return authResult(tokens, user, session)
+      const open = (session: Session) => this.#add(user, client.ip, session)
+      const opened = await signIns.openAccount('password', { newUser: user, open }, client)
+      if (opened === undefined) throw new ServiceError('emailTaken')
+      return opened
     })
   }
 

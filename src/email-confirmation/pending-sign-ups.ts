@@ -3,13 +3,12 @@
  * stranger can be found, can sign in, or differs from a sign-up for an address that has an account.
  */
 import { newUser } from '../accounts/account-creation.ts'
-import { type AuthResult, authResult } from '../accounts/auth-result.ts'
+import type { AuthResult } from '../accounts/auth-result.ts'
 import { newToken, VERIFICATION_LIFETIME } from '../accounts/email-token.ts'
 import type { Mails } from '../accounts/mails.ts'
 import type { SignIns } from '../accounts/sign-ins.ts'
 import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
-import type { SessionClient } from '../auth/session.ts'
+import type { Session, SessionClient } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
@@ -18,12 +17,11 @@ import type { PendingSignUp, PendingSignUpStore } from './stored-pending-sign-up
 
 export interface PendingSignUpsDeps {
   readonly store: PendingSignUpStore
-  readonly tokens: AccessTokens
   readonly hasher: Pick<PasswordHasher, 'verify'>
   readonly loginThrottle: LoginThrottle
   readonly mails: Mails
   readonly deferred: DeferredWork
-  readonly signIns: Pick<SignIns, 'firstSession'>
+  readonly signIns: Pick<SignIns, 'openAccount'>
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -75,7 +73,7 @@ export class PendingSignUps {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { store, tokens, hasher, loginThrottle, signIns, clock } = this.#deps
+    const { store, hasher, loginThrottle, signIns, clock } = this.#deps
     const isRight = await loginThrottle.check(
       tokenSubject(digest, email, client.ip),
       async () => (await hasher.verify(password, passwordHash, signal)) || undefined,
@@ -83,12 +81,15 @@ export class PendingSignUps {
     if (isRight === undefined) throw new ServiceError('wrongPassword')
     const now = clock()
     const user = newUser({ ...fields, email, emailVerified: true }, passwordHash, now)
-    const session = signIns.firstSession('password', user, client)
     const event = newEvent('user.signed-up', actingUser(user.id, client.ip), user.id, now)
-    const outcome = await store.openAccount(digest, user, session, event)
-    if (outcome === 'emailTaken') throw new ServiceError('emailTaken')
-    if (outcome === 'notFound') throw new ServiceError('badEmailToken')
-    return authResult(tokens, user, session)
+    const open = async (session: Session) => {
+      const outcome = await store.openAccount(digest, user, session, event)
+      if (outcome === 'emailTaken') throw new ServiceError('emailTaken')
+      return outcome !== 'notFound'
+    }
+    const opened = await signIns.openAccount('password', { newUser: user, open }, client)
+    if (opened === undefined) throw new ServiceError('badEmailToken')
+    return opened
   }
 
   /** @throws {ServiceError} `badEmailToken`, `storeUnavailable` */
