@@ -1,4 +1,5 @@
 /** Connections to PostgreSQL. Each file can also be run alone. */
+import './postgres/requirements.test.ts'
 import './postgres/round-trips.test.ts'
 import './postgres/shared-connections.test.ts'
 import './postgres/versions.test.ts'

@@ -1,9 +1,9 @@
 /** Databases of a temporary PostgreSQL server. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Session } from '../../src/auth/session.ts'
-import { connectionOptions } from '../../src/storage/postgres/database.ts'
+import { Connection, connectionOptions } from '../../src/storage/postgres/connection.ts'
 import { fill } from './fill.ts'
 import type { FilledDatabase } from './filled-database.ts'
 import { selectSessions } from './sample-users.ts'
@@ -34,7 +34,7 @@ const connected = async <Result>(
   url: string,
   use: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> => {
-  const client = new pg.Client({ ...connectionOptions(url), statement_timeout: 0, query_timeout: 0 })
+  const client = new Connection({ ...connectionOptions(url), statementTimeout: 0, query_timeout: 0 })
   await client.connect()
   try {
     return await use(client)

@@ -2,7 +2,7 @@
 
 import { type PrivateKey, PrivateKeyError, parsePrivateKey } from '../auth/private-key.ts'
 import type { StorageLocation } from '../storage/open.ts'
-import { FORM, parseServers, UrlError } from '../storage/postgres/connection-url.ts'
+import { assertParameters, FORM, parseServers, UrlError } from '../storage/postgres/connection-url.ts'
 import type { MetadataSchema } from '../validation/metadata.ts'
 import { compileMetadataSchema } from '../validation/metadata-schema.ts'
 import { list, nameOf, origins, type Reader, readFile, SettingError } from './readers.ts'
@@ -87,6 +87,7 @@ const postgresUrl = (value: string): string => {
   if (hasUnencodedUser(value)) throw new SettingError(`${FORM}; ${ENCODED}`)
   try {
     parseServers(value)
+    assertParameters(value)
     return value
   } catch (error) {
     if (error instanceof UrlError) throw new SettingError(error.message)

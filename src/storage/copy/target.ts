@@ -1,6 +1,7 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
-import pg from 'pg'
-import { begin, connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
+import type pg from 'pg'
+import { Connection, connectionOptions } from '../postgres/connection.ts'
+import { begin, ignore, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/ensure-schema.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
 import {
@@ -60,9 +61,9 @@ const run = async <Row extends object>(
 /** Connects to the database at `url` and migrates it. */
 const connect = async (url: string, features: readonly StoredFeature[]): Promise<pg.Client> => {
   const primary = await migratePrimary(url, features)
-  const client = new pg.Client({
+  const client = new Connection({
     ...connectionOptions(primary.url),
-    statement_timeout: STATEMENT_TIMEOUT,
+    statementTimeout: STATEMENT_TIMEOUT,
     query_timeout: QUERY_TIMEOUT,
   })
   // The next statement reports a broken connection.

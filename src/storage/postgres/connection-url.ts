@@ -1,4 +1,7 @@
-/** Several servers in one URL, in the syntax of libpq: `postgres://user@a:5432,b:5432/db?target_session_attrs=read-write`. */
+/**
+ * URLs of PostgreSQL in the syntax of libpq: several servers (`postgres://user@a:5432,b:5432/db?target_session_attrs=read-write`),
+ * sockets (`postgres://user@/db?host=/run/postgresql`), parameters.
+ */
 
 const DEFAULT_PORT = '5432'
 
@@ -26,6 +29,64 @@ export class UrlError extends Error {}
 export const FORM =
   'must be sqlite:<path of a file> or postgres://<user>:<password>@<host>[:<port>][,<host>[:<port>]…]/<database>'
 
+interface Parameter {
+  readonly isValid: RegExp
+  /** For the message. */
+  readonly must: string
+}
+
+const anyText: Parameter = { isValid: /./, must: 'have a value' }
+
+const oneOf = (...values: readonly string[]): Parameter => ({
+  isValid: new RegExp(`^(?:${values.join('|')})$`),
+  must: `be ${values.join(', ')}`,
+})
+
+const file: Parameter = { isValid: /^(?!system$)./, must: 'be the path of a file' }
+
+/** What a connection follows. It would ignore any other parameter, such as a misspelled `sslmode`. */
+const PARAMETERS: Readonly<Record<string, Parameter>> = {
+  application_name: anyText,
+  // `require` cannot be enforced.
+  channel_binding: oneOf('disable', 'prefer'),
+  client_encoding: { isValid: /^utf-?8$/i, must: 'be UTF8' },
+  fallback_application_name: anyText,
+  host: {
+    isValid: /^[^,]+$/,
+    must: 'be one host, or the folder of a socket: write several hosts before the path',
+  },
+  options: anyText,
+  password: anyText,
+  port: { isValid: /^\d{1,5}$/, must: 'be a number' },
+  ssl: oneOf('true', '1', '0', 'no-verify'),
+  sslcert: file,
+  sslkey: file,
+  sslmode: oneOf('disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'),
+  sslnegotiation: oneOf('postgres', 'direct'),
+  sslrootcert: file,
+  [ATTRIBUTES]: anyText,
+  uselibpqcompat: oneOf('true', 'false'),
+  user: anyText,
+}
+
+/** A part of a password can follow a `?` or a `&` that is not encoded: a name that could be one is not quoted. */
+const quotable = (name: string, rest: string): string =>
+  /^\w{1,40}$/.test(name) && !rest.includes('@') ? name : 'that it has'
+
+/** @throws {UrlError} if a parameter would be ignored, or not be followed as it is written. */
+export const assertParameters = (url: string): void => {
+  const query = /\?(.*)$/s.exec(url)?.[1] ?? ''
+  for (const [name, value] of new URLSearchParams(query)) {
+    const parameter = Object.hasOwn(PARAMETERS, name) ? PARAMETERS[name] : undefined
+    if (parameter === undefined)
+      throw new UrlError(
+        `must not have the parameter ${quotable(name, query)}: it can have ${Object.keys(PARAMETERS).join(', ')}`,
+      )
+    if (!parameter.isValid.test(value))
+      throw new UrlError(`has a parameter ${name} that must ${parameter.must}`)
+  }
+}
+
 const parametersOf = (rest: string): string[] => {
   const query = /\?([^#]*)/.exec(rest)?.[1] ?? ''
   return query.split('&').filter(parameter => parameter !== '')
@@ -40,6 +101,12 @@ const readWriteOf = (parameters: readonly string[]): boolean | null => {
   const value = new URLSearchParams(given).get(ATTRIBUTES)
   if (value !== 'any' && value !== 'read-write') throw new UrlError(`${ATTRIBUTES} must be any or read-write`)
   return value === 'read-write'
+}
+
+/** @returns the host for messages, also if a parameter names it. */
+const nameOf = (host: string, parameters: readonly string[]): string => {
+  const given = new URLSearchParams(parameters.find(parameter => has(parameter, 'host'))).get('host')
+  return given ?? host.replaceAll(/%2f/gi, '/')
 }
 
 const serverOf = (host: string, before: string, after: string): Server => {
@@ -67,8 +134,11 @@ export const parseServers = (url: string): Servers => {
   const parameters = parametersOf(rest)
   const readWrite = readWriteOf(parameters)
   if (hosts.length === 1) {
-    if (!URL.canParse(url)) throw new UrlError(FORM)
-    return { servers: [{ name: hosts[0] ?? '', url }], readWrite: readWrite ?? false }
+    const host = hosts[0] ?? ''
+    const isOfParameter = host === '' && parameters.some(parameter => has(parameter, 'host'))
+    // Credentials without a host, as for a socket, are a URL for libpq only.
+    if (!URL.canParse(isOfParameter ? scheme + rest : url)) throw new UrlError(FORM)
+    return { servers: [{ name: nameOf(host, parameters), url }], readWrite: readWrite ?? false }
   }
   if (parameters.some(parameter => has(parameter, 'host') || has(parameter, 'port')))
     throw new UrlError('must not have the parameters host and port beside several hosts')

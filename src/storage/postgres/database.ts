@@ -5,15 +5,11 @@ import { ServiceError } from '../../errors.ts'
 import { OperationError } from '../operations/feature-operation.ts'
 import { isRefused, type Write } from '../operations/write.ts'
 import type { PoolStatistics } from '../statistics.ts'
-
-/** Milliseconds until waiting for a connection fails, until the server cancels a statement, until its response counts as lost. */
-const CONNECT_TIMEOUT = 5_000
-const STATEMENT_TIMEOUT = 5_000
-const RESPONSE_TIMEOUT = 6_000
+import { CONNECT_TIMEOUT, Connection, type ConnectionOptions, connectionOptions } from './connection.ts'
 
 /**
  * Milliseconds after which the server ends a transaction whose next statement does not arrive, because the process is frozen or its
- * network is cut: the locks of its user would last as long. Less than {@link STATEMENT_TIMEOUT}, so that a change of the user elsewhere
+ * network is cut: the locks of its user would last as long. Less than the limit of a statement, so that a change of the user elsewhere
  * waits, and succeeds.
  */
 const IDLE_IN_TRANSACTION_TIMEOUT = 3_000
@@ -41,35 +37,6 @@ export const CHANNEL = 'gatehouse_changes'
 /** Notifies of one user or admin key; as text, so that it can be sent in one message with a COMMIT. */
 const notifyText = (id: string): string => `NOTIFY ${CHANNEL}, ${pg.escapeLiteral(id)}`
 
-/** Every `bigint` of the schema is a timestamp, a key or a count: exact as a number. */
-const types = {
-  getTypeParser: ((oid: number, format?: 'text') =>
-    oid === pg.types.builtins.INT8
-      ? Number
-      : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
-}
-
-/** The options of every connection. */
-export const connectionOptions = (url: string): pg.ClientConfig => ({
-  connectionString: url,
-  application_name: 'gatehouse',
-  connectionTimeoutMillis: CONNECT_TIMEOUT,
-  statement_timeout: STATEMENT_TIMEOUT,
-  query_timeout: RESPONSE_TIMEOUT,
-  keepAlive: true,
-  types,
-})
-
-/** Milliseconds for migrations, including waiting for those of another instance. */
-const MIGRATION_TIMEOUT = 600_000
-
-/** The options of connections that change the schema. */
-export const migrationOptions = (url: string): pg.ClientConfig => ({
-  ...connectionOptions(url),
-  statement_timeout: MIGRATION_TIMEOUT,
-  query_timeout: MIGRATION_TIMEOUT,
-})
-
 export interface Statement {
   /** Given for a constant text: the statement is then prepared under this name. */
   readonly name?: string
@@ -92,12 +59,38 @@ export const reason = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Whether PostgreSQL responded with an error of the statement, after which the connection is usable. */
-export const isStatementError = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && error.severity === 'ERROR'
+/** The class of an SQLSTATE (PostgreSQL, Appendix A). */
+const classOf = ({ code = '' }: pg.DatabaseError): string => code.slice(0, 2)
 
 /** `read_only_sql_transaction`: a standby, or a server that takes no writes any more. */
 const READ_ONLY_TRANSACTION = '25006'
+
+/**
+ * Classes of errors that pass, or that an operator of the server ends: of connections and roles (08, 28, 3D), conflicts (40), a lack of
+ * resources (53), intervention and limits of time (57), the disk (58), corruption (XX).
+ */
+const OUTAGES: ReadonlySet<string> = new Set(['08', '28', '3D', '40', '53', '57', '58', 'XX'])
+
+/** The same of other classes: a read-only server, transactions that the server has ended, `lock_not_available`. */
+const OUTAGE_CODES: ReadonlySet<unknown> = new Set([READ_ONLY_TRANSACTION, '25P03', '25P04', '55P03'])
+
+/**
+ * Whether an error of PostgreSQL is an outage, which passes. Others are errors of data, of a statement or of settings, which a
+ * repeated request would meet again.
+ */
+const isOutage = (error: pg.DatabaseError): boolean =>
+  OUTAGES.has(classOf(error)) || OUTAGE_CODES.has(error.code)
+
+/** Codes after which the server closes the connection. Not told by the severity, whose name is in the language of the server. */
+const ENDS_CONNECTION: ReadonlySet<unknown> = new Set([
+  ...['25P03', '25P04', '53300', '57P01', '57P02', '57P03', '57P04', '57P05'],
+])
+
+/** Whether PostgreSQL responded with an error of the statement, after which the connection is usable. */
+export const isStatementError = (error: unknown): error is pg.DatabaseError =>
+  error instanceof pg.DatabaseError &&
+  !ENDS_CONNECTION.has(error.code) &&
+  !['08', '28', '3D', 'XX'].includes(classOf(error))
 
 /** `serialization_failure`, `deadlock_detected`: the server has rolled the transaction back because of a concurrent one. */
 const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01'])
@@ -110,15 +103,15 @@ const isConflict = (error: unknown): boolean => error instanceof pg.DatabaseErro
 /** Whether the cause may be that another server has become the primary. */
 const mayBeFailover = (error: unknown): boolean =>
   error instanceof pg.DatabaseError
-    ? error.severity !== 'ERROR' || error.code === READ_ONLY_TRANSACTION
+    ? !isStatementError(error) || error.code === READ_ONLY_TRANSACTION
     : !(error instanceof ServiceError || error instanceof OperationError)
 
 /** Chooses the server of every connection. */
 export interface ServerSource {
   /** The URL of the server to connect to now. */
   readonly url: string
-  /** Run on a new connection before its first use. Throws if the server must not be used. `null` if any server may be used. */
-  readonly check: ((client: pg.ClientBase) => Promise<void>) | null
+  /** Run on a new connection before its first use. Throws if the server must not be used. */
+  check(connection: Connection): void
   /** Must be called after an error that may be due to a failover: starts a search for the server to use. */
   startSearch(): void
   /** Calls `listener` when `url` has changed. It must close connections to the former server at once. */
@@ -140,7 +133,7 @@ export const ignoreConnectionErrors = (pool: pg.Pool): pg.Pool =>
 const SHARED = 0.5
 
 /** Missing in pg's types: statements are sent without waiting for the responses to earlier ones. */
-interface PipelinedOptions extends pg.ClientConfig {
+interface PipelinedOptions extends ConnectionOptions {
   readonly pipeline: boolean
 }
 
@@ -152,6 +145,14 @@ interface SharedConnection {
 }
 
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
+
+/** The error of a call. The text of the database may quote data, so it is only logged. */
+const translate = (error: unknown): ServiceError | OperationError => {
+  if (error instanceof ServiceError || error instanceof OperationError) return error
+  if (error instanceof pg.DatabaseError && !isOutage(error))
+    return new ServiceError('internalError', { cause: error })
+  return unavailable(error)
+}
 
 const runOn =
   (client: pg.ClientBase): Run =>
@@ -184,7 +185,7 @@ export class Database implements Reader {
     this.#maxShared = Math.floor(connections * SHARED)
     const stream = (): Socket => this.#newSocket()
     // The pool constructs each connection with the current URL: so one pool is enough when the server changes.
-    class Client extends pg.Client {
+    class Client extends Connection {
       constructor() {
         const options: PipelinedOptions = { ...connectionOptions(servers.url), stream, pipeline: true }
         super(options)
@@ -195,7 +196,7 @@ export class Database implements Reader {
       max: connections,
       idleTimeoutMillis: IDLE_TIMEOUT,
       Client,
-      ...(servers.check !== null && { onConnect: servers.check }),
+      onConnect: client => servers.check(client as Connection),
     })
     ignoreConnectionErrors(this.#pool)
     servers.onSwitch(() => {
@@ -323,7 +324,7 @@ export class Database implements Reader {
     if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const result = call().catch(error => {
       if (mayBeFailover(error)) this.#servers.startSearch()
-      throw error instanceof ServiceError || error instanceof OperationError ? error : unavailable(error)
+      throw translate(error)
     })
     const settled = result.then(ignore, ignore)
     this.#running.add(settled)

@@ -1,12 +1,18 @@
 /** Brings the schema of a database up to date. If it is, as at most starts, migrations and the query builder are not loaded. */
-import pg from 'pg'
 import { isKnownSchema, type RecordedRow, SELECT_RECORDED } from '../migrations/known-schema.ts'
 import type { StoredFeature } from '../stored-feature.ts'
-import { ignore, isStatementError, migrationOptions, reason } from './database.ts'
+import { Connection, migrationOptions } from './connection.ts'
+import { ignore, isStatementError, reason } from './database.ts'
 import { raiseEventShift } from './event-positions.ts'
 import { PrimaryServer } from './primary-server.ts'
+import {
+  assertMayCreateTables,
+  assertMayWriteTables,
+  assertOwnServerProcess,
+  assertUsable,
+} from './requirements.ts'
 
-const hasSchema = async (client: pg.Client, features: readonly StoredFeature[]): Promise<boolean> => {
+const hasSchema = async (client: Connection, features: readonly StoredFeature[]): Promise<boolean> => {
   try {
     const { rows } = await client.query<RecordedRow>(SELECT_RECORDED)
     return await isKnownSchema('postgres', rows, features)
@@ -20,9 +26,9 @@ const hasSchema = async (client: pg.Client, features: readonly StoredFeature[]):
 /** Runs `work` with a connection of its own. */
 const connected = async <Result>(
   url: string,
-  work: (client: pg.Client) => Promise<Result>,
+  work: (client: Connection) => Promise<Result>,
 ): Promise<Result> => {
-  const client = new pg.Client(migrationOptions(url))
+  const client = new Connection(migrationOptions(url))
   // The statement on a broken connection rejects.
   client.on('error', ignore)
   await client.connect()
@@ -34,33 +40,49 @@ const connected = async <Result>(
 }
 
 /**
- * Migrates a database of another version, and makes it ready for events.
+ * Checks that a database can be used, migrates one of another version, and makes it ready for events.
  * @param url of one server.
- * @throws {Error} of the connection, a migration or a statement.
+ * @param connections of this process.
+ * @throws {Error} of the connection, a requirement, a migration or a statement.
  */
-const ensureSchema = async (url: string, features: readonly StoredFeature[]): Promise<void> => {
-  const prepare = async (client: pg.Client): Promise<boolean> => {
-    if (!(await hasSchema(client, features))) return false
+const ensureSchema = async (
+  url: string,
+  features: readonly StoredFeature[],
+  connections: number,
+): Promise<void> => {
+  const finish = async (client: Connection): Promise<void> => {
+    await assertMayWriteTables(client, features)
     await raiseEventShift(client)
-    return true
+  }
+  const prepare = async (client: Connection): Promise<boolean> => {
+    await assertUsable(client, connections)
+    if (client.isPooled) await connected(url, other => assertOwnServerProcess(client, other))
+    if (await hasSchema(client, features)) {
+      await finish(client)
+      return true
+    }
+    await assertMayCreateTables(client)
+    return false
   }
   if (await connected(url, prepare)) return
   const { migrate } = await import('./migrate.ts')
   await migrate(url, features)
-  await connected(url, raiseEventShift)
+  await connected(url, finish)
 }
 
 /**
  * Finds the server to use and brings its schema up to date.
  * @param url may name several servers.
- * @throws {Error} of the connection or a migration.
+ * @param connections of this process; one more listens for changes.
+ * @throws {Error} of the connection, a requirement or a migration.
  */
 export const migratePrimary = async (
   url: string,
   features: readonly StoredFeature[] = [],
+  connections = 1,
 ): Promise<PrimaryServer> => {
   const primary = await PrimaryServer.open(url)
-  await ensureSchema(primary.url, features)
+  await ensureSchema(primary.url, features, connections)
   return primary
 }
 
@@ -68,9 +90,10 @@ export const migratePrimary = async (
 export const openPrimary = async (
   url: string,
   features: readonly StoredFeature[] = [],
+  connections = 1,
 ): Promise<PrimaryServer> => {
   try {
-    return await migratePrimary(url, features)
+    return await migratePrimary(url, features, connections)
   } catch (error) {
     const { code = 'DATABASE' } = error as { code?: unknown }
     throw Object.assign(new Error(`the database: ${reason(error)}`, { cause: error }), { code })

@@ -11,10 +11,10 @@
  * cached until there is a new one.
  */
 import { Socket } from 'node:net'
-import pg from 'pg'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { FeedStatistics } from '../statistics.ts'
-import { CHANNEL, connectionOptions, isStatementError, reason, type ServerSource } from './database.ts'
+import { Connection, connectionOptions } from './connection.ts'
+import { CHANNEL, isStatementError, reason, type ServerSource } from './database.ts'
 import { type HeartbeatStatus, Heartbeats } from './heartbeats.ts'
 import type { Replica } from './replica.ts'
 import { FLUSHED, readPrimaryIdentity } from './replica-state.ts'
@@ -22,11 +22,6 @@ import { FLUSHED, readPrimaryIdentity } from './replica-state.ts'
 /** Milliseconds until the feed reconnects, and until an attempt to connect fails. */
 const RETRY_DELAY = 250
 const CONNECT_TIMEOUT = 2_000
-
-/** Missing in pg's types: the id of the server process, as the server sent it when it accepted the connection. */
-interface Connected extends pg.Client {
-  readonly processID: number | null
-}
 
 /** Whether the server process still listens: behind a pooler another one may respond. */
 const IS_LISTENING = `SELECT '${CHANNEL}' IN (SELECT pg_listening_channels()) AS "isListening"`
@@ -40,8 +35,8 @@ interface HeartbeatRow {
   readonly flushed?: number
 }
 
-interface Connection {
-  readonly client: pg.Client
+interface Listening {
+  readonly client: Connection
   readonly socket: Socket
   heartbeats: Heartbeats | null
   /** Whether heartbeats also read the position of the log, for the replica. */
@@ -52,7 +47,7 @@ export class InvalidationFeed {
   readonly #servers: ServerSource
   readonly #replica: Pick<Replica, 'setPrimary' | 'recordPosition'> | null
   #listener: InvalidationListener | null = null
-  #connection: Connection | null = null
+  #connection: Listening | null = null
   #isConnected = false
   #isLate = false
   #interruptions = 0
@@ -90,12 +85,12 @@ export class InvalidationFeed {
   #connect(): void {
     // Our own socket, so that a connection to a silent server can be closed without its response.
     const socket = new Socket()
-    const client = new pg.Client({
+    const client = new Connection({
       ...connectionOptions(this.#servers.url),
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       stream: () => socket,
     })
-    const connection: Connection = { client, socket, heartbeats: null, readsPosition: false }
+    const connection: Listening = { client, socket, heartbeats: null, readsPosition: false }
     this.#connection = connection
     const onLost = () => this.#onLost(connection)
     client.on('error', onLost).on('end', onLost)
@@ -106,13 +101,11 @@ export class InvalidationFeed {
     this.#listen(connection).catch(onLost)
   }
 
-  async #listen(connection: Connection): Promise<void> {
+  async #listen(connection: Listening): Promise<void> {
     await connection.client.connect()
-    await this.#servers.check?.(connection.client)
-    const { rows } = await connection.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    this.#servers.check(connection.client)
     // A pooler gives the server connection to other clients after LISTEN.
-    if (rows[0]?.pid !== (connection.client as Connected).processID)
-      throw new Error('the connection leads through a pooler')
+    if (connection.client.isPooled) throw new Error('the connection leads through a pooler')
     await connection.client.query(`LISTEN ${CHANNEL}`)
     await this.#identifyPrimary(connection)
     // The connection was lost meanwhile.
@@ -124,7 +117,7 @@ export class InvalidationFeed {
   }
 
   /** A role that may not read it has no replica, but the feed. */
-  async #identifyPrimary(connection: Connection): Promise<void> {
+  async #identifyPrimary(connection: Listening): Promise<void> {
     if (this.#replica === null) return
     try {
       const identity = await readPrimaryIdentity(connection.client)
@@ -138,7 +131,7 @@ export class InvalidationFeed {
   }
 
   /** @throws {Error} of the connection, or if it does not listen any more. */
-  async #beat(connection: Connection): Promise<void> {
+  async #beat(connection: Listening): Promise<void> {
     const sentAt = performance.now()
     const heartbeat = connection.readsPosition ? HEARTBEAT_WITH_POSITION : HEARTBEAT
     const { rows } = await connection.client.query<HeartbeatRow>(heartbeat)
@@ -148,7 +141,7 @@ export class InvalidationFeed {
       this.#replica?.recordPosition(flushed, sentAt)
   }
 
-  #setStatus(connection: Connection, status: HeartbeatStatus): void {
+  #setStatus(connection: Listening, status: HeartbeatStatus): void {
     if (connection !== this.#connection) return
     if (status === 'lost') return this.#onLost(connection)
     this.#setLate(status === 'late')
@@ -166,7 +159,7 @@ export class InvalidationFeed {
     this.#listener?.setFeedLate(isLate)
   }
 
-  #onLost(connection: Connection): void {
+  #onLost(connection: Listening): void {
     if (connection !== this.#connection) return
     // A connection that was late before it is lost is one interruption.
     if (this.#isConnected && !this.#isLate) this.#interruptions += 1
@@ -176,7 +169,7 @@ export class InvalidationFeed {
     this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
   }
 
-  #disconnect({ heartbeats, socket }: Connection): void {
+  #disconnect({ heartbeats, socket }: Listening): void {
     this.#connection = null
     this.#replica?.setPrimary(null)
     heartbeats?.stop()

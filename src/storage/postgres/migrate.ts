@@ -7,7 +7,8 @@ import { migrateFeatures } from '../migrations/feature-migrations.ts'
 import { migrations } from '../migrations/list.ts'
 import { KEY_TYPES, type SchemaDialect } from '../migrations/schema-dialect.ts'
 import type { StoredFeature } from '../stored-feature.ts'
-import { ignoreConnectionErrors, migrationOptions } from './database.ts'
+import { Connection, migrationOptions } from './connection.ts'
+import { ignoreConnectionErrors } from './database.ts'
 
 /** Percent to which pages are filled: an updated row then fits on its page, and no index changes (HOT). */
 const LAST_REQUESTS_FILLFACTOR = 50
@@ -40,7 +41,12 @@ const FEATURES_LOCK = 7_239_180_445
  * @throws {Error} of the connection or a migration.
  */
 export const migrate = async (url: string, features: readonly StoredFeature[] = []): Promise<void> => {
-  const pool = ignoreConnectionErrors(new pg.Pool({ ...migrationOptions(url), max: 1 }))
+  class Client extends Connection {
+    constructor() {
+      super(migrationOptions(url))
+    }
+  }
+  const pool = ignoreConnectionErrors(new pg.Pool({ Client, max: 1 }))
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   const provider = { getMigrations: async () => migrations(POSTGRES_DIALECT) }
   try {

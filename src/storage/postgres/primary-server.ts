@@ -13,9 +13,10 @@
  */
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
+import { Connection, connectionOptions } from './connection.ts'
 import { parseServers, type Server } from './connection-url.ts'
-import { connectionOptions, ignore, isStatementError, reason, type ServerSource } from './database.ts'
+import { ignore, isStatementError, reason, type ServerSource } from './database.ts'
 
 /** Milliseconds for a probe, including the connection: a server without power never responds. */
 const PROBE_TIMEOUT = 1_500
@@ -41,10 +42,6 @@ interface UsableServer {
 const isWritable = async (client: pg.ClientBase): Promise<boolean> => {
   const { rows } = await client.query<{ read_only: string }>({ ...READ_ONLY_PROBE })
   return rows[0]?.read_only === 'off'
-}
-
-const assertWritable = async (client: pg.ClientBase): Promise<void> => {
-  if (!(await isWritable(client))) throw new Error('the server is read-only')
 }
 
 /** 0 if this role may not read the timeline. */
@@ -100,7 +97,7 @@ class Watch {
 
   #connect(): Promise<pg.Client> {
     const socket = new Socket()
-    const client = new pg.Client({
+    const client = new Connection({
       ...connectionOptions(this.#server.url),
       application_name: 'gatehouse watch',
       connectionTimeoutMillis: PROBE_TIMEOUT,
@@ -113,8 +110,7 @@ class Watch {
 }
 
 export class PrimaryServer implements ServerSource {
-  /** See {@link ServerSource}; `null` if any server may be used, which saves the query. */
-  readonly check: ((client: pg.ClientBase) => Promise<void>) | null
+  readonly #mustWrite: boolean
   readonly #servers: readonly Server[]
   #current: Server
   /** The highest timeline found so far. */
@@ -129,7 +125,7 @@ export class PrimaryServer implements ServerSource {
     const { servers, readWrite } = parseServers(url)
     this.#servers = servers
     this.#current = servers[0]
-    this.check = readWrite ? assertWritable : null
+    this.#mustWrite = readWrite
   }
 
   /**
@@ -147,6 +143,10 @@ export class PrimaryServer implements ServerSource {
     return this.#current.url
   }
 
+  check({ isReadOnly }: Connection): void {
+    if (this.#mustWrite && isReadOnly) throw new Error('the server is read-only')
+  }
+
   /** Calls `listener` when another server must be used from now on. */
   onSwitch(listener: () => void): void {
     this.#listeners.push(listener)
@@ -161,7 +161,7 @@ export class PrimaryServer implements ServerSource {
 
   /** From now on notices when another server takes writes while the current one shows no error. */
   watch(): void {
-    if (this.#servers.length === 1 || this.check === null) return
+    if (this.#servers.length === 1 || !this.#mustWrite) return
     for (const server of this.#servers) this.#watches.set(server, new Watch(server))
     this.#watchTimer = setInterval(() => {
       for (const [server, watch] of this.#watches) {
@@ -178,7 +178,7 @@ export class PrimaryServer implements ServerSource {
   }
 
   #needsSearch(): boolean {
-    return this.#servers.length > 1 || this.check !== null
+    return this.#servers.length > 1 || this.#mustWrite
   }
 
   async #searchUntilFound(): Promise<void> {
@@ -225,7 +225,7 @@ export class PrimaryServer implements ServerSource {
   /** @throws {Error} with the server's name, if it cannot be used. */
   async #probe(server: Server): Promise<UsableServer> {
     const socket = new Socket()
-    const client = new pg.Client({ ...connectionOptions(server.url), stream: () => socket })
+    const client = new Connection({ ...connectionOptions(server.url), stream: () => socket })
     client.on('error', ignore)
     const timer = setTimeout(
       () => socket.destroy(new Error(`no response within ${PROBE_TIMEOUT} ms`)),
@@ -233,8 +233,8 @@ export class PrimaryServer implements ServerSource {
     )
     try {
       await client.connect()
-      if (this.check === null) return { server, timeline: 0 }
-      await this.check(client)
+      if (!this.#mustWrite) return { server, timeline: 0 }
+      this.check(client)
       const timeline = await timelineOf(client)
       if (timeline < this.#timeline)
         throw new Error('the server is a former primary: another server was promoted')

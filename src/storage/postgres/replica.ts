@@ -17,16 +17,9 @@ import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
 import type { ReplicaOptions } from '../open.ts'
 import type { ReplicaStatistics } from '../statistics.ts'
+import { Connection, connectionOptions } from './connection.ts'
 import { parseServers, type Server } from './connection-url.ts'
-import {
-  connectionOptions,
-  Database,
-  ignore,
-  type Reader,
-  type Run,
-  reason,
-  type Statement,
-} from './database.ts'
+import { Database, ignore, type Reader, type Run, reason, type Statement } from './database.ts'
 import { HEARTBEAT_INTERVAL } from './heartbeats.ts'
 import { objectionTo, type PrimaryIdentity, type ReplicaState, SELECT_REPLICA } from './replica-state.ts'
 
@@ -52,13 +45,8 @@ const QUERY_CANCELED = '57014'
 /** A server that must not be used: another database, a promoted one. */
 class Refusal extends Error {}
 
-/** Missing in pg's types: the id of the server process, as the server sent it when it accepted the connection. */
-interface Connected extends pg.Client {
-  readonly processID: number | null
-}
-
 interface Watcher {
-  readonly client: pg.Client
+  readonly client: Connection
   readonly socket: Socket
 }
 
@@ -110,7 +98,7 @@ export class Replica implements Reader {
       get url() {
         return current().url
       },
-      check: null,
+      check: ignore,
       startSearch: ignore,
       onSwitch: (listener: () => void) => void this.#listeners.push(listener),
     }
@@ -227,8 +215,7 @@ export class Replica implements Reader {
     const { client } = await this.#connect()
     const { rows } = await client.query<ReplicaState>({ ...WATCH })
     const state = rows[0] as ReplicaState
-    if (state.pid !== (client as Connected).processID)
-      throw new Refusal('the connection leads through a pooler')
+    if (!client.isServedBy(state.pid)) throw new Refusal('the connection leads through a pooler')
     const freshAsOf = this.#freshnessOf(state)
     if (Number.isFinite(freshAsOf)) this.#freshAsOf = freshAsOf
     const age = performance.now() - (this.#freshAsOf ?? this.#comparedSince)
@@ -242,7 +229,7 @@ export class Replica implements Reader {
     if (this.#watcher !== null) return this.#watcher
     // Our own socket, so that a connection to a silent server can be closed without its response.
     const socket = new Socket()
-    const client = new pg.Client({
+    const client = new Connection({
       ...connectionOptions(this.#current.url),
       connectionTimeoutMillis: WATCH_TIMEOUT,
       stream: () => socket,

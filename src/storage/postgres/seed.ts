@@ -1,9 +1,9 @@
 /** Fills a PostgreSQL database with users, in statements of many rows. */
-import pg from 'pg'
 import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import { SEED_EMAILS, type SeededUser, type SeedStore } from '../seed.ts'
 import type { StoredFeature } from '../stored-feature.ts'
-import { connectionOptions, ignore } from './database.ts'
+import { Connection, connectionOptions } from './connection.ts'
+import { ignore } from './database.ts'
 import { openPrimary } from './ensure-schema.ts'
 import { typeOf } from './parameters.ts'
 
@@ -51,10 +51,10 @@ const toSeeded = ({ id, passwordHash, sessionId, ...times }: SeededRow): SeededU
   return { id, passwordHash, session: sessionId === null ? null : { id: sessionId, userId: id, ...times } }
 }
 
-const connect = async (url: string): Promise<pg.Client> => {
-  const client = new pg.Client({
+const connect = async (url: string): Promise<Connection> => {
+  const client = new Connection({
     ...connectionOptions(url),
-    statement_timeout: TIMEOUT,
+    statementTimeout: TIMEOUT,
     query_timeout: TIMEOUT,
   })
   // The statement on a broken connection rejects.

@@ -35,16 +35,6 @@ const importEvents = () => import('./events.ts')
 /** Whether a filter names users. Who asks for certain users may decide by the response, as by `GET /admin/users/:id`. */
 const namesUsers = ({ ids, email }: UserFilter): boolean => ids !== undefined || email !== undefined
 
-/** A response of 2xx to a write means that it is on disk (docs/design.md, "Storage"). */
-const assertDurable = async (database: Database): Promise<void> => {
-  const text = `SELECT current_setting('synchronous_commit') AS mode`
-  const [setting] = await database.read<{ mode: string }>({ text, values: [] })
-  if (setting?.mode === 'off') {
-    const message = 'the database acknowledges writes that are not on disk: synchronous_commit is off'
-    throw Object.assign(new Error(message), { code: 'NOT_DURABLE' })
-  }
-}
-
 /**
  * Opens the store in the PostgreSQL database of `url` and migrates it. Of several servers, the one that currently takes writes is
  * used.
@@ -52,7 +42,7 @@ const assertDurable = async (database: Database): Promise<void> => {
  * @param replicaOptions lists, counts, exports and event pages are read from this replica while it is recent enough. Whatever
  * decides is read from the primary: authentication, single users, lists of named users, and the log by position, whose end must not
  * be read from another server than the events before it.
- * @throws {Error} if the database cannot be reached or migrated, or acknowledges writes that are not on disk (`NOT_DURABLE`).
+ * @throws {Error} if the database cannot be reached, used ({@link assertUsable}) or migrated.
  */
 export const openPostgresStorage = async (
   url: string,
@@ -60,14 +50,9 @@ export const openPostgresStorage = async (
   features: readonly StoredFeature[] = [],
   replicaOptions: ReplicaOptions | null = null,
 ): Promise<Storage> => {
-  const primary = await openPrimary(url, features)
+  const primary = await openPrimary(url, features, connections)
   let listener: InvalidationListener | null = null
   const database = new Database(primary, connections, id => listener?.invalidate(id))
-  await assertDurable(database).catch(async error => {
-    primary.close()
-    await database.close()
-    throw error
-  })
   const replica = replicaOptions === null ? null : new Replica(replicaOptions, connections)
   const invalidationFeed = new InvalidationFeed(primary, replica)
   primary.watch()
