@@ -5,6 +5,7 @@ import { EVENT_SORTS, type EventSort } from '../src/audit-log/audit-log.ts'
 import type { AuditEvent } from '../src/audit-log/event.ts'
 import type { EventStreamRequest } from '../src/audit-log/event-streams.ts'
 import type { EventFilter } from '../src/audit-log/listing.ts'
+import { prefersType } from '../src/http/weighted-elements.ts'
 import { earlierThan, laterThan } from '../src/validation/formats.ts'
 import { disconnectSignal } from './request-context.ts'
 import { linkToNext } from './response-headers.ts'
@@ -74,17 +75,11 @@ const filterOf = ({ userId, type, after, before }: EventsQuery): EventFilter => 
   ...(before !== undefined && { before: earlierThan(before) }),
 })
 
+/** A page is the default. */
 const acceptsStream = ({ method, headers: { accept = '' } }: FastifyRequest): boolean =>
-  method === 'GET' &&
-  accept.split(',').some(range => {
-    const [type = '', ...parameters] = range
-      .toLowerCase()
-      .split(';')
-      .map(part => part.trim())
-    return type === EVENT_STREAM && !parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter))
-  })
+  method === 'GET' && prefersType(accept, EVENT_STREAM, 'application/json')
 
-/** Sends a page of events, or a stream to a client that accepts one. @throws {ServiceError} as `AuditLog.list`, `EventStreams.open` */
+/** Sends a page of events, or a stream to a client that prefers one. @throws {ServiceError} as `AuditLog.list`, `EventStreams.open` */
 export const sendEvents = async (
   request: FastifyRequest,
   reply: FastifyReply,

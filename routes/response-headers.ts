@@ -1,6 +1,7 @@
 /** Response headers: their declaration for the OpenAPI document, links to next pages, and ETags of users. */
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { parseEntityTags } from '../src/http/entity-tags.ts'
 import type { User } from '../src/users/user.ts'
 import type { Versions } from '../src/users/users.ts'
 
@@ -30,16 +31,11 @@ export const etagOf = ({ version }: User): string => `"${version}"`
 
 export const setETag = (reply: FastifyReply, user: User): FastifyReply => reply.header('etag', etagOf(user))
 
-/** RFC 9110 §8.8.3: a strong or weak tag. */
-const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g
-
-/** @returns the versions in `If-Match` (RFC 9110 §13.1.1); `null` for any. Weak and foreign tags match no version. */
+/** @returns the versions in `If-Match`; `null` for any. Foreign tags match no version. */
 export const expectedVersions = ({ headers }: FastifyRequest): Versions => {
   const field = headers['if-match']
-  if (field === undefined || field.trim() === '*') return null
-  return Array.from(field.matchAll(TAG)).flatMap(([, weak, tag = '']) =>
-    weak === undefined && /^[1-9]\d{0,14}$/.test(tag) ? [Number(tag)] : [],
-  )
+  const tags = field === undefined ? null : parseEntityTags(field)
+  return tags === null ? null : tags.values.filter(tag => /^[1-9]\d{0,14}$/.test(tag)).map(Number)
 }
 
 /** Sets the `Link` to the next page (RFC 8288): the same route and query with the next cursor. */

@@ -8,6 +8,7 @@ import {
   type Gzip,
   gzip,
 } from 'node:zlib'
+import { codingWeights } from './weighted-elements.ts'
 
 type Done = (error: Error | null, compressed: Buffer) => void
 
@@ -42,22 +43,6 @@ type Coding = keyof typeof CODECS
 
 const CODINGS = Object.keys(CODECS) as Coding[]
 
-/** A coding or `*`, and its weight. */
-const ELEMENT = /^([^\s;]+)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/i
-
-/** Elements of a header field that count: no client sends more, and each costs time. */
-const MAX_ELEMENTS = 64
-
-/** Weights by name; elements that are not valid are ignored. */
-const weightsIn = (acceptEncoding: string): ReadonlyMap<string, number> =>
-  new Map(
-    acceptEncoding.split(',', MAX_ELEMENTS).flatMap(element => {
-      const [, name, weight = '1'] = ELEMENT.exec(element.trim()) ?? []
-      // RFC 9110 §8.4.1.3: the old name.
-      return name === undefined ? [] : [[name.toLowerCase().replace(/^x-gzip$/, 'gzip'), Number(weight)]]
-    }),
-  )
-
 export interface AcceptedCoding {
   readonly name: Coding
   readonly codec: Codec
@@ -75,7 +60,7 @@ export const acceptedCoding = (
   codings: readonly Coding[] = CODINGS,
 ): AcceptedCoding | null => {
   if (acceptEncoding === undefined) return null
-  const weights = weightsIn(acceptEncoding)
+  const weights = codingWeights(acceptEncoding)
   const others = weights.get('*')
   const weightOf = (coding: Coding): number => weights.get(coding) ?? others ?? 0
   const best = Math.max(...codings.map(weightOf))

@@ -88,7 +88,8 @@ const describe = (error: unknown, { isProduction }: ErrorResponseOptions): Error
     return { status: 400, headers: {}, body: { errors: fieldErrors(validation as FieldViolation[]) } }
   }
   const status = isErrorStatus(statusCode) ? statusCode : 500
-  const hidden = status >= 500 && isProduction
+  // The message of a failed operation of the store quotes the database.
+  const hidden = status >= 500 && (isProduction || code === 'OPERATION')
   const text =
     typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.internalError.message
   return { status, headers: challenge(status), body: errorBody('global', text) }

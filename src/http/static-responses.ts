@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptedCoding } from './content-codings.ts'
+import { parseEntityTags } from './entity-tags.ts'
 
 interface Content {
   readonly plain: Buffer
@@ -53,9 +54,7 @@ export const staticResponse = (
   }
 }
 
-/** RFC 9110 §13.1.2: weak comparison. */
-const isFresh = (ifNoneMatch: string, etag: string): boolean =>
-  ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some(tag => tag.trim().replace(/^W\//, '') === etag)
+const isFresh = (ifNoneMatch: string, tag: string): boolean => parseEntityTags(ifNoneMatch)?.has(tag) ?? true
 
 /** Sends the response: compressed if the client accepts gzip, 304 if it has the current version. Caches revalidate each time. */
 export const sendStatic = async (
@@ -65,10 +64,10 @@ export const sendStatic = async (
 ): Promise<FastifyReply> => {
   const { plain, gzipped, digest } = await content()
   const compressed = acceptedCoding(request.headers['accept-encoding'], ['gzip']) && gzipped
-  const etag = compressed ? `"${digest}-gzip"` : `"${digest}"`
-  reply.headers({ etag, 'cache-control': 'public, no-cache' })
+  const tag = compressed ? `${digest}-gzip` : digest
+  reply.headers({ etag: `"${tag}"`, 'cache-control': 'public, no-cache' })
   if (gzipped !== null) reply.vary('accept-encoding')
-  if (isFresh(request.headers['if-none-match'] ?? '', etag)) return reply.code(304).send()
+  if (isFresh(request.headers['if-none-match'] ?? '', tag)) return reply.code(304).send()
   if (compressed) reply.header('content-encoding', 'gzip')
   return reply.type(type).send(compressed ?? plain)
 }

@@ -146,44 +146,56 @@ await onEnginesOfRun(t, async (t, { build }) => {
     }
   })
 
-  t.test('If-Match accepts lists and `*`; weak, foreign and malformed tags do not match', async t => {
-    const user = await signUp(app)
-    const other = await createUser(app)
-    for (const change of doorsOf(user)) {
-      const of = async (make: (tag: string) => string) =>
-        change(make(await tagOf(user.id)), { firstName: 'Changed' })
-      for (const make of [
-        (tag: string) => tag,
-        () => '*',
-        () => ' * ',
-        (tag: string) => ` ${tag} `,
-        (tag: string) => `"foreign", ${tag}`,
-        (tag: string) => `${tag},"foreign"`,
-        (tag: string) => `W/${tag}, "a, b" ,, ${tag}`,
-        (tag: string) => `${Array.from({ length: 200 }, (_, index) => `"x${index}"`).join(', ')}, ${tag}`,
-      ])
-        t.equal((await of(make)).statusCode, 200, make('"tag"').slice(0, 40))
-      for (const make of [
-        (tag: string) => `W/${tag}`,
-        () => '"foreign"',
-        () => '"foreign", W/"foreign"',
-        () => '""',
-        () => '"*"',
-        (tag: string) => tag.slice(1, -1),
-        (tag: string) => tag.slice(0, -1),
-        (tag: string) => `"${tag.slice(1, -1)} "`,
-        (tag: string) => `"0${tag.slice(1)}`,
-        (tag: string) => `"x, ${tag.slice(1, -1)}, y"`,
-        () => '"999999999999999"',
-        () => '"99999999999999999999999999"',
-        () => '"-1"',
-        () => '"1e0"',
-        () => 'x'.repeat(2_000),
-      ])
-        globalErrorOf(t, await of(make), 412, make('"tag"').slice(0, 40))
-    }
-    t.equal((await put(`/admin/users/${other.id}`, asAdmin, '*', { firstName: 'x' })).statusCode, 200)
-  })
+  t.test(
+    'D11: If-Match accepts lists, `*` and tags that a proxy has marked; foreign and malformed ones do not match',
+    async t => {
+      const user = await signUp(app)
+      const other = await createUser(app)
+      for (const change of doorsOf(user)) {
+        const of = async (make: (tag: string) => string) =>
+          change(make(await tagOf(user.id)), { firstName: 'Changed' })
+        for (const make of [
+          (tag: string) => tag,
+          () => '*',
+          () => ' * ',
+          (tag: string) => ` ${tag} `,
+          (tag: string) => `"foreign", ${tag}`,
+          (tag: string) => `${tag},"foreign"`,
+          (tag: string) => `W/${tag}, "a, b" ,, ${tag}`,
+          (tag: string) => `W/${tag}`,
+          (tag: string) => `"foreign", W/${tag}`,
+          ...['-gzip', '--gzip', '-br', '-zstd'].flatMap(coding => [
+            (tag: string) => `${tag.slice(0, -1)}${coding}"`,
+            (tag: string) => `W/${tag.slice(0, -1)}${coding}"`,
+          ]),
+          (tag: string) => `${Array.from({ length: 200 }, (_, index) => `"x${index}"`).join(', ')}, ${tag}`,
+        ])
+          t.equal((await of(make)).statusCode, 200, make('"tag"').slice(0, 40))
+        for (const make of [
+          () => 'W/"999"',
+          () => '"999-gzip"',
+          (tag: string) => `${tag.slice(0, -1)}-other"`,
+          (tag: string) => `"gzip-${tag.slice(1)}`,
+          () => '"foreign"',
+          () => '"foreign", W/"foreign"',
+          () => '""',
+          () => '"*"',
+          (tag: string) => tag.slice(1, -1),
+          (tag: string) => tag.slice(0, -1),
+          (tag: string) => `"${tag.slice(1, -1)} "`,
+          (tag: string) => `"0${tag.slice(1)}`,
+          (tag: string) => `"x, ${tag.slice(1, -1)}, y"`,
+          () => '"999999999999999"',
+          () => '"99999999999999999999999999"',
+          () => '"-1"',
+          () => '"1e0"',
+          () => 'x'.repeat(2_000),
+        ])
+          globalErrorOf(t, await of(make), 412, make('"tag"').slice(0, 40))
+      }
+      t.equal((await put(`/admin/users/${other.id}`, asAdmin, '*', { firstName: 'x' })).statusCode, 200)
+    },
+  )
 
   t.test('an unknown user is a 404 and invalid input a 400, before the 412', async t => {
     const { id } = await createUser(app)

@@ -74,10 +74,27 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
       'x-accel-buffering': 'no',
     })
     t.equal(headers['content-encoding'], undefined)
-    for (const accept of ['*/*', 'application/json']) {
+    for (const accept of [
+      '*/*',
+      'application/json',
+      'application/json, text/event-stream;q=0.1',
+      'text/event-stream, application/json',
+      'text/event-stream;q=0, */*',
+      'text/event-stream;q=0.5, application/*',
+      'text/event-stream;q=0.000',
+    ]) {
       const page = await fetch(`${await listening(app)}${ADMIN}`, { headers: { ...asAdmin, accept } })
       t.match(page.headers.get('content-type'), /^application\/json/)
     }
+    for (const accept of [
+      'text/event-stream',
+      'text/event-stream, */*',
+      'Text/Event-Stream;charset=utf-8;q=0.9, application/json;q=0.8',
+      'text/*, application/json;q=0',
+    ])
+      t.match((await requestStream(t, app, ADMIN, { ...asAdmin, accept })).headers, {
+        'content-type': /^text\/event-stream/,
+      })
     const head = await fetch(`${await listening(app)}${ADMIN}`, {
       method: 'HEAD',
       headers: { ...asAdmin, accept: 'text/event-stream' },

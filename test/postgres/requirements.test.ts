@@ -253,7 +253,7 @@ t.test('D10: URLs of sockets connect, and parameters without an effect are refus
     `postgres://${username}:${password}@${encodeURIComponent(folder)}:${port}${pathname}`,
     `postgres://${username}:${password}@/${nameOf(url.href)}?port=${port}&host=${encodeURIComponent(folder)}`,
   ]
-  const JWT_SECRET = 'x'.repeat(10) + 'kJ8d0-qLw_3nVz7RtYp1sX5cB9mG2hFe'
+  const JWT_SECRET = 'xTq4-kJ8d0-qLw_3nVz7RtYp1sX5cB9mG2hFe'
   for (const form of forms) {
     const { storage } = loadConfig({ DATABASE_URL: form, JWT_SECRET })
     t.match(storage, { engine: 'postgres', url: form })

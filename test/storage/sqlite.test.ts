@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import t from 'tap'
+import { ERRORS } from '../../src/errors.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { Reader } from '../../src/storage/sqlite/reader.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
@@ -60,6 +62,25 @@ t.test('sqlite: a file that is not a database is rejected and left unchanged', a
     await t.rejects(openSqliteStorage(file), { message: /not a database/ })
     t.strictSame(readFileSync(file), bytes)
   }
+})
+
+t.test('D10: sqlite: a file in UTF-16 is refused, and errors of data are no outage', async t => {
+  const file = join(temporaryFolder(t), 'utf16.db')
+  const other = new Database(file)
+  other.exec(`PRAGMA encoding = 'UTF-16le'; CREATE TABLE notes (text)`)
+  other.close()
+  await t.rejects(openSqliteStorage(file), {
+    message: /utf16\.db: its encoding is UTF-16le: name another file/,
+  })
+
+  const storage = await open(t)
+  const { user } = await add(storage)
+  const db = connect(t)
+  db.exec(`CREATE TRIGGER fail BEFORE UPDATE ON users BEGIN SELECT RAISE(ABORT, 'canary'); END`)
+  const update = () => storage.accounts.rehash(user.id, user.passwordHash, 'stronger')
+  await t.rejects(update(), { code: 'internalError', message: ERRORS.internalError.message })
+  db.exec('DROP TRIGGER fail')
+  await t.resolves(update())
 })
 
 t.test('sqlite: 2,000 mixed concurrent writes leave the file intact', async t => {

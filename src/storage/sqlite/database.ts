@@ -35,7 +35,7 @@ export const createDatabaseFile = (file: string): void => {
  * Opens a database file, which must exist. `synchronous` is set explicitly because better-sqlite3 sets `NORMAL` on a file that is
  * already in WAL mode, with which a power cut may lose the last commits.
  * @param lockTimeout milliseconds to wait for a lock that another process holds.
- * @throws {Error} when the file cannot be opened, or not with WAL and `synchronous=FULL`.
+ * @throws {Error} when the file cannot be opened, or not with WAL and `synchronous=FULL`, or is not in UTF-8.
  */
 export const openDatabase = (file: string, lockTimeout: number): Connection => {
   const db = new Database(file, { timeout: lockTimeout, fileMustExist: true })
@@ -44,6 +44,14 @@ export const openDatabase = (file: string, lockTimeout: number): Connection => {
   if (mode !== 'wal' || db.pragma('synchronous', { simple: true }) !== SYNCHRONOUS_FULL) {
     db.close()
     throw new Error(`${file} cannot be opened with WAL and synchronous=FULL`)
+  }
+  // Lists are ordered by the bytes of text, and files of this service are made with this encoding.
+  const encoding = db.pragma('encoding', { simple: true })
+  if (encoding !== 'UTF-8') {
+    db.close()
+    throw new Error(
+      `its encoding is ${encoding}: name another file, or copy it into one with PRAGMA encoding = 'UTF-8'`,
+    )
   }
   db.pragma('foreign_keys = ON')
   db.pragma('cache_size = -32768')

@@ -2,6 +2,7 @@
 import type { Compilable } from 'kysely'
 import { ServiceError } from '../../errors.ts'
 import { type Connection, openDatabase } from './database.ts'
+import { storeError } from './failures.ts'
 
 /** Milliseconds to wait for another process's lock while opening. */
 const OPEN_TIMEOUT = 5_000
@@ -37,7 +38,7 @@ export class Reader {
     this.#isUnavailable = isUnavailable
   }
 
-  /** @throws {ServiceError} `storeUnavailable` */
+  /** @throws {ServiceError} `storeUnavailable`, `internalError` */
   get<Row>(sql: string, ...parameters: readonly unknown[]): Row | undefined {
     return this.#attempt(() => this.#statement(sql).get(...parameters)) as Row | undefined
   }
@@ -72,7 +73,7 @@ export class Reader {
     try {
       return read()
     } catch (cause) {
-      throw new ServiceError('storeUnavailable', { cause })
+      throw storeError(cause)
     }
   }
 }

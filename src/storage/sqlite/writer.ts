@@ -5,6 +5,7 @@ import { DURATIONS, Histogram } from '../../statistics/histogram.ts'
 import { OperationError } from '../operations/feature-operation.ts'
 import type { WriterStatistics } from '../statistics.ts'
 import type { FileProblem } from './database-file.ts'
+import { storeError } from './failures.ts'
 import type { HandWritten } from './operations.ts'
 import type { Call, Failure, Outcome, WriterMessage } from './writer-protocol.ts'
 
@@ -30,7 +31,7 @@ const toError = ({ message, code }: Failure): Error => Object.assign(new Error(m
 
 /** The error of one call. */
 const toCallError = (failure: Failure): Error => {
-  if (failure.code !== 'OPERATION') return storeUnavailable(toError(failure))
+  if (failure.code !== 'OPERATION') return storeError(toError(failure))
   const error = new OperationError(failure.message)
   if (failure.stack !== undefined) error.stack = failure.stack
   return error
