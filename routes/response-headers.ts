@@ -1,9 +1,9 @@
 /** Response headers: their declaration for the OpenAPI document, links to next pages, and ETags of users. */
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { parseEntityTags } from '../src/http/entity-tags.ts'
 import type { User } from '../src/users/user.ts'
 import type { Versions } from '../src/users/users.ts'
+import { parseEntityTags } from '../src/validation/entity-tags.ts'
 
 /** Headers that routes have to declare. plugins/openapi.ts derives the others. */
 const HEADERS = {
