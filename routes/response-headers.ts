@@ -35,7 +35,7 @@ export const setETag = (reply: FastifyReply, user: User): FastifyReply => reply.
 export const expectedVersions = ({ headers }: FastifyRequest): Versions => {
   const field = headers['if-match']
   const tags = field === undefined ? null : parseEntityTags(field)
-  return tags === null ? null : tags.values.filter(tag => /^[1-9]\d{0,14}$/.test(tag)).map(Number)
+  return tags === null ? null : [...tags].filter(tag => /^[1-9]\d{0,14}$/.test(tag)).map(Number)
 }
 
 /** Sets the `Link` to the next page (RFC 8288): the same route and query with the next cursor. */

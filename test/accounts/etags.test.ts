@@ -164,16 +164,19 @@ await onEnginesOfRun(t, async (t, { build }) => {
           (tag: string) => `W/${tag}, "a, b" ,, ${tag}`,
           (tag: string) => `W/${tag}`,
           (tag: string) => `"foreign", W/${tag}`,
-          ...['-gzip', '--gzip', '-br', '-zstd'].flatMap(coding => [
-            (tag: string) => `${tag.slice(0, -1)}${coding}"`,
-            (tag: string) => `W/${tag.slice(0, -1)}${coding}"`,
-          ]),
+          ...['-gzip', '--gzip', '-br', '-zstd', '-gunzip', '-gzip-gunzip-gzip', '--br--gzip'].flatMap(
+            coding => [
+              (tag: string) => `${tag.slice(0, -1)}${coding}"`,
+              (tag: string) => `W/${tag.slice(0, -1)}${coding}"`,
+            ],
+          ),
           (tag: string) => `${Array.from({ length: 200 }, (_, index) => `"x${index}"`).join(', ')}, ${tag}`,
         ])
           t.equal((await of(make)).statusCode, 200, make('"tag"').slice(0, 40))
         for (const make of [
           () => 'W/"999"',
           () => '"999-gzip"',
+          () => '"-gzip"',
           (tag: string) => `${tag.slice(0, -1)}-other"`,
           (tag: string) => `"gzip-${tag.slice(1)}`,
           () => '"foreign"',

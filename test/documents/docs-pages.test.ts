@@ -75,6 +75,24 @@ t.test('pages are cached by a content hash, the same on every instance', async t
     }
 })
 
+t.test('D11: a page is not sent again for a tag that a proxy has marked', async t => {
+  for (const url of [...Object.keys(PAGES), '/pages/style.css'])
+    for (const encoding of ['gzip', 'identity']) {
+      const isFresh = async (tag: string) => {
+        const headers = { 'accept-encoding': encoding, 'if-none-match': tag }
+        return (await app.inject({ url, headers })).statusCode === 304
+      }
+      const { headers } = await app.inject({ url, headers: { 'accept-encoding': encoding } })
+      const tag = String(headers.etag).slice(1, -1)
+      for (const marked of ['', '-gzip', '--gzip', '-br', '-zstd', '-gunzip', '-gunzip-gzip', '--br--gzip'])
+        for (const weak of ['', 'W/'])
+          t.ok(await isFresh(`${weak}"${tag}${marked}"`), `${weak}${marked} ${encoding} ${url}`)
+      t.ok(await isFresh(`"${tag.replace('-gzip', '')}"`), `Caddy has taken our own coding off ${url}`)
+      for (const other of [`x${tag}`, `${tag}-other`, tag.slice(0, -6), '-gzip', ''])
+        t.notOk(await isFresh(`"${other}"`), `${other} ${url}`)
+    }
+})
+
 t.test('unknown pages get the error body', async t => {
   const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port)
   for (const path of [
