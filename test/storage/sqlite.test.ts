@@ -81,6 +81,17 @@ t.test('D10: sqlite: a file in UTF-16 is refused, and errors of data are no outa
   await t.rejects(update(), { code: 'internalError', message: ERRORS.internalError.message })
   db.exec('DROP TRIGGER fail')
   await t.resolves(update())
+
+  const reader = new Reader(fileOf(t))
+  for (const [sql, ...values] of [
+    ['SELECT nothing'],
+    ['SELECT ?'],
+    ['SELECT ?', 1, 2],
+    ["SELECT abs('x', 1)"],
+  ])
+    t.throws(() => reader.get(String(sql), ...values), { code: 'internalError' }, String(sql))
+  reader.close()
+  t.throws(() => reader.get('SELECT 1'), { code: 'storeUnavailable' }, 'a store that is closed')
 })
 
 t.test('sqlite: 2,000 mixed concurrent writes leave the file intact', async t => {

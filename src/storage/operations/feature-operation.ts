@@ -114,19 +114,19 @@ const isWrite = (value: unknown): value is Write<unknown> =>
   'notifies' in value
 
 /**
- * Errors of a statement that does not fit its table: of PostgreSQL's classes data exception, integrity constraint, and syntax or
- * access rule, or with a wrong number of values (08P01). Others, such as a full disk or a lost connection, are of the store.
+ * Errors of a statement or of data, which a repeated request would meet again: of PostgreSQL's classes data exception, integrity
+ * constraint, and syntax or access rule, or with a wrong number of values (08P01). Others, such as a full disk, a lock or a lost
+ * connection, are of the store.
  */
-const MISTAKES =
-  /^(22|23|42|08P01$|SQLITE_CONSTRAINT|SQLITE_ERROR$|SQLITE_MISMATCH$|SQLITE_RANGE$|SQLITE_TOOBIG$)/
+const MISTAKES = /^(?:22|23|42|08P01$|SQLITE_(?:CONSTRAINT|ERROR|MISMATCH|RANGE|TOOBIG|MISUSE|AUTH))/
 
 /** A statement of an operation that failed. */
 interface Failure {
   readonly error: unknown
 }
 
-/** Whether the operation would fail again. */
-const isMistake = (error: unknown): boolean => {
+/** Whether a statement would fail again. @param error of an engine. */
+export const isMistake = (error: unknown): boolean => {
   const { code } = (error ?? {}) as { code?: unknown }
   // `better-sqlite3` has errors of its own for statements that it cannot run.
   return typeof code === 'string'

@@ -1,11 +1,7 @@
 /** What a failure of SQLite means for a request. */
 import { ServiceError } from '../../errors.ts'
-
-/** Errors of a statement or of data, which a repeated request would meet again. Others are of the file, the disk or locks. */
-const DEFECT = /^SQLITE_(?:CONSTRAINT|ERROR|MISMATCH|RANGE|TOOBIG|MISUSE|AUTH)/
+import { isMistake } from '../operations/feature-operation.ts'
 
 /** @param cause is logged, never sent. */
-export const storeError = (cause: unknown): ServiceError => {
-  const { code } = cause as { code?: unknown }
-  return new ServiceError(DEFECT.test(String(code)) ? 'internalError' : 'storeUnavailable', { cause })
-}
+export const storeError = (cause: unknown): ServiceError =>
+  new ServiceError(isMistake(cause) ? 'internalError' : 'storeUnavailable', { cause })

@@ -43,18 +43,19 @@ export class Reader {
     return this.#attempt(() => this.#statement(sql).get(...parameters)) as Row | undefined
   }
 
-  /** @throws {ServiceError} `storeUnavailable` */
+  /** @throws {ServiceError} as {@link Reader.get} */
   rows<Row>(sql: string, ...parameters: readonly unknown[]): Row[] {
     return this.#attempt(() => this.#statement(sql).all(...parameters)) as Row[]
   }
 
-  /** @throws {ServiceError} `storeUnavailable` */
+  /** @throws {ServiceError} as {@link Reader.get} */
   all<Row>(query: Compilable<Row>): Row[] {
     const { sql, parameters } = query.compile()
     return this.rows(sql, ...parameters)
   }
 
   close(): void {
+    this.#isUnavailable = true
     this.#db.close()
   }
 
