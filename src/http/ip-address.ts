@@ -19,7 +19,8 @@ export const clientAddress = (ip: string | undefined): string | null => {
   const address = (bracketed ?? dotted ?? ip).split('%', 1)[0] ?? ''
   if (isIPv4(address)) return address
   if (!isIPv6(address)) return null
-  // The URL parser accepts every spelling and returns the canonical one.
+  // The URL parser accepts every spelling and returns the canonical one. ipaddr.js takes `::192.0.2.1` for a mapped address, and
+  // twice as long.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [, high, low] = MAPPED_IPV4.exec(canonical) ?? []
   if (high === undefined || low === undefined) return canonical

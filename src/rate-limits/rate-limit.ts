@@ -1,18 +1,11 @@
 /** The counters that a store provides for rate limits, and their keys. */
 import { createHash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
+import ipaddr from 'ipaddr.js'
 
 /** A key of 128 bits, so that neither memory nor a table contains the e-mail, or the network of a user. */
 export const digestKey = (text: string): string =>
   createHash('sha256').update(text).digest('base64url').slice(0, 22)
-
-/** The eight groups of a canonical IPv6 address, each as a number. */
-const groupsOf = (canonical: string): number[] => {
-  const [before = [], after = []] = canonical
-    .split('::')
-    .map(half => (half === '' ? [] : half.split(':').map(group => Number.parseInt(group, 16))))
-  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
-}
 
 /**
  * @param address in canonical form.
@@ -20,10 +13,8 @@ const groupsOf = (canonical: string): number[] => {
  */
 export const clientNetwork = (address: string | null): string => {
   if (address === null || isIPv4(address)) return address ?? ''
-  return `${groupsOf(address)
-    .slice(0, 4)
-    .map(group => group.toString(16))
-    .join(':')}::/64`
+  const groups = ipaddr.IPv6.parse(address).parts.slice(0, 4)
+  return `${groups.map(group => group.toString(16)).join(':')}::/64`
 }
 
 export interface Usage {
