@@ -564,7 +564,7 @@ export interface AdminUser {
   disabled: boolean
   /** Ways to prove the identity besides the password */
   factors: Array<'passkey' | 'totp'>
-  /** The sign-in methods and factors that the user has; those by mail are not listed */
+  /** The sign-in methods and factors that the user has, each once; those by mail are not listed */
   methods: string[]
 }
 
@@ -667,7 +667,7 @@ export interface ExportedUser {
   disabled: boolean
   /** Ways to prove the identity besides the password */
   factors: Array<'passkey' | 'totp'>
-  /** The sign-in methods and factors that the user has; those by mail are not listed */
+  /** The sign-in methods and factors that the user has, each once; those by mail are not listed */
   methods: string[]
   passwordHash?: string
   credentials?: FactorCredentials
@@ -2458,7 +2458,7 @@ export interface AdminClient {
   createUser(body: CreateUserRequest, options?: CallOptions): Call<AdminUser>
 
   /**
-   * Get a user; the ETag does not cover the last request
+   * Get a user; the ETag covers neither the last request nor identities
    *
    * Needs the scope `users:read`.
    *

@@ -9,7 +9,7 @@ import { parseEntityTags } from '../src/validation/entity-tags.ts'
 const HEADERS = {
   ETag: {
     type: 'string',
-    description: 'The version of the user, for `If-Match`; it does not cover the last request',
+    description: 'The version of the user, for `If-Match`; it covers neither the last request nor identities',
   },
   Location: {
     type: 'string',
@@ -26,7 +26,7 @@ export const withHeaders = <Schema extends TSchema>(
   ...names: (keyof typeof HEADERS)[]
 ): Schema => ({ ...schema, headers: Object.fromEntries(names.map(name => [name, HEADERS[name]])) })
 
-/** The version of everything that can be changed, which excludes the last request. */
+/** The version of everything that can be changed, which excludes the last request and identities. */
 export const etagOf = ({ version }: User): string => `"${version}"`
 
 export const setETag = (reply: FastifyReply, user: User): FastifyReply => reply.header('etag', etagOf(user))

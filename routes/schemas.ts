@@ -105,8 +105,9 @@ export const AdminUser = Type.Object(
     }),
     methods: Type.Unsafe<readonly string[]>(
       Type.Array(Type.String(), {
-        description: 'The sign-in methods and factors that the user has; those by mail are not listed',
-        examples: [['password', 'totp']],
+        description:
+          'The sign-in methods and factors that the user has, each once; those by mail are not listed',
+        examples: [['password', 'totp', 'identity']],
       }),
     ),
   },

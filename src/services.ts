@@ -396,6 +396,7 @@ const createAccounts = (
       ...deps,
       storage,
       features,
+      featureSettings: config.featureSettings,
       keyring: () => keyring,
       onEmailChange: (from, to) => emailAddresses.announceChange(from, to),
     }),

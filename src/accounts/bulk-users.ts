@@ -6,7 +6,7 @@ import { newId } from '../ids.ts'
 import type { BulkUserStore, Imported } from '../storage/stores.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { FieldValues } from '../users/fields.ts'
-import type { Position } from '../users/listing.ts'
+import type { Position, SignInTables } from '../users/listing.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import type { BulkFactor, BulkProperty, FactorCredentials, FactorRow, FactorRows } from './bulk-factors.ts'
@@ -32,6 +32,8 @@ const EVERY_SCOPE: BulkKey = { scopes: null }
 
 export interface ExportsDeps {
   readonly store: BulkUserStore
+  /** By which administrators see the sign-in methods of users. */
+  readonly signInTables: SignInTables
   readonly factors: readonly BulkFactor[]
   readonly properties: readonly BulkProperty[]
 }
@@ -53,13 +55,13 @@ export class Exports {
     { withHash }: ExportContents,
     key: BulkKey = EVERY_SCOPE,
   ): AsyncGenerator<readonly ExportedUser[]> {
-    const { store } = this.#deps
+    const { store, signInTables } = this.#deps
     const properties = this.#deps.properties.filter(
       ({ readScope }) => missingScopes(key, [readScope]).length === 0,
     )
     let after: Position | null = null
     for (;;) {
-      const users: readonly UserWithHash[] = await store.exportUsers(after)
+      const users: readonly UserWithHash[] = await store.exportUsers(after, signInTables)
       const last = users.at(-1)
       if (last === undefined) return
       const exported = withHash ? await this.#withCredentials(users) : users

@@ -96,6 +96,7 @@ export const withStore = async (
   const services = createStoreServices({
     storage,
     features,
+    featureSettings,
     hasher,
     breachedPasswords,
     keyring,

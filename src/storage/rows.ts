@@ -9,6 +9,7 @@ import { compileFields, FIELDS, type FieldColumns, type FieldValues } from '../u
 import type { Position } from '../users/listing.ts'
 import { type NewUser, searchKey, type User, type UserChanges } from '../users/user.ts'
 import type { EmailTokensTable, EventsTable, SessionsTable, UsersTable } from './schema.ts'
+import { toFeatureMethods } from './sign-in-tables.ts'
 
 /** The row of a new user, with case-folded names. The store assigns `key`; factors are added later. */
 export type UserColumns = Omit<UsersTable, 'key' | 'factors'>
@@ -83,6 +84,8 @@ export const USER_VALUES = `${READ_COLUMNS.join(', ')},
 export type UserRow = Pick<UsersTable, (typeof READ_COLUMNS)[number]> & {
   has_password: number
   last_request_at: number | null
+  /** Where it is selected. */
+  feature_methods?: string
 }
 
 /** A user as read by `selectUser('password_hash')`. */
@@ -111,9 +114,16 @@ export const toUser = (row: UserRow): User => ({
   version: row.version,
 })
 
+/** A user as administrators see one, if the row has `feature_methods`. */
+export const toListedUser = (row: UserRow): User => {
+  const user = toUser(row)
+  const { feature_methods: names } = row
+  return names === undefined ? user : { ...user, featureMethods: toFeatureMethods(names) }
+}
+
 /** A user and the hash of their password, as one record. */
 export const toUserWithHash = (row: UserRowWithHash): User & { passwordHash: string | null } => ({
-  ...toUser(row),
+  ...toListedUser(row),
   passwordHash: row.password_hash,
 })
 

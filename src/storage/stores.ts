@@ -12,7 +12,7 @@ import type { FoundApiKey } from '../auth/api-key.ts'
 import type { Session } from '../auth/session.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
-import type { Position, UserFilter, UserQuery } from '../users/listing.ts'
+import type { Position, SignInTables, UserFilter, UserQuery } from '../users/listing.ts'
 import type { NewUser, User, UserWithHash } from '../users/user.ts'
 import type { StoreOf } from './operations/operation.ts'
 import type { CoreOperations } from './operations/operations.ts'
@@ -132,8 +132,11 @@ export interface BulkUserStore {
     events: readonly AuditEvent[],
     rows: readonly ImportedRow[],
   ): Promise<readonly Imported[]>
-  /** The next users in order of creation: few enough not to delay other requests. Empty at the end. */
-  exportUsers(after: Position | null): MaybePromise<readonly UserWithHash[]>
+  /**
+   * The next users in order of creation: few enough not to delay other requests. Empty at the end.
+   * @param signInTables for `User.featureMethods`.
+   */
+  exportUsers(after: Position | null, signInTables?: SignInTables): MaybePromise<readonly UserWithHash[]>
 }
 
 export interface EventStore extends Derived<'events'> {

@@ -4,6 +4,7 @@ import type { SortField, UserFilter, UserQuery } from '../users/listing.ts'
 import { canonicalEmail, searchKey } from '../users/user.ts'
 import { HAS_PASSWORD, READ_COLUMNS } from './rows.ts'
 import type { DatabaseSchema } from './schema.ts'
+import { featureMethods } from './sign-in-tables.ts'
 
 export const SORT_COLUMNS = {
   createdAt: 'created_at',
@@ -143,8 +144,9 @@ const selectRead = (users: Users, { omitMetadata = false }: UserQuery) =>
     : users.select(READ_COLUMNS)
 
 /** One page with every column of a user. */
-export const pageQuery = (users: Users, query: UserQuery, order?: OrderColumns) =>
-  onPage(selectRead(users, query), query, order).select(eb => [
+export const pageQuery = (users: Users, query: UserQuery, order?: OrderColumns) => {
+  const { signInTables } = query
+  const page = onPage(selectRead(users, query), query, order).select(eb => [
     sql.raw<number>(HAS_PASSWORD).as('has_password'),
     eb
       .selectFrom('last_requests')
@@ -152,6 +154,10 @@ export const pageQuery = (users: Users, query: UserQuery, order?: OrderColumns) 
       .whereRef('last_requests.user_key', '=', 'users.key')
       .as('last_request_at'),
   ])
+  return signInTables === undefined
+    ? page
+    : page.select(sql.raw<string>(featureMethods(signInTables)).as('feature_methods'))
+}
 
 /**
  * Bytes of metadata in one page of an export, which has at least one user. Parsing and serialising them blocks the event loop for

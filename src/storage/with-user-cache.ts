@@ -45,7 +45,7 @@ export const withUserCache = (storage: Storage, userCache: UserCache): Storage =
     return typeof result === 'object' ? merge(result) : result
   }
   const ofUsers: UserFunctions<Storage['users']> = {
-    find: id => mapMaybe(users.find(id), user => user && merge(user)),
+    find: (...args) => mapMaybe(users.find(...args), user => user && merge(user)),
     findByEmail: email =>
       mapMaybe(users.findByEmail(email), found => found && { ...found, user: merge(found.user) }),
     update: (...args) => mergeChanged(users.update(...args)),
@@ -63,8 +63,8 @@ export const withUserCache = (storage: Storage, userCache: UserCache): Storage =
   }
   const ofBulkUsers: UserFunctions<Storage['bulkUsers']> = {
     // Without their versions: they would fill the memory, and nobody compares a file with responses.
-    exportUsers: after =>
-      mapMaybe(bulkUsers.exportUsers(after), found => found.map(user => userCache.withLastRequest(user))),
+    exportUsers: (...args) =>
+      mapMaybe(bulkUsers.exportUsers(...args), found => found.map(user => userCache.withLastRequest(user))),
   }
   return {
     ...storage,

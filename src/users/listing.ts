@@ -34,6 +34,17 @@ export interface UserFilter {
   readonly lastRequestBefore?: number
 }
 
+/** A table whose rows sign their owners in. */
+export interface SignInTable {
+  /** The name of the sign-in method. */
+  readonly method: string
+  readonly table: { readonly name: string; readonly owner: string }
+  /** Only rows that have one of these texts in a column; `null` for all. */
+  readonly rows: { readonly column: string; readonly values: readonly string[] } | null
+}
+
+export type SignInTables = readonly SignInTable[]
+
 /** As many as the users of the longest page. */
 export const MAX_IDS = 100
 
@@ -53,6 +64,8 @@ export interface UserQuery {
   readonly limit: number
   /** Leave out the metadata, as if the users had none: it may take 16 KiB for each of them. */
   readonly omitMetadata?: boolean
+  /** For `User.featureMethods`. By default users have none. */
+  readonly signInTables?: SignInTables
 }
 
 export interface Page {

@@ -17,6 +17,11 @@ export interface User extends FieldValues {
   readonly updatedAt: number
   /** `null` until the first authenticated request. */
   readonly lastRequestAt: number | null
+  /**
+   * The sign-in methods of features that the user has, such as `identity`; those that are factors are in `factors`. Only read for
+   * administrators: see `UserQuery.signInTables`.
+   */
+  readonly featureMethods?: readonly string[]
   /** Begins at 1 and counts every change except that of `lastRequestAt`. */
   readonly version: number
 }
@@ -27,12 +32,16 @@ export type UserWithHash = User & { readonly passwordHash: string | null }
 /** Stored as version 1, without a last request and without factors. */
 export type NewUser = Omit<UserWithHash, 'hasPassword' | 'lastRequestAt' | 'version' | 'factors'>
 
-/** The names of the sign-in methods and factors that a user has. Methods by mail need nothing of their own. */
+/** The names of the sign-in methods and factors that a user has, each once. Methods by mail need nothing of their own. */
 export const methodsOf = ({
   hasPassword,
   factors,
-}: Pick<User, 'hasPassword' | 'factors'>): readonly string[] =>
-  hasPassword ? ['password', ...factors] : factors
+  featureMethods = [],
+}: Pick<User, 'hasPassword' | 'factors' | 'featureMethods'>): readonly string[] => [
+  ...(hasPassword ? ['password'] : []),
+  ...factors,
+  ...featureMethods,
+]
 
 /** Changes that users make themselves. A text of `null` is cleared; metadata is replaced as a whole. */
 export type OwnChanges = Partial<Pick<FieldValues, OwnField>>

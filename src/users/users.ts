@@ -4,7 +4,15 @@ import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { pageOf } from '../pagination.ts'
 import type { RemovalRefused, Removed, UserStore } from '../storage/stores.ts'
-import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './listing.ts'
+import {
+  decodeCursor,
+  encodeCursor,
+  type Page,
+  parseSort,
+  type SignInTables,
+  type Sort,
+  type UserFilter,
+} from './listing.ts'
 import { canonicalEmail, type OwnChanges, type User, type UserChanges } from './user.ts'
 
 export interface PageRequest {
@@ -12,8 +20,8 @@ export interface PageRequest {
   readonly sort: Sort
   readonly cursor?: string | undefined
   readonly limit: number
-  /** Leave out the metadata, which the client does not see. */
-  readonly omitMetadata?: boolean
+  /** Read only what other users see: neither metadata nor sign-in methods. */
+  readonly isPublic?: boolean
 }
 
 /**
@@ -24,6 +32,8 @@ export type FinishRemoval = (outcome: Removed | RemovalRefused) => void
 
 export interface UsersDeps {
   readonly store: UserStore
+  /** By which administrators see the sign-in methods of users. */
+  readonly signInTables: SignInTables
   /** Called after an administrator's change of an e-mail is stored, with the user before and after it. */
   readonly onEmailChange: (from: User, to: User) => void
   readonly finishRemoval: FinishRemoval
@@ -40,12 +50,14 @@ const eventType = ({ disabled }: UserChanges): EventType => {
 
 export class Users {
   readonly #store: UserStore
+  readonly #signInTables: SignInTables
   readonly #onEmailChange: UsersDeps['onEmailChange']
   readonly #finishRemoval: FinishRemoval
   readonly #clock: () => number
 
-  constructor({ store, onEmailChange, finishRemoval, clock }: UsersDeps) {
+  constructor({ store, signInTables, onEmailChange, finishRemoval, clock }: UsersDeps) {
     this.#store = store
+    this.#signInTables = signInTables
     this.#onEmailChange = onEmailChange
     this.#finishRemoval = finishRemoval
     this.#clock = clock
@@ -76,12 +88,13 @@ export class Users {
       return this.update(id, changes, actor, versions)
     if (typeof updated === 'string') throw new ServiceError(updated)
     if (isEmailChanged) this.#onEmailChange(current, updated)
-    return updated
+    // No change of a user adds or removes them.
+    return { ...updated, ...(current.featureMethods && { featureMethods: current.featureMethods }) }
   }
 
   /** @throws {ServiceError} `userNotFound` */
   async get(id: string): Promise<User> {
-    const user = await this.#store.find(id)
+    const user = await this.#store.find(id, this.#signInTables)
     if (user === undefined) throw new ServiceError('userNotFound')
     return user
   }
@@ -89,9 +102,9 @@ export class Users {
   /** By id or e-mail, in any letter case. @throws {ServiceError} `userNotFound` */
   async find(idOrEmail: string): Promise<User> {
     if (!idOrEmail.includes('@')) return this.get(asciiLowerCase(asciiTrim(idOrEmail)))
-    const found = await this.#store.findByEmail(canonicalEmail(idOrEmail))
-    if (found === undefined) throw new ServiceError('userNotFound')
-    return found.user
+    const id = await this.#store.findId(canonicalEmail(idOrEmail))
+    if (id === undefined) throw new ServiceError('userNotFound')
+    return this.get(id)
   }
 
   /**
@@ -124,14 +137,14 @@ export class Users {
   }
 
   /** @throws {ServiceError} `badCursor` */
-  async list({ filter, sort, cursor, limit, omitMetadata = false }: PageRequest): Promise<Page> {
+  async list({ filter, sort, cursor, limit, isPublic = false }: PageRequest): Promise<Page> {
     const after = cursor === undefined ? null : decodeCursor(sort, cursor)
     const rows = await this.#store.list({
       filter,
       sort: parseSort(sort),
       after,
       limit: limit + 1,
-      omitMetadata,
+      ...(isPublic ? { omitMetadata: true } : { signInTables: this.#signInTables }),
     })
     const { results, nextCursor } = pageOf(rows, limit, last => encodeCursor(sort, last))
     return { users: results, nextCursor }

@@ -5,7 +5,7 @@ import { pins } from '../../examples/pins/pins.ts'
 import { call } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import { addTotp, ENCRYPTION_KEY, STEP } from '../support/authenticator-apps.ts'
-import { bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
+import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { readMetrics } from '../support/metrics.ts'
@@ -19,6 +19,9 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const set = (token: string, pin = PIN) => call(app, 'PUT', '/account/pin', { pin }, bearer(token))
   const post = (email: string, pin = PIN, code?: string) =>
     call(app, 'POST', '/account/sign-in/pin', { email, pin, ...(code !== undefined && { code }) })
+
+  const shownMethods = async (on: FastifyInstance, id: string) =>
+    (await call(on, 'GET', `/admin/users/${id}`, undefined, asAdmin)).json().methods
 
   t.test('a PIN signs in, and only after it was set', async t => {
     const { email, token } = await signUp(app)
@@ -34,6 +37,7 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     t.match(sessions.results[0], { method: 'pin', amr: ['pin'], current: true })
     const methods = (await call(app, 'GET', '/account/methods', undefined, bearer(accessToken))).json()
     t.match(methods.results, [{ method: 'password' }, { method: 'pin', isFactor: false }])
+    t.strictSame(await shownMethods(app, user.id), ['password', 'pin'])
     const [event] = await allEvents(app, { userId: user.id, type: 'user.signed-in' })
     t.equal(event?.details?.method, 'pin')
     const metrics = await readMetrics(app)
@@ -64,13 +68,14 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   })
 
   t.test('a PIN is no way in while the method is switched off', async t => {
-    const { email, token } = await signUp(app)
+    const { id, email, token } = await signUp(app)
     await set(token)
     const { signInMethods: { pin } = {} } = pins
     if (pin === undefined) throw new Error('The feature has no method')
     const signInMethods = { pin: { ...pin, isEnabled: () => false } }
     const features = [{ ...pins, signInMethods }]
     const other: FastifyInstance = await build(t, { clock: clock.now, features, env })
+    t.strictSame(await shownMethods(other, id), ['password'])
     const attempt = await call(other, 'POST', '/account/sign-in/pin', { email, pin: PIN })
     globalErrorOf(t, attempt, 404)
     globalErrorOf(t, await call(other, 'DELETE', '/account/password', undefined, bearer(token)), 409)

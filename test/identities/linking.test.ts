@@ -18,7 +18,9 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
-import { importAll } from '../support/bulk-users.ts'
+import { exportAll, importAll } from '../support/bulk-users.ts'
+import { runCommand } from '../support/cli.ts'
+import { signedInTo } from '../support/console.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import {
@@ -53,7 +55,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   ]
   const issuers = [provider.issuer, second.issuer]
   const DATABASE_URL = await newDatabase(t)
-  const env: Record<string, string> = { ...providersEnv(entries, issuers), PUBLIC_URL, DATABASE_URL }
+  const env: Record<string, string> = {
+    ...providersEnv(entries, issuers),
+    PUBLIC_URL,
+    DATABASE_URL,
+    CONSOLE: 'on',
+  }
   const clock = manualClock(Date.now())
   const app = await build(t, { env, clock: clock.now })
   const instance = await build(t, { env, clock: clock.now })
@@ -70,6 +77,28 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     call(on, 'DELETE', `/account/identities/${id}`, undefined, bearer(token))
   const typesOf = async (userId: string) =>
     (await allEvents(app, { userId })).map(({ type }) => type).toReversed()
+  /** The `methods` of a user by every route and filter. */
+  const shownMethods = async ({ id, email }: { id: string; email: string }, on = app) => {
+    const url = `/admin/users/${id}`
+    const ofEmail = encodeURIComponent(email)
+    const lists = [
+      'limit=100',
+      `ids=${id}&sort=firstName`,
+      `email=${ofEmail}`,
+      `search=${ofEmail}`,
+      `search=${ofEmail}&role=linked&sort=-lastName`,
+      'role=linked&limit=100',
+    ].map(query => call(on, 'GET', `/admin/users?${query}`, undefined, asAdmin))
+    const changed = await call(on, 'PUT', url, { roles: ['linked'] }, asAdmin)
+    const users = [
+      [changed.json()],
+      [(await call(on, 'GET', url, undefined, asAdmin)).json()],
+      ...(await Promise.all(lists)).map(response => response.json().results),
+      await exportAll(on),
+      await exportAll(on, '?passwordHashes=true'),
+    ]
+    return users.map(found => found.find((user: { id: string }) => user.id === id)?.methods)
+  }
   /** A user whom the provider has signed up: without a password. */
   const openedByProvider = async () => {
     provider.account = freshAccount()
@@ -104,6 +133,59 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const [mail] = await mails.to(user.email, 'identityLinked')
     t.match(mail?.text, /Test Provider/)
     t.match((await mails.to(user.email, 'identityRemoved'))[0]?.text, /Test Provider/)
+  })
+
+  t.test('administrators see an identity among the methods of its user while it signs in', async t => {
+    const shows = async (user: { id: string; email: string }, methods: readonly string[], on = app) => {
+      await updateUser(app, user.id, { roles: ['linked'] })
+      for (const shown of await shownMethods(user, on)) t.strictSame(shown, methods, user.email)
+    }
+    const opened = await openedByProvider()
+    await shows(opened, ['identity'])
+    const user = await confirmedUser(app)
+    await shows(user, ['password'])
+    provider.account = freshAccount()
+    const first = (await program.link(user.token)).json().id
+    second.account = freshAccount()
+    const other = (await programOf(instance, second, 'second').link(user.token)).json().id
+    await addTotp(app, user.token)
+    await register(app, user.token)
+    const all = ['password', 'passkey', 'totp', 'identity']
+    for (const on of [app, instance]) await shows(user, all, on)
+
+    const quoted = "https://elsewhere.example/it's"
+    const entriesHere = [second.entry({ id: 'second' }), second.entry({ id: 'quoted', issuer: quoted })]
+    const here = { ...env, ...providersEnv(entriesHere, issuers), PUBLIC_URL }
+    const reduced = await build(t, { env: here, clock: clock.now })
+    const identity = { issuer: quoted, subject: 'imported', provider: 'quoted' }
+    const line = { email: freshEmail(), credentials: { identities: [identity] } }
+    const imported = { email: line.email, id: (await importAll(reduced, [line]))[0]?.id ?? '' }
+    await shows(imported, ['identity'], reduced)
+    await shows(imported, [])
+    await shows(opened, [], reduced)
+    await shows(user, all, reduced)
+    const { OIDC_PROVIDERS: _, ...without } = env
+    await shows(opened, [], await build(t, { env: without, clock: clock.now }))
+
+    const read = async (...args: string[]) => (await runCommand(['users', ...args], env)).stdout
+    for (const [command = '', ...args] of [
+      ['get', opened.id],
+      ['get', opened.email],
+      ['enable', opened.email],
+    ])
+      t.strictSame(JSON.parse(await read(command, ...args, '--json')).methods, ['identity'], command)
+    t.match(JSON.parse(await read('list', '--json', '--email', opened.email)).results, [
+      { methods: ['identity'] },
+    ])
+    t.match(await read('export'), /"methods":\["identity"\]/)
+    const client = await signedInTo(app)
+    await client.open(`/console/users/${opened.id}`)
+    t.ok(client.page.includes('<dt>Ways to sign in and factors</dt><dd><bdi>identity</bdi></dd>'))
+
+    t.equal((await unlink(user.token, first)).statusCode, 204)
+    await shows(user, all, instance)
+    t.equal((await unlink(user.token, other, instance)).statusCode, 204)
+    for (const on of [app, instance]) await shows(user, ['password', 'passkey', 'totp'], on)
   })
 
   t.test('linking and unlinking need a recent proof of identity', async t => {

@@ -1,7 +1,7 @@
 /** Plans of lookups by ids and timestamp filters on PostgreSQL, with ten thousand users (docs/design.md, "Contract"). */
 import t, { type Test } from 'tap'
 import { countStatement, EXPORT_USERS, pageStatement } from '../../src/storage/postgres/lists.ts'
-import { parseSort, SORTS, type UserFilter } from '../../src/users/listing.ts'
+import { parseSort, type SignInTables, SORTS, type UserFilter } from '../../src/users/listing.ts'
 import { NOW } from './contract/fixtures.ts'
 import { ask, explain, open } from './postgres-support.ts'
 
@@ -20,6 +20,12 @@ const openMany = async (t: Test): Promise<void> => {
      FROM generate_series(0, ${USERS - 1}) i`,
   )
   await ask(t, `INSERT INTO last_requests SELECT key, ${NOW} + key FROM users WHERE key % 2 = 0`)
+  await ask(
+    t,
+    `INSERT INTO identities (id, user_key, issuer, subject, provider, linked_at, last_used_at)
+     SELECT gen_random_uuid()::text, key, 'https://a.example', id, 'a', ${NOW}, 0 FROM users WHERE key % 2 = 0`,
+  )
+  await ask(t, 'ANALYZE identities')
 }
 
 /** Pages in each order, with the usual limit, and the count. */
@@ -51,6 +57,20 @@ t.test('postgres: lookups and filters use their indexes', async whole => {
         t.notMatch(plan, /users_by_|Seq Scan on users/, `${title}, ${Object.keys(filter)}: nothing else`)
       }
     }
+  })
+
+  whole.test('sign-in methods of the users on a page are looked up by user', async t => {
+    const signInTables: SignInTables = [
+      {
+        method: 'identity',
+        table: { name: 'identities', owner: 'user_key' },
+        rows: { column: 'issuer', values: ['https://a.example', 'https://b.example'] },
+      },
+    ]
+    const query = { filter: {}, sort: parseSort('createdAt'), after: null, limit: 21, signInTables }
+    const plan = await explain(whole, pageStatement(query), { readsAll: true })
+    t.match(plan, /Index (Only )?Scan using identities_by_user_key on identities/)
+    t.notMatch(plan, 'Seq Scan')
   })
 
   whole.test('creation bounds the index that the list is read from', async t => {

@@ -18,7 +18,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { search, ...page } = request.validatedData.query
       const filter = { disabled: false, ...(search !== undefined && { search }) }
-      const { users, nextCursor } = await app.services.users.list({ ...page, filter, omitMetadata: true })
+      const { users, nextCursor } = await app.services.users.list({ ...page, filter, isPublic: true })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       return { results: users.map(serializeProfile), nextCursor }
     },

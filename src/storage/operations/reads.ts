@@ -2,6 +2,7 @@
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { LogPosition } from '../../audit-log/listing.ts'
 import type { Session } from '../../auth/session.ts'
+import type { SignInTables } from '../../users/listing.ts'
 import type { User } from '../../users/user.ts'
 import {
   SESSION_COLUMNS,
@@ -9,16 +10,18 @@ import {
   selectEmailToken,
   selectUser,
   toCredentials,
+  toListedUser,
   toSession,
-  toUser,
   type UserRow,
   type UserRowWithHash,
 } from '../rows.ts'
+import { featureMethodsColumn } from '../sign-in-tables.ts'
 import { type Query, query, type Read, USER_KEY } from './operation.ts'
 import type { CoreOperations } from './operations.ts'
 
 // Constants: composing the text for each query, and hashing it to find the prepared statement, took a third of the query's time.
-const USER_BY_ID = `${selectUser()} WHERE id = $1`
+const userById = (...columns: readonly string[]): string => `${selectUser(...columns)} WHERE id = $1`
+const USER_BY_ID = userById()
 const USER_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`
 const ID_BY_EMAIL = 'SELECT id FROM users WHERE email = $1'
 const KNOWN_NETWORK = 'SELECT digest FROM known_networks WHERE digest = $1 AND signed_in_at > $2'
@@ -41,10 +44,17 @@ const AFTER_EVERY_ID = 'g'
 /** The reads of the core. Each group is a part of the store with its name. */
 export const CORE_READS = {
   users: {
-    find: (id: string): Query<User | undefined> =>
+    /** @param signInTables for `User.featureMethods`. */
+    find: (id: string, signInTables?: SignInTables): Query<User | undefined> =>
       query(
-        { name: 'user', text: USER_BY_ID, values: [id] },
-        ([row]: readonly UserRow[]) => row && toUser(row),
+        signInTables === undefined
+          ? { name: 'user', text: USER_BY_ID, values: [id] }
+          : {
+              name: 'user-with-methods',
+              text: userById(featureMethodsColumn(signInTables)),
+              values: [id],
+            },
+        ([row]: readonly UserRow[]) => row && toListedUser(row),
       ),
 
     findByEmail: (email: string): Query<ReturnType<typeof toCredentials> | undefined> =>

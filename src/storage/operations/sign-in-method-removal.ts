@@ -1,6 +1,7 @@
 /** Removal of ways to sign in. The last one stays, exactly: every removal locks the user, by `changeFactors`. Administrators may remove all factors. */
 import { CORE_SIGN_IN_METHODS, type MethodAmr, removedMethod } from '../../accounts/sign-in-methods.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
+import { type ConfiguredMethod, signInTablesOf } from '../sign-in-tables.ts'
 import { type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { changeFactors, type OwnFactorChange, setFactor } from './factors.ts'
 import { firstRow, type Steps, USER_KEY } from './operation.ts'
@@ -18,11 +19,7 @@ export interface SignInRow {
 
 /** The sign-in methods of the service. */
 export interface KnownMethods {
-  readonly methods: readonly (MethodAmr & {
-    readonly isEnabled: boolean
-    /** See `SignInMethod.rows`; `null` for all. */
-    readonly rows: { readonly column: string; readonly values: readonly string[] } | null
-  })[]
+  readonly methods: readonly (MethodAmr & ConfiguredMethod)[]
   /** Whether every user whose e-mail is confirmed can sign in by mail. A sign-in to another account empties it. */
   readonly hasMailed: boolean
 }
@@ -32,12 +29,12 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
 
   /** @param among which rows count; `null` for all. */
   function* hasRow(
-    { name, owner, key }: OwnedTable,
+    { name, owner }: Pick<OwnedTable, 'name' | 'owner'>,
     userId: string,
-    among: KnownMethods['methods'][number]['rows'] = null,
+    among: ConfiguredMethod['rows'] = null,
   ): Steps<boolean> {
     const row = yield* firstRow({
-      text: ({ isOneOf }) => `SELECT ${quoted(key)} FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY}
+      text: ({ isOneOf }) => `SELECT 1 FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY}
         ${among === null ? '' : `AND ${isOneOf(quoted(among.column), '$2', 'text')}`} LIMIT 1`,
       values: among === null ? [userId] : [userId, among.values],
     })
@@ -63,10 +60,8 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
   /** Whether the user, who is locked, can sign in without a password. */
   function* hasOtherMethod(userId: string, { methods, hasMailed }: KnownMethods): Steps<boolean> {
     if (hasMailed && (yield* hasConfirmedEmail(userId))) return true
-    for (const table of signingIn) {
-      const method = methods.find(({ name, isEnabled }) => isEnabled && name === table.signsIn)
-      if (method !== undefined && (yield* hasRow(table, userId, method.rows))) return true
-    }
+    for (const { table, rows } of signInTablesOf(signingIn, methods))
+      if (yield* hasRow(table, userId, rows)) return true
     return false
   }
 

@@ -1,9 +1,17 @@
 /**
  * Lists, counts and exports of users (docs/design.md, "Contract"). The server chooses the index; a statement that times out ends with 503.
  */
-import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
+import type { Position, SignInTables, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User, UserWithHash } from '../../users/user.ts'
-import { START, selectUser, toUser, toUserWithHash, type UserRow, type UserRowWithHash } from '../rows.ts'
+import {
+  START,
+  selectUser,
+  toListedUser,
+  toUserWithHash,
+  type UserRow,
+  type UserRowWithHash,
+} from '../rows.ts'
+import { featureMethodsColumn } from '../sign-in-tables.ts'
 import {
   countQuery,
   creation,
@@ -55,7 +63,7 @@ export const countStatement = (filter: UserFilter): Statement =>
   statement(countQuery(usersOf(filter), filter))
 
 export const listUsers = async (reader: Reader, query: UserQuery): Promise<readonly User[]> =>
-  (await reader.read<UserRow>(pageStatement(query))).map(toUser)
+  (await reader.read<UserRow>(pageStatement(query))).map(toListedUser)
 
 export const countUsers = async (reader: Reader, filter: UserFilter): Promise<number> =>
   (await reader.read<{ total: number }>(countStatement(filter)))[0]?.total ?? 0
@@ -116,12 +124,15 @@ export const estimateUsers = async (reader: Reader, filter: UserFilter): Promise
 }
 
 /** The sum is computed while the index is read, and long metadata only read for users within the page. */
-export const EXPORT_USERS = `SELECT * FROM (
+const exportText = (...columns: readonly string[]): string => `SELECT * FROM (
     ${selectUser(
       'password_hash',
+      ...columns,
       `sum(${METADATA_BYTES}) OVER (ORDER BY created_at, id) - (${METADATA_BYTES}) AS bytes_before`,
     )} WHERE (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3
   ) AS following WHERE bytes_before < ${EXPORTED_METADATA} ORDER BY created_at, id`
+
+export const EXPORT_USERS = exportText()
 
 /** Users of one page of an export. Converting them blocks the event loop for about three milliseconds. */
 const EXPORT_PAGE = 500
@@ -130,12 +141,16 @@ const EXPORT_PAGE = 500
 export const exportUsers = async (
   reader: Reader,
   after: Position | null,
+  signInTables?: SignInTables,
 ): Promise<readonly UserWithHash[]> => {
   const { key, id } = after ?? START
-  const rows = await reader.read<UserRowWithHash>({
-    name: 'export',
-    text: EXPORT_USERS,
-    values: [key, id, EXPORT_PAGE],
-  })
+  const statement =
+    signInTables === undefined
+      ? { name: 'export', text: EXPORT_USERS }
+      : {
+          name: 'export-with-methods',
+          text: exportText(featureMethodsColumn(signInTables)),
+        }
+  const rows = await reader.read<UserRowWithHash>({ ...statement, values: [key, id, EXPORT_PAGE] })
   return rows.map(toUserWithHash)
 }

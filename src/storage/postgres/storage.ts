@@ -117,11 +117,11 @@ export const openPostgresStorage = async (
       openRateLimit: openRateLimit(database),
       bulkUsers: {
         ...importOperations(database, tablesOf(features).filter(isOwned)),
-        async exportUsers(after) {
+        async exportUsers(...args) {
           const { exportUsers } = await importLists()
           return readOnAny(
-            reader => exportUsers(reader, after),
-            () => exportUsers(database, after),
+            reader => exportUsers(reader, ...args),
+            () => exportUsers(database, ...args),
           )
         },
       },

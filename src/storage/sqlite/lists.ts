@@ -1,8 +1,9 @@
 /** Lists, counts and exports of users (docs/design.md, "Contract"), in slices that never block the event loop for long. */
 import { sql } from 'kysely'
-import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
+import type { Position, SignInTables, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User, UserWithHash } from '../../users/user.ts'
-import { START, selectUser, toUser, toUserWithHash, type UserRowWithHash } from '../rows.ts'
+import { START, selectUser, toListedUser, toUserWithHash, type UserRowWithHash } from '../rows.ts'
+import { featureMethodsColumn } from '../sign-in-tables.ts'
 import {
   countQuery,
   EXPORTED_METADATA,
@@ -60,7 +61,7 @@ function* scanInOrder(reader: Reader, query: UserQuery): SlicedTask<readonly Use
   yield* eachSlice(reader, [sortedRange(query)], slice => {
     const rest = { ...query, filter: {}, after: null, limit: query.limit - page.size }
     for (const row of reader.all(pageQuery(usersInRange(slice), rest, positionColumns(slice))))
-      page.set(row.id, toUser(row))
+      page.set(row.id, toListedUser(row))
     return page.size === query.limit
   })
   return [...page.values()]
@@ -92,7 +93,7 @@ function* scanMatches(reader: Reader, query: UserQuery, path: AccessPath): Slice
     first = firstPositions([...first, ...reader.all(firstMatchesQuery(slice, query))], query)
     return false
   })
-  return reader.all(usersAtQuery(first, query)).map(toUser)
+  return reader.all(usersAtQuery(first, query)).map(toListedUser)
 }
 
 /**
@@ -102,7 +103,7 @@ function* scanMatches(reader: Reader, query: UserQuery, path: AccessPath): Slice
 export function* listUsers(reader: Reader, query: UserQuery): SlicedTask<readonly User[]> {
   const lookup = uniqueLookup(query.filter)
   if (lookup !== null)
-    return reader.all(pageQuery(lookup.users, { ...query, filter: lookup.filter })).map(toUser)
+    return reader.all(pageQuery(lookup.users, { ...query, filter: lookup.filter })).map(toListedUser)
   const paths = selectivePaths(query.filter, query.sort.field)
   return yield* firstCompleted([
     scanInOrder(reader, query),
@@ -172,7 +173,9 @@ export function* estimateUsers(
 }
 
 /** The inner query finds the last user by lengths alone. */
-export const EXPORT_USERS = `${selectUser('password_hash')} WHERE key IN (
+const exportText = (
+  ...columns: readonly string[]
+): string => `${selectUser('password_hash', ...columns)} WHERE key IN (
     SELECT key FROM (
       SELECT key, sum(bytes) OVER (ORDER BY created_at, id) - bytes AS bytes_before FROM (
         SELECT key, created_at, id, ${METADATA_BYTES} AS bytes FROM users
@@ -181,13 +184,20 @@ export const EXPORT_USERS = `${selectUser('password_hash')} WHERE key IN (
     ) WHERE bytes_before < ${EXPORTED_METADATA}
   ) ORDER BY created_at, id`
 
+export const EXPORT_USERS = exportText()
+
 /** Users of one page of an export. A page blocks the event loop for about two milliseconds, serialization included. */
 const EXPORT_PAGE = 200
 
 /** The next page of an export, in the order of creation. */
-export function* exportUsers(reader: Reader, after: Position | null): SlicedTask<readonly UserWithHash[]> {
+export function* exportUsers(
+  reader: Reader,
+  after: Position | null,
+  signInTables?: SignInTables,
+): SlicedTask<readonly UserWithHash[]> {
   // Yields before its only slice: a fast client would otherwise get page after page within one round of the event loop.
   yield
   const { key, id } = after ?? START
-  return reader.rows<UserRowWithHash>(EXPORT_USERS, key, id, EXPORT_PAGE).map(toUserWithHash)
+  const text = signInTables === undefined ? EXPORT_USERS : exportText(featureMethodsColumn(signInTables))
+  return reader.rows<UserRowWithHash>(text, key, id, EXPORT_PAGE).map(toUserWithHash)
 }

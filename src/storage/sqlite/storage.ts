@@ -193,7 +193,8 @@ const storageOfEventLoop = (
       openRateLimit,
       bulkUsers: {
         importUsers: (users, events, rows) => writer.runHandWritten('importUsers', users, events, rows),
-        exportUsers: after => withLists(({ exportUsers }) => timeSlicer.run(exportUsers(reader, after))),
+        exportUsers: (...args) =>
+          withLists(({ exportUsers }) => timeSlicer.run(exportUsers(reader, ...args))),
       },
       cleanUp: {
         removeSessions: (expired, after, limit) =>

@@ -24,7 +24,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
       config: { scope: 'users:read' },
       schema: {
         operationId: 'getUser',
-        summary: 'Get a user; the ETag does not cover the last request',
+        summary: 'Get a user; the ETag covers neither the last request nor identities',
         params: IdParams,
         response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorOf('userNotFound'), 503: ErrorBody },
       },
