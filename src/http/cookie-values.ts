@@ -8,13 +8,16 @@ export type ParsedCookies = Readonly<Record<string, string | undefined>>
 /** Parses a `Cookie` header. */
 export type CookieParser = (header: string) => ParsedCookies
 
-/** Values that are looked at: each may cost the verification of a signature. */
-const MAX_VALUES = 8
+/**
+ * Values that are looked at: each may cost the verification of a signature. A stranger can set one for each parent domain of the service and
+ * each prefix of a path, and browsers send those with longer paths first: eight would hide ours.
+ */
+const MAX_VALUES = 32
 
 const SPACE = 0x20
 const TAB = 0x09
 
-/** @returns each different value once, in the order of the header, without empty ones; the first eight at most. */
+/** @returns each different value once, in the order of the header, without empty ones; the first 32 at most. */
 export const cookieValues = (header: string, name: string, parse: CookieParser): string[] => {
   const values = new Set<string>()
   for (let start = 0, end = 0; end !== -1 && values.size < MAX_VALUES; start = end + 1) {

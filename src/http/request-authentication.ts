@@ -334,11 +334,11 @@ export class RequestAuthentication implements Guards {
     const [first, ...others] = await this.#principalsOf(tokens)
     if (first === undefined) return null
     const { id } = first.cachedUser.user
-    if (
-      request.routeOptions.config.isOpenToSeveralUsers !== true &&
-      others.some(({ cachedUser }) => cachedUser.user.id !== id)
-    )
-      throw severalUsers()
+    if (others.some(({ cachedUser }) => cachedUser.user.id !== id)) {
+      // No sign-out ends API keys. Only the page to sign in helps: a session replaces them.
+      if (isApiKeyPrincipal(first)) return null
+      if (request.routeOptions.config.isOpenToSeveralUsers !== true) throw severalUsers()
+    }
     request.accessToken = first.token
     return this.#deps.authenticator.authenticate(first.token)
   }

@@ -61,7 +61,7 @@ await onEnginesOfRun(t, async (t, { build }) => {
   t.test('D4: the values that are looked at are bounded', async t => {
     const { token, id } = await signUp(app)
     const garbage = (count: number) => Array.from({ length: count }, (_, index) => `x${index}`)
-    t.equal(await whoIs(several(...garbage(7), token)), id)
+    t.equal(await whoIs(several(...garbage(31), token)), id)
     t.equal(await whoIs(several(...garbage(600), token)), 401)
     t.equal(await whoIs(several(token, ...garbage(600))), id)
     t.equal(await whoIs({ cookie: `${'ACCESS_TOKEN2=x; '.repeat(600)}ACCESS_TOKEN=${token}` }), id)
@@ -93,6 +93,18 @@ await onEnginesOfRun(t, async (t, { build }) => {
     })
     const key = created.json().token
     t.equal(await whoIs(several(key)), two.id)
+    const others = await app.inject({
+      method: 'POST',
+      url: '/account/api-keys',
+      headers: bearer(one.token),
+      payload: { name: 'planted', scopes: ['account:read'], expiresAt: null },
+    })
+    for (const url of ['/account', '/sign-in', '/account/sign-out']) {
+      const headers = several(key, others.json().token)
+      const response = await call(url === '/account/sign-out' ? 'POST' : 'GET', url, headers)
+      t.equal(response.statusCode, url === '/sign-in' ? 200 : 401, url)
+      t.notMatch(response.body, /several/, 'no sign-out ends keys of several users')
+    }
     for (const headers of [several(key, one.token), several(one.token, key)])
       t.equal(await whoIs(headers), one.id)
     t.equal((await call('POST', '/account/sign-out', several(key, one.token))).statusCode, 204)
