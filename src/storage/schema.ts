@@ -148,21 +148,29 @@ export interface DatabaseSchema {
   migrated_features: MigratedFeaturesTable
 }
 
-/** The names that features cannot use. A record, so that a table that is missing does not compile. */
-const TABLES: Readonly<Record<keyof DatabaseSchema, true>> = {
-  users: true,
-  user_roles: true,
-  sessions: true,
-  known_networks: true,
-  last_requests: true,
-  email_tokens: true,
-  pending_changes: true,
-  events: true,
-  rate_limits: true,
-  copied_rows: true,
-  copied_events: true,
-  feature_migrations: true,
-  migrated_features: true,
+/**
+ * The names that features cannot use, and what writes each table: requests and jobs of the service, or only the set-up (migrations and
+ * `copy`). A record, so that a table that is missing does not compile.
+ */
+const TABLES: Readonly<Record<keyof DatabaseSchema, 'service' | 'set-up'>> = {
+  users: 'service',
+  user_roles: 'service',
+  sessions: 'service',
+  known_networks: 'service',
+  last_requests: 'service',
+  email_tokens: 'service',
+  pending_changes: 'service',
+  events: 'service',
+  rate_limits: 'service',
+  copied_rows: 'set-up',
+  copied_events: 'set-up',
+  feature_migrations: 'set-up',
+  migrated_features: 'set-up',
 }
 
 export const CORE_TABLES: readonly string[] = Object.keys(TABLES)
+
+/** The tables of the core that the running service writes. */
+export const WRITTEN_TABLES: readonly string[] = Object.entries(TABLES).flatMap(([name, writer]) =>
+  writer === 'service' ? [name] : [],
+)

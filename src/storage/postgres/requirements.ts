@@ -2,6 +2,7 @@
  * What a database needs, checked at the start: without it the service would be ready, and requests would fail for as long as it
  * runs. Settings that a connection can change are not among them (`connection.ts`). Each refusal says what to change.
  */
+import { WRITTEN_TABLES } from '../schema.ts'
 import { type StoredFeature, tablesOf } from '../stored-feature.ts'
 import type { Connection } from './connection.ts'
 
@@ -121,20 +122,6 @@ export const assertMayCreateTables = async (client: Connection): Promise<void> =
     )
 }
 
-/** The tables of the core that the service writes. */
-const CORE_TABLES = [
-  ...[
-    'users',
-    'user_roles',
-    'sessions',
-    'known_networks',
-    'last_requests',
-    'email_tokens',
-    'events',
-    'rate_limits',
-  ],
-]
-
 const SELECT_MISSING_PRIVILEGES = `SELECT current_user AS role, privilege, relname AS name
   FROM pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
   WHERE relname = ANY ($1) AND relkind IN ('r', 'p') AND pg_table_is_visible(pg_class.oid)
@@ -146,7 +133,7 @@ export const assertMayWriteTables = async (
   client: Connection,
   features: readonly StoredFeature[],
 ): Promise<void> => {
-  const names = [...CORE_TABLES, ...tablesOf(features).map(({ name }) => name)]
+  const names = [...WRITTEN_TABLES, ...tablesOf(features).map(({ name }) => name)]
   const { rows } = await client.query<{ role: string; privilege: string; name: string }>(
     SELECT_MISSING_PRIVILEGES,
     [names],
