@@ -185,6 +185,23 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     }
   })
 
+  t.test('D2: the end of all sessions ends what an expired one has begun', async t => {
+    for (const byAdmin of [false, true]) {
+      const user = await newUser()
+      const begun = await beginAll(user.other, false)
+      // As the clean-up does.
+      const others = byAdmin ? '' : 'AND id IN (SELECT session_id FROM pending_changes)'
+      const key = `(SELECT key FROM users WHERE id = '${user.id}')`
+      await execute(DATABASE_URL, `DELETE FROM sessions WHERE user_key = ${key} ${others}`)
+      const ended = byAdmin
+        ? await call(app, 'DELETE', `/admin/users/${user.id}/sessions`, undefined, asAdmin)
+        : await send('DELETE', '/account/sessions', user.token)
+      t.equal(ended.statusCode, 204)
+      const again = (await signInWithCode(app, user.email)).json().accessToken
+      t.equal((await begun['e-mail']?.(again))?.statusCode, 400)
+    }
+  })
+
   t.test('D2: without a factor the administrator ends what would become one', async t => {
     const { id, token } = await confirmedUser(app)
     const begun = await beginAll(token, false)

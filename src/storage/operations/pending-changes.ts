@@ -58,15 +58,20 @@ export const deleteEndedTokens = (userId: string): Statement => ({
       )
       ORDER BY digest ${forUpdate}
     )
-    DELETE FROM email_tokens WHERE digest IN (SELECT digest FROM ended)`,
+    DELETE FROM email_tokens WHERE digest IN (SELECT digest FROM ended) RETURNING digest`,
   values: [userId, PENDING_PURPOSES],
 })
 
-/** Ends what a user, who must be locked, has begun in sessions. @param exceptId the id of the session whose changes stay; `null` for none. */
-export function* endPendingChanges(userId: string, exceptId: string | null): Steps<void> {
+/**
+ * Ends what a user, who must be locked, has begun in sessions.
+ * @param exceptId the id of the session whose changes stay; `null` for none.
+ * @returns whether a change of the e-mail has ended.
+ */
+export function* endPendingChanges(userId: string, exceptId: string | null): Steps<boolean> {
   yield {
     text: `DELETE FROM pending_changes WHERE user_key = ${USER_KEY} AND session_id IS DISTINCT FROM CAST($2 AS text)`,
     values: [userId, exceptId],
   }
-  yield deleteEndedTokens(userId)
+  const ended = yield deleteEndedTokens(userId)
+  return ended.length > 0
 }

@@ -218,9 +218,10 @@ export const sessionOperations = {
     const refused = refusalOf(yield* lockUser(userId), { onlyEnabled })
     if (refused !== null) return refusedFor(userId, refused)
     const revoked = yield revokeSessionsStatement(userId, exceptId)
-    // No event where nothing changed: nothing limits these requests, because they must always work.
-    if (revoked.length === 0) return refusedFor(userId, 'revoked')
-    yield* endPendingChanges(userId, exceptId)
+    // Also without another session: one that has expired may have begun a change of the e-mail.
+    const hasEnded = yield* endPendingChanges(userId, exceptId)
+    // No event where no session ended: nothing limits these requests, because they must always work.
+    if (revoked.length === 0) return hasEnded ? invalidates(userId, 'revoked') : refusedFor(userId, 'revoked')
     yield recordStatement(event)
     return invalidates(userId, 'revoked')
   },
