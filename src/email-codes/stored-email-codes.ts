@@ -1,4 +1,5 @@
 /** What the store runs for codes and links that are mailed to sign in. The writer thread of SQLite imports this module. */
+import { MAIL_WINDOW } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { knownNetworksOf, mayBeMailed } from '../storage/operations/mail-limits.ts'
@@ -19,6 +20,14 @@ export const LIFETIME = 600_000
 /** Comparisons that one code allows to each network from which its user has signed in, and to all others together; and in all. */
 const MAX_ATTEMPTS = 5
 const MAX_ATTEMPTS_IN_ALL = 15
+
+/**
+ * Comparisons with all codes of an account within an hour, while its e-mail is not confirmed: somebody who opened it with the address of another
+ * has made networks known, and must not guess more codes for them than a stranger could with five codes. Those of unknown networks leave some
+ * for the known ones.
+ */
+const MAX_UNCONFIRMED_PER_HOUR = 25
+const MAX_UNCONFIRMED_OF_STRANGERS = 15
 
 /** A code or link that was mailed. Timestamps are milliseconds since the epoch. */
 export interface NewEmailCode {
@@ -93,10 +102,11 @@ function* addEmailCode(
   const knownNetworkOf = yield* knownNetworksOf({ id: userId }, createdAt)
   if (!(yield* mayBeMailed(event, COUNTED, knownNetworkOf))) return invalidatesNothing('tooManyMails')
   const knownNetwork = knownNetworkOf(event.actor.ip)
+  // They stay for an hour, because their attempts count.
   yield {
-    text: `DELETE FROM email_codes WHERE user_key = ${USER_KEY}
+    text: `UPDATE email_codes SET expires_at = $3 WHERE user_key = ${USER_KEY} AND expires_at > $3
       AND (known_network IS NULL OR known_network = CAST($2 AS text))`,
-    values: [userId, knownNetwork],
+    values: [userId, knownNetwork, createdAt],
   }
   yield {
     text: `INSERT INTO email_codes
@@ -119,6 +129,38 @@ const MAY_BE_COMPARED = `(attempts < ${MAX_ATTEMPTS} OR attempts < ${MAX_ATTEMPT
   AND length(${ATTEMPTED_FROM}) - length(replace(${ATTEMPTED_FROM}, CAST($3 AS text) || ' ', ''))
     < ${MAX_ATTEMPTS} * length(CAST($3 AS text) || ' '))`
 
+interface CountedCode {
+  readonly attempts: number
+  readonly attemptedFrom: string | null
+  readonly expiresAt: number
+  readonly emailVerified: number
+}
+
+/**
+ * Whether the limits of an hour allow another attempt, which is compared with every valid code. It locks the codes, so that of simultaneous
+ * attempts each counts the earlier ones.
+ * @param network as for {@link MAY_BE_COMPARED}.
+ */
+function* hasAttemptsLeft(email: string, network: string | null, at: number): Steps<boolean> {
+  const recent = yield* rows<CountedCode>({
+    text: ({ forUpdate }) => `SELECT attempts, attempted_from AS "attemptedFrom", expires_at AS "expiresAt",
+        (SELECT email_verified FROM users WHERE key = user_key) AS "emailVerified"
+      FROM email_codes WHERE user_key = (SELECT key FROM users WHERE email = $1) AND updated_at > $2 AND code <> ''
+      ORDER BY id ${forUpdate}`,
+    values: [email, at - MAIL_WINDOW],
+  })
+  if (recent[0]?.emailVerified !== 0) return true
+  let [ofAll, ofStrangers] = [0, 0]
+  for (const { attempts, attemptedFrom, expiresAt } of recent) {
+    const next = expiresAt > at ? 1 : 0
+    ofAll += attempts + next
+    ofStrangers += attempts + next - ((attemptedFrom ?? '').split(' ').length - 1)
+  }
+  return (
+    ofAll <= MAX_UNCONFIRMED_PER_HOUR && (network !== null || ofStrangers <= MAX_UNCONFIRMED_OF_STRANGERS)
+  )
+}
+
 /**
  * Counts an attempt before the codes of the user are compared: of simultaneous attempts, no more than the limit get a code. Strangers
  * cannot use up the attempts of known networks. Every attempt has the same statements and writes a row, also for an address without a code,
@@ -138,13 +180,14 @@ function* countAttempt(
     values: [row],
   }
   const network = (yield* knownNetworksOf({ email }, at))(ip)
+  const isAllowed = yield* hasAttemptsLeft(email, network, at)
   const codes = yield* rows<PendingEmailCode>({
     text: `UPDATE email_codes SET attempts = attempts + 1, updated_at = $2,
         attempted_from = ${ATTEMPTED_FROM} || COALESCE(CAST($3 AS text) || ' ', '')
       WHERE user_key = (SELECT key FROM users WHERE email = $1) AND email = $1 AND expires_at > $2
-        AND code <> '' AND ${MAY_BE_COMPARED}
+        AND code <> '' AND CAST($4 AS integer) = 1 AND ${MAY_BE_COMPARED}
       RETURNING id, (SELECT id FROM users WHERE key = user_key) AS "userId", code`,
-    values: [email, at, network],
+    values: [email, at, network, Number(isAllowed)],
   })
   return invalidatesNothing({ codes, network })
 }
@@ -279,7 +322,7 @@ export const storedEmailCodes = {
       key: 'id',
       updatedAt: 'updated_at',
       isMailed: true,
-      cleanUp: { column: 'expires_at', after: 0 },
+      cleanUp: { column: 'expires_at', after: MAIL_WINDOW },
     }),
   },
   operations: { addEmailCode, countAttempt, uncountAttempt },

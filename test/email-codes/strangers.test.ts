@@ -63,6 +63,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     return codes.newest(email, count)
   }
 
+  /** Each comparison with a code that cannot be decrypted is logged. */
+  const breakCodes = () =>
+    execute(env.DATABASE_URL, `UPDATE email_codes SET code = 'v1.x.y' WHERE code <> ''`)
+  const compared = () =>
+    logs.flatMap(log => log.records()).filter(({ msg }) => /decrypted/.test(String(msg))).length
+
   t.test('D3: a code works on known networks, whatever strangers send meanwhile', async t => {
     for (const ip of [SAME_HOME, JOURNEY]) {
       const email = await signUpEverywhere()
@@ -97,16 +103,57 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     async t => {
       const email = await signUpEverywhere()
       const code = await codeAt(HOME, email, 1)
-      // Each comparison with a code that cannot be decrypted is logged.
-      await execute(env.DATABASE_URL, `UPDATE email_codes SET code = 'v1.x.y'`)
-      const compared = () =>
-        logs.flatMap(log => log.records()).filter(({ msg }) => /decrypted/.test(String(msg))).length
+      await breakCodes()
+      const before = compared()
       const counts: number[] = []
       for (const ipOf of [stranger, () => HOME, stranger, () => JOURNEY, () => OFFICE]) {
         await atOnce((ip, index) => enter(ip, email, otherThan(code, index), index), ipOf)
-        counts.push(compared())
+        counts.push(compared() - before)
       }
       t.same(counts, [5, 10, 10, 15, 15])
+    },
+  )
+
+  t.test(
+    'D3, F1: who opens an account with the address of another guesses no more than a stranger',
+    async t => {
+      const counts = []
+      for (const isConfirmed of [0, 1]) {
+        const email = await signUpEverywhere()
+        await execute(
+          env.DATABASE_URL,
+          `UPDATE users SET email_verified = ${isConfirmed} WHERE email = '${email}'`,
+        )
+        const before = compared()
+        for (const round of [1, 2]) {
+          const asking = [stranger(round), HOME, JOURNEY, OFFICE]
+          for (const [index, ip] of asking.entries()) await codeAt(ip, email, 4 * (round - 1) + index + 1)
+          await breakCodes()
+          await atOnce(
+            (ip, index) => enter(ip, email, otherThan('', index), index),
+            index => asking[index % 4] as string,
+          )
+        }
+        counts.push(compared() - before)
+      }
+      const [unconfirmed = 0, confirmed = 0] = counts
+      t.ok(unconfirmed > 20 && unconfirmed <= 25, `${unconfirmed} comparisons`)
+      t.ok(confirmed > 60, `${confirmed} comparisons`)
+    },
+  )
+
+  t.test(
+    'D3: strangers leave attempts of the hour to a known network before the e-mail is confirmed',
+    async t => {
+      const email = await signUpEverywhere()
+      for (let mail = 1; mail <= 5; mail += 1) {
+        const code = await codeAt(stranger(mail), email, mail)
+        await atOnce((ip, index) => enter(ip, email, otherThan(code, index + 1), index), stranger, FEW)
+      }
+      const code = await codeAt(HOME, email, 6)
+      for (let attempt = 1; attempt <= 4; attempt += 1)
+        t.equal((await enter(HOME, email, otherThan(code, attempt))).statusCode, 401)
+      t.equal((await enter(HOME, email, code)).statusCode, 200)
     },
   )
 

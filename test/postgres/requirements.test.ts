@@ -88,7 +88,11 @@ t.test('D10: a database that cannot be used is refused in one sentence that says
   await query(migrated, `GRANT DELETE ON ALL TABLES IN SCHEMA public TO ${role}`)
   for (const table of ['pending_changes', 'last_requests', 'passkeys']) {
     await query(migrated, `REVOKE INSERT ON ${table} FROM ${role}`)
-    await refuses(t, asRole(migrated, role), new RegExp(`has no right to INSERT in the table ${table}: GRANT`))
+    await refuses(
+      t,
+      asRole(migrated, role),
+      new RegExp(`has no right to INSERT in the table ${table}: GRANT`),
+    )
     await query(migrated, `GRANT INSERT ON ${table} TO ${role}`)
   }
   await (await openPostgresStorage(asRole(migrated, role), CONNECTIONS, allFeatures())).close()
