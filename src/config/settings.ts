@@ -38,7 +38,7 @@ export const SETTINGS = {
     default: '3000',
     description: 'port; 0: the system chooses one, which the log names',
   },
-  METRICS_HOST: { read: text, default: '127.0.0.1', description: 'address of the listener for metrics' },
+  METRICS_HOST: { read: text, default: '127.0.0.1', description: 'address of the metrics' },
   METRICS_PORT: {
     read: integer(0, 65_535),
     default: null,
@@ -80,7 +80,7 @@ export const SETTINGS = {
   JWT_ALGORITHM: {
     read: oneOf('HS256', ...ASYMMETRIC_ALGORITHMS),
     default: 'HS256',
-    description: 'who can verify tokens | iss',
+    description: 'what signs access tokens: HS256, EdDSA or ES256',
   },
   JWT_SECRET: key(32, 'the secret of HS256; at least 32 characters'),
   JWT_SECRET_PREVIOUS: key(32, 'a secret whose tokens are still accepted'),
@@ -96,10 +96,7 @@ export const SETTINGS = {
     canBeFile: true,
     description: 'a private key of either algorithm whose tokens are still accepted',
   },
-  ENCRYPTION_KEY: key(
-    32,
-    'encrypts secrets of authenticator apps and webhooks, and mailed codes; at least 32 characters',
-  ),
+  ENCRYPTION_KEY: key(32, 'encrypts secrets that the service reads again; at least 32 characters'),
   ENCRYPTION_KEY_PREVIOUS: key(32, 'a former key; it only decrypts'),
   JWT_AUDIENCE: {
     read: audience,
@@ -221,7 +218,12 @@ export const SETTINGS = {
     default: null,
     description: 'the name of your product; without it the host of PUBLIC_URL',
   },
-  PUBLIC_URL: { read: serviceUrl, default: null, description: 'RP id | pages' },
+  PUBLIC_URL: {
+    read: serviceUrl,
+    default: null,
+    description:
+      'URL of the service, for links in mails, iss of EdDSA and ES256 tokens, and passkeys; may have a path; without it http://HOST:PORT',
+  },
   HSTS: {
     read: hsts,
     default: null,

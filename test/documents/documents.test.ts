@@ -75,10 +75,15 @@ t.test('settings: code, .env.example and docs/configuration.md have one list', a
   const defaults = Object.fromEntries(example)
   t.same(loadConfig(defaults), loadConfig({}), 'the values in .env.example are the defaults')
   const documented = Object.fromEntries(table.map(([name, value]) => [name, value]))
+  const meanings = Object.fromEntries(
+    table.map(([name, , meaning = '']) => [name, meaning.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')]),
+  )
   for (const [name, setting] of Object.entries(settings)) {
     t.equal(defaults[name], setting.default ?? '', `default of ${name} in .env.example`)
     t.equal(documented[name], setting.default ?? '', `default of ${name} in docs/configuration.md`)
   }
+  for (const [name, { description }] of Object.entries(SETTINGS))
+    t.equal(meanings[name], description, `meaning of ${name} in docs/configuration.md`)
 })
 
 t.test('the documents of ENCRYPTION_KEY name every feature that encrypts', async t => {
