@@ -122,7 +122,8 @@ export const assertMayCreateTables = async (client: Connection): Promise<void> =
     )
 }
 
-const SELECT_MISSING_PRIVILEGES = `SELECT current_user AS role, privilege, relname AS name
+const SELECT_MISSING_PRIVILEGES = `SELECT current_user AS role, privilege, relname AS name,
+    relnamespace::regnamespace AS schema
   FROM pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
   WHERE relname = ANY ($1) AND relkind IN ('r', 'p') AND pg_table_is_visible(pg_class.oid)
     AND NOT has_table_privilege(pg_class.oid, privilege)
@@ -134,14 +135,13 @@ export const assertMayWriteTables = async (
   features: readonly StoredFeature[],
 ): Promise<void> => {
   const names = [...WRITTEN_TABLES, ...tablesOf(features).map(({ name }) => name)]
-  const { rows } = await client.query<{ role: string; privilege: string; name: string }>(
+  const { rows } = await client.query<{ role: string; privilege: string; name: string; schema: string }>(
     SELECT_MISSING_PRIVILEGES,
     [names],
   )
-  const [missing] = rows
-  if (missing !== undefined)
+  for (const { role, privilege, name, schema } of rows)
     throw new Error(
-      `the role ${missing.role} has no right to ${missing.privilege} in the table ${missing.name}: GRANT SELECT, INSERT, ` +
-        `UPDATE, DELETE ON ALL TABLES IN SCHEMA of this service TO ${missing.role}`,
+      `the role ${role} has no right to ${privilege} in the table ${name}: ` +
+        `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
     )
 }
