@@ -1,6 +1,7 @@
 /** Ids: UUIDv7 (RFC 9562 §5.7), which sort by the time of their creation. */
 import { randomFillSync, randomInt } from 'node:crypto'
 import { v7 } from 'uuid'
+import { asciiLowerCase, asciiTrim } from './ascii.ts'
 
 const LENGTH = 16
 
@@ -19,6 +20,9 @@ const randomPart = (): Uint8Array => {
 
 /** An id as it is stored, in lower case. */
 export const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** An id that a person has entered, in the form in which ids are stored (RFC 9562 §4). */
+export const canonicalId = (text: string): string => asciiLowerCase(asciiTrim(text))
 
 /** Wraps around. It only keeps the ids of one millisecond in order of creation. */
 let sequence = randomInt(2 ** 31)

@@ -1,6 +1,5 @@
 /** `keys create|list|revoke`: admin keys of the store. */
 import type { Command } from 'commander'
-import { asciiLowerCase, asciiTrim } from '../ascii.ts'
 import { OPERATOR } from '../audit-log/event.ts'
 import { type AdminKey, serializeAdminKey } from '../auth/admin-key.ts'
 import { type ScopeDescriptions, sortedScopes } from '../auth/scopes.ts'
@@ -10,16 +9,14 @@ import {
   option,
   type StoreOptions,
   storeCommand,
+  textList,
   timestamp,
   validated,
 } from '../cli/options.ts'
 import { print, printStatus, table } from '../cli/output.ts'
-import type { Reader } from '../config/readers.ts'
 import type { WithServices } from '../feature.ts'
+import { canonicalId } from '../ids.ts'
 import { type AdminKeys, ALL_RIGHTS, serializeCreatedAdminKey } from './admin-keys.ts'
-
-/** The schema checks them. */
-const scopes: Reader<readonly string[]> = text => text.split(',').map(asciiTrim)
 
 const COLUMNS = ['id', 'created', 'expires', 'last request', 'prefix', 'created by', 'scopes', 'name']
 
@@ -64,14 +61,14 @@ export const adminKeyCommands = (
 
   const revoke = (id: string, options: StoreOptions): Promise<void> =>
     withServices(options, async ({ adminKeys }) => {
-      await adminKeys.revoke(asciiLowerCase(asciiTrim(id)), ALL_RIGHTS, OPERATOR)
+      await adminKeys.revoke(canonicalId(id), ALL_RIGHTS, OPERATOR)
       if (!options.json) print(false, null, [`The admin key ${id} is revoked`])
     })
 
   const keys = commandGroup(program, 'keys')
   storeCommand(keys, 'create', 'Create an admin key with scopes, and print it')
     .addOption(option('--name <name>', 'by which you recognise it', nonEmpty).makeOptionMandatory())
-    .addOption(option('--scopes <scopes>', Object.keys(declared).join(','), scopes).makeOptionMandatory())
+    .addOption(option('--scopes <scopes>', Object.keys(declared).join(','), textList).makeOptionMandatory())
     .addOption(
       option(
         '--expires <timestamp>',

@@ -1,7 +1,6 @@
 /** `events`: the audit log. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { asciiLowerCase } from '../ascii.ts'
 import { type AuditLog, EVENT_SORTS, type EventSort } from '../audit-log/audit-log.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { serializeEvent } from '../audit-log/event.ts'
@@ -9,6 +8,7 @@ import type { EventFilter } from '../audit-log/listing.ts'
 import { allFeatures } from '../built-in-features.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import { eventSchemasOf } from '../feature.ts'
+import { canonicalId } from '../ids.ts'
 import type { Users } from '../users/users.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand, timestamp } from './options.ts'
 import { print, printNext, printStatus, stopSignal, table, write } from './output.ts'
@@ -34,7 +34,7 @@ const eventType: Reader<string> = text => {
 
 /** An id is not looked up, because events outlive their users. */
 const userIdOf = async (users: Users, idOrEmail: string): Promise<string> =>
-  idOrEmail.includes('@') ? (await users.find(idOrEmail)).id : asciiLowerCase(idOrEmail)
+  idOrEmail.includes('@') ? (await users.find(idOrEmail)).id : canonicalId(idOrEmail)
 
 const COLUMNS = ['time', 'type', 'user', 'by', 'address', 'details']
 

@@ -28,6 +28,9 @@ export const nonEmpty: Reader<string> = text => {
   return trimmed
 }
 
+/** Texts between commas, which a schema checks. */
+export const textList: Reader<readonly string[]> = text => text.split(',').map(asciiTrim)
+
 /** Reads milliseconds since the epoch. */
 export const timestamp: Reader<number> = text => {
   if (!isTimestamp(text)) throw new SettingError(INVALID_TIMESTAMP)

@@ -1,9 +1,9 @@
 /** `sessions`: lists and revokes sessions. */
 import type { Command } from 'commander'
 import { serializeSession } from '../accounts/serializers.ts'
-import { asciiLowerCase } from '../ascii.ts'
 import { OPERATOR } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
+import { canonicalId } from '../ids.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
 import { print, table } from './output.ts'
 import { withStore } from './store.ts'
@@ -34,7 +34,7 @@ const revoke = (idOrEmail: string, { session, ...options }: RevokeOptions): Prom
   withStore(options, async ({ users, sessions }) => {
     const { id, email } = await users.find(idOrEmail)
     if (session === undefined) await sessions.revokeAll(id, OPERATOR)
-    else await sessions.revoke(id, asciiLowerCase(session), OPERATOR)
+    else await sessions.revoke(id, canonicalId(session), OPERATOR)
     const what = session === undefined ? 'All sessions' : 'The session'
     if (!options.json) print(false, null, [`${what} of ${email} ended`])
   })

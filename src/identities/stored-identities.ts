@@ -15,7 +15,7 @@ import {
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
 import { takePendingChange } from '../storage/operations/pending-changes.ts'
 import type { SessionRefusal } from '../storage/operations/refusals.ts'
-import { beginChange, type ProvedSession } from '../storage/operations/sessions.ts'
+import { beginChange, type ChangeHolder, type ProvedSession } from '../storage/operations/sessions.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import type { NewUser } from '../users/user.ts'
@@ -101,13 +101,15 @@ const toFlow = (id: string, row: FlowRow): Flow => ({
   expiresAt: row.expires_at,
 })
 
-/** @param holder who links an identity, with a proof of identity; `null` for a sign-in. */
+/** @param holder who links an identity; `null` for a sign-in. */
 function* addFlow(
   flow: Omit<Flow, 'session'>,
-  holder: { readonly userId: string; readonly session: ProvedSession } | null,
+  holder: ChangeHolder | null,
 ): Steps<Write<'added' | SessionRefusal>> {
-  const refused = holder === null ? null : yield* beginChange(flow, holder.userId, holder.session)
-  if (holder !== null && refused !== null) return refusedFor(holder.userId, refused)
+  if (holder !== null) {
+    const refused = yield* beginChange(flow, holder)
+    if (refused !== null) return refusedFor(holder.userId, refused)
+  }
   yield {
     text: `INSERT INTO identity_flows (id, ${FLOW_COLUMNS}, needs_code) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
     values: [

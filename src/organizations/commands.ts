@@ -1,10 +1,17 @@
 /** `organizations …`: organizations on the command line. */
 import type { Command } from 'commander'
-import { asciiTrim } from '../ascii.ts'
 import { OPERATOR } from '../audit-log/event.ts'
-import { commandGroup, nonEmpty, option, type StoreOptions, storeCommand, validated } from '../cli/options.ts'
+import {
+  commandGroup,
+  nonEmpty,
+  option,
+  type StoreOptions,
+  storeCommand,
+  textList,
+  validated,
+} from '../cli/options.ts'
 import { print, printNext, table } from '../cli/output.ts'
-import { integer, type Reader } from '../config/readers.ts'
+import { integer } from '../config/readers.ts'
 import type { WithServices } from '../feature.ts'
 import { MemberRoles, NewOrganization } from './input-schemas.ts'
 import { type Members, serializeMember } from './members.ts'
@@ -48,8 +55,6 @@ const memberRow = (member: Member): string[] => {
   const { userId, joinedAt, roles, email, firstName, lastName } = serializeMember(member, true)
   return [userId, joinedAt, roles.join(','), email ?? '', [firstName, lastName].filter(Boolean).join(' ')]
 }
-
-const roleList: Reader<readonly string[]> = text => text.split(',').map(asciiTrim)
 
 const limitOption = () => option('--limit <number>', 'how many at most', integer(1, 1_000)).default(100)
 
@@ -132,7 +137,7 @@ export const organizationCommands = (
     .action(members)
   storeCommand(group, 'add-member <organization> <user>', 'Add a member, or change the roles of one')
     .addOption(
-      option('--roles <roles>', 'the roles, separated by commas', roleList).default(['member'], 'member'),
+      option('--roles <roles>', 'the roles, separated by commas', textList).default(['member'], 'member'),
     )
     .action(addMember)
   storeCommand(group, 'remove-member <organization> <user>', 'Remove a member').action(removeMember)

@@ -15,7 +15,7 @@ import {
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
 import { takePendingChange } from '../storage/operations/pending-changes.ts'
 import type { SessionRefusal } from '../storage/operations/refusals.ts'
-import { beginChange, type ProvedSession } from '../storage/operations/sessions.ts'
+import { beginChange, type ChangeHolder } from '../storage/operations/sessions.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import { MAX_PASSKEYS } from './credentials.ts'
@@ -82,21 +82,16 @@ interface PasskeyChallengesTable {
   expires_at: number
 }
 
-/** A user who adds a passkey, with a proof of identity. */
-export interface ChallengeHolder {
-  readonly userId: string
-  readonly session: ProvedSession
-}
-
-/** @param holder `null` for a sign-in. */
+/** @param holder who adds a passkey; `null` for a sign-in. */
 function* addChallenge(
   id: string,
-  holder: ChallengeHolder | null,
+  holder: ChangeHolder | null,
   expiresAt: number,
 ): Steps<Write<'added' | SessionRefusal>> {
-  const refused =
-    holder === null ? null : yield* beginChange({ id, expiresAt }, holder.userId, holder.session)
-  if (holder !== null && refused !== null) return refusedFor(holder.userId, refused)
+  if (holder !== null) {
+    const refused = yield* beginChange({ id, expiresAt }, holder)
+    if (refused !== null) return refusedFor(holder.userId, refused)
+  }
   yield {
     text: 'INSERT INTO passkey_challenges (id, session_id, expires_at) VALUES ($1, $2, $3)',
     values: [id, holder?.session.id ?? null, expiresAt],

@@ -68,7 +68,7 @@ function* beginTotp(
   session: ProvedSession,
   at: number,
 ): Steps<Write<'done' | 'totpExists' | 'sessionNotFound' | UserRefusal>> {
-  const refused = yield* beginChange({ id, expiresAt }, userId, session)
+  const refused = yield* beginChange({ id, expiresAt }, { userId, session })
   if (refused !== null) return refusedFor(userId, refused)
   if (yield* isConfirmed(userId)) return refusedFor(userId, 'totpExists')
   yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }

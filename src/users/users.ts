@@ -1,7 +1,7 @@
 /** Listing, changing and deleting users. */
-import { asciiLowerCase, asciiTrim } from '../ascii.ts'
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
+import { canonicalId } from '../ids.ts'
 import { pageOf } from '../pagination.ts'
 import type { RemovalRefused, Removed, UserStore } from '../storage/stores.ts'
 import {
@@ -101,7 +101,7 @@ export class Users {
 
   /** By id or e-mail, in any letter case. @throws {ServiceError} `userNotFound` */
   async find(idOrEmail: string): Promise<User> {
-    if (!idOrEmail.includes('@')) return this.get(asciiLowerCase(asciiTrim(idOrEmail)))
+    if (!idOrEmail.includes('@')) return this.get(canonicalId(idOrEmail))
     const id = await this.#store.findId(canonicalEmail(idOrEmail))
     if (id === undefined) throw new ServiceError('userNotFound')
     return this.get(id)

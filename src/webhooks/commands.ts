@@ -1,11 +1,11 @@
 /** `webhooks …`: webhooks on the command line. */
 import type { Command } from 'commander'
-import { asciiLowerCase, asciiTrim } from '../ascii.ts'
 import { OPERATOR } from '../audit-log/event.ts'
-import { commandGroup, nonEmpty, option, type StoreOptions, storeCommand } from '../cli/options.ts'
+import { commandGroup, nonEmpty, option, type StoreOptions, storeCommand, textList } from '../cli/options.ts'
 import { print, printStatus, table } from '../cli/output.ts'
 import { type Reader, SettingError } from '../config/readers.ts'
 import type { WithServices } from '../feature.ts'
+import { canonicalId } from '../ids.ts'
 import { serializeAttempt, serializeWebhook, type Webhook, type WebhookAttempt } from './webhook.ts'
 import type { Webhooks } from './webhooks.ts'
 
@@ -44,8 +44,6 @@ const linesOf = (webhook: Webhook): string[] => table([COLUMNS, row(webhook)])
 const printWebhook = ({ json }: StoreOptions, webhook: Webhook): void =>
   print(json, serializeWebhook(webhook), linesOf(webhook))
 
-const idOf = (text: string): string => asciiLowerCase(asciiTrim(text))
-
 /** Adds the group `webhooks`. @param eventTypes every type of event. */
 export const webhookCommands = (
   program: Command,
@@ -53,7 +51,7 @@ export const webhookCommands = (
   eventTypes: readonly string[],
 ): void => {
   const types: Reader<readonly string[]> = text => {
-    const chosen = text.split(',').map(asciiTrim)
+    const chosen = textList(text)
     const unknown = chosen.find(type => !eventTypes.includes(type))
     if (unknown !== undefined) throw new SettingError('must be types of events, separated by commas', unknown)
     return [...new Set(chosen)]
@@ -75,20 +73,20 @@ export const webhookCommands = (
 
   const remove = (id: string, options: StoreOptions): Promise<void> =>
     withServices(options, async ({ webhooks }) => {
-      await webhooks.remove(idOf(id), OPERATOR)
+      await webhooks.remove(canonicalId(id), OPERATOR)
       if (!options.json) print(false, null, [`The webhook ${id} is deleted`])
     })
 
   const attempts = (id: string, options: StoreOptions): Promise<void> =>
     withServices(options, async ({ webhooks }) => {
-      const found = await webhooks.attempts(idOf(id))
+      const found = await webhooks.attempts(canonicalId(id))
       const lines = table([ATTEMPT_COLUMNS, ...found.map(attemptRow)])
       print(options.json, { results: found.map(serializeAttempt) }, lines)
     })
 
   const rotateSecret = (id: string, options: StoreOptions): Promise<void> =>
     withServices(options, async ({ webhooks }) => {
-      const { secret, formerExpiresAt } = await webhooks.rotateSecret(idOf(id), OPERATOR)
+      const { secret, formerExpiresAt } = await webhooks.rotateSecret(canonicalId(id), OPERATOR)
       const formerSecretExpiresAt = new Date(formerExpiresAt).toISOString()
       print(options.json, { secret, formerSecretExpiresAt }, [secret])
       if (!options.json) printStatus(`The former secret signs, too, until ${formerSecretExpiresAt}`)
@@ -96,18 +94,18 @@ export const webhookCommands = (
 
   const ping = (id: string, options: StoreOptions): Promise<void> =>
     withServices(options, async ({ webhooks }) => {
-      const pingId = await webhooks.ping(idOf(id))
+      const pingId = await webhooks.ping(canonicalId(id))
       print(options.json, { id: pingId }, [`The service sends ${pingId}: see webhooks attempts ${id}`])
     })
 
   const resume = (id: string, { skip = false, ...options }: ResumeOptions): Promise<void> =>
     withServices(options, async ({ webhooks }) =>
-      printWebhook(options, await webhooks.resume(idOf(id), skip, OPERATOR)),
+      printWebhook(options, await webhooks.resume(canonicalId(id), skip, OPERATOR)),
     )
 
   const replay = (id: string, { from, ...options }: ReplayOptions): Promise<void> =>
     withServices(options, async ({ webhooks }) => {
-      const { webhook, removedBefore: before } = await webhooks.replay(idOf(id), from, OPERATOR)
+      const { webhook, removedBefore: before } = await webhooks.replay(canonicalId(id), from, OPERATOR)
       const removedBefore = before === null ? null : new Date(before).toISOString()
       print(options.json, { ...serializeWebhook(webhook), removedBefore }, linesOf(webhook))
       if (!options.json && removedBefore !== null)
@@ -116,7 +114,7 @@ export const webhookCommands = (
 
   const pause = (id: string, options: StoreOptions): Promise<void> =>
     withServices(options, async ({ webhooks }) =>
-      printWebhook(options, await webhooks.pause(idOf(id), OPERATOR)),
+      printWebhook(options, await webhooks.pause(canonicalId(id), OPERATOR)),
     )
 
   const group = commandGroup(program, 'webhooks').description('Create, watch and change webhooks')

@@ -38,10 +38,12 @@ const addTokenStatement = (token: EmailToken): Statement => ({
 
 /** Whether the user of an event, who must be locked, may be mailed once more. @param isAnybodys whether no session is needed to ask. */
 function* mayBeSent({ purpose }: EmailToken, event: AuditEvent, isAnybodys: boolean): Steps<boolean> {
-  const { countedBy } = EMAIL_TOKEN_POLICIES[purpose]
-  if (isAnybodys)
-    return yield* mayBeMailed(event, countedBy, yield* knownNetworksOf({ id: event.userId }, event.at))
-  return (yield* countEvents(event.userId, countedBy, event.at - MAIL_WINDOW + 1)) < MAX_MAILS
+  const { countedBy, maxPerDay } = EMAIL_TOKEN_POLICIES[purpose]
+  const { userId, at } = event
+  if (isAnybodys) return yield* mayBeMailed(event, countedBy, yield* knownNetworksOf({ id: userId }, at))
+  if (maxPerDay !== undefined && (yield* countEvents(userId, countedBy, at - MAIL_DAY + 1)) >= maxPerDay)
+    return false
+  return (yield* countEvents(userId, countedBy, at - MAIL_WINDOW + 1)) < MAX_MAILS
 }
 
 /** Whether what was verified of a user, who is locked, still holds; the hash is compared with the lock. */
@@ -122,15 +124,9 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
     if (refused !== null) return refusedFor(userId, refused)
     if (session !== null && !(yield* sessionExists(session, userId)))
       return refusedFor(userId, 'sessionNotFound')
-    const { maxPerDay } = EMAIL_TOKEN_POLICIES[token.purpose]
-    if (
-      maxPerDay !== undefined &&
-      (yield* countEvents(event.userId, [event.type], event.at - MAIL_DAY + 1)) >= maxPerDay
-    )
-      return invalidatesNothing('tooManyMails')
     if (!(yield* mayBeSent(token, event, session === null))) return invalidatesNothing('tooManyMails')
     yield addTokenStatement(token)
-    if (typeof session === 'object' && session !== null)
+    if (session !== null && typeof session !== 'string')
       yield addPendingChange({ id: token.digest, expiresAt: token.expiresAt }, userId, session)
     yield recordStatement(event)
     return invalidatesNothing('added')

@@ -68,7 +68,7 @@ const revokeSessionsStatement = (userId: string, exceptId: string | null): State
   values: [userId, exceptId],
 })
 
-/** The sessions of a user count as ones whose user has not proved their identity. Locks as {@link revokeSessionsStatement}. */
+/** The sessions of a user count as ones whose user has not proved their identity. Locks in the same order as a revocation. */
 const forgetProofsStatement = (userId: string, exceptId: string | null): Statement => ({
   text: ({ forNoKeyUpdate }) => `WITH own AS (
       SELECT id FROM sessions
@@ -80,7 +80,7 @@ const forgetProofsStatement = (userId: string, exceptId: string | null): Stateme
 })
 
 /**
- * What a user has removed proves nothing any more in their sessions: see {@link amrAfterRemoval}. Locks as {@link revokeSessionsStatement}.
+ * Takes what a user has removed from the `amr` of their sessions ({@link amrAfterRemoval}). Locks in the same order as a revocation.
  * @param methods those of the service.
  */
 export function* forgetProved(
@@ -181,14 +181,19 @@ export function* lockForSession(userId: string, session: ActingSession): Steps<S
   return (yield* sessionExists(session, userId)) ? null : 'sessionNotFound'
 }
 
+/** A user who begins a change in a session, with a proof of identity. */
+export interface ChangeHolder {
+  readonly userId: string
+  readonly session: ProvedSession
+}
+
 /**
- * Begins a change that another request completes, with {@link takePendingChange}: locks as {@link lockForSession}. It ends with the proof of
- * identity.
+ * Locks a user, and begins a change that another request completes with {@link takePendingChange}. It ends with the proof of identity.
+ * @returns why it is refused; `null` if it is not.
  */
 export function* beginChange(
   change: PendingChange,
-  userId: string,
-  session: ProvedSession,
+  { userId, session }: ChangeHolder,
 ): Steps<SessionRefusal | null> {
   const refused = yield* lockForSession(userId, session)
   if (refused === null) yield addPendingChange(change, userId, session)
