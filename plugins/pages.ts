@@ -53,7 +53,7 @@ declare module 'fastify' {
      * @param notice the name of what the security page says then, once.
      */
     redirectToPage(path: string, notice?: string): FastifyReply
-    /** As `redirectToPage('security', notice)` after a sign-in: the page says so if the browser has not kept its cookie. */
+    /** Leads to the security page after a sign-in. The page says so if the browser has not kept its cookie. @param notice what it says, once. */
     redirectSignedIn(notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
@@ -189,6 +189,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   const scripts = config.hasPages ? featurePages.scripts : []
   const scriptUrls = scripts.map(({ url }) => url)
   const [headers, headersWithScript] = [headersOf(false), headersOf(true)]
+
   /** The way from the URL of a request to the service, which a proxy may have below another path. */
   const rootOf = ({ url }: FastifyRequest): string => {
     const slashes = (path = ''): number => path.split('/').length - 1

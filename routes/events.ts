@@ -75,7 +75,7 @@ const filterOf = ({ userId, type, after, before }: EventsQuery): EventFilter => 
   ...(before !== undefined && { before: earlierThan(before) }),
 })
 
-/** A page is the default. */
+/** Whether a client prefers a stream. A page is the default. */
 const acceptsStream = ({ method, headers: { accept = '' } }: FastifyRequest): boolean =>
   method === 'GET' && prefersType(accept, EVENT_STREAM, 'application/json')
 

@@ -144,7 +144,7 @@ export interface AllowedOrigins {
   readonly native: readonly string[]
 }
 
-/** Origins of pages, as for {@link origins}, and of apps: `android:apk-key-hash:…` and `ios:bundle-id:…`. */
+/** Origins of pages (`https://app.example.com`) and of apps (`android:apk-key-hash:…`, `ios:bundle-id:…`), separated by commas. */
 export const allowedOrigins: Reader<AllowedOrigins> = value => {
   const native = list(value).filter(entry => /^(?:android|ios):/i.test(entry))
   for (const entry of native) {

@@ -3,6 +3,7 @@ import { readFile, type Setting, SettingError, type SettingValues } from './read
 import { SETTINGS, type Values } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
+
 /** An empty variable counts as absent: compose files and shells pass on `ADMIN_KEY=` for an unset one. */
 const given = (environment: Environment, name: string): string | undefined =>
   environment[name]?.trim() || undefined

@@ -43,7 +43,7 @@ const isZero = (count: Count): boolean =>
 /** Minutes between two estimates of active users, which take up to 40 ms of CPU each. */
 const ACTIVE_USERS_EVERY = 5
 
-/** What a key needs to see the gauges below, as for the counts of the API. */
+/** The scope of a key that sees the gauges of users. The API needs it for counts too. */
 export const USERS_SCOPE = 'users:read'
 
 /** Names of gauges, by the span in milliseconds. */

@@ -194,7 +194,7 @@ function* countAttempt(
 
 /**
  * Takes back an attempt with the correct code, which was not used up.
- * @param network as {@link countAttempt} found it. Its earlier attempts do not count any more either: it has the code.
+ * @param network the digest that was counted, if any. Its earlier attempts do not count any more either: it has the code.
  */
 function* uncountAttempt(id: string, network: string | null): Steps<Write<void>> {
   yield {

@@ -51,9 +51,6 @@ declare module 'fastify' {
     /** The admin key, on admin routes and behind the guards of admin keys; else `null`. */
     adminKey: PresentedAdminKey | null
   }
-}
-
-declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether requests whose cookies name several users may call it, as the first of them: the route that signs them out. */
     isOpenToSeveralUsers?: true
@@ -126,7 +123,6 @@ const INVALID_TOKEN = {
   sampledAs: 'access-token',
 }
 const badToken = (): ServiceError => new ServiceError('signInRequired', INVALID_TOKEN)
-const severalUsers = (): ServiceError => new ServiceError('severalUsers', INVALID_TOKEN)
 // RFC 6750 §3: no error code for requests without credentials.
 const noToken = (): ServiceError =>
   new ServiceError('signInRequired', { headers: { 'www-authenticate': 'Bearer' }, quiet: true })
@@ -337,7 +333,8 @@ export class RequestAuthentication implements Guards {
     if (others.some(({ cachedUser }) => cachedUser.user.id !== id)) {
       // No sign-out ends API keys. Only the page to sign in helps: a session replaces them.
       if (isApiKeyPrincipal(first)) return null
-      if (request.routeOptions.config.isOpenToSeveralUsers !== true) throw severalUsers()
+      if (request.routeOptions.config.isOpenToSeveralUsers !== true)
+        throw new ServiceError('severalUsers', INVALID_TOKEN)
     }
     request.accessToken = first.token
     return this.#deps.authenticator.authenticate(first.token)

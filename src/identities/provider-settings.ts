@@ -82,10 +82,15 @@ const hintFor = (property: string): string => {
     : `write ${meant}`
 }
 
-const TEXT = [isText, 'a text that is not blank'] as const
+/** What a property must be, and how a message says so. */
+type Rule = readonly [check: Check, must: string]
+
+const TEXT: Rule = [isText, 'a text that is not blank']
+const PATH: Rule = [isText, 'a path']
+const BOOLEAN: Rule = [value => typeof value === 'boolean', 'true or false']
 
 /** Every property with what it must be. */
-const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, must: string]>> = {
+const PROPERTIES: Readonly<Record<keyof ProviderEntry, Rule>> = {
   id: [matches(/^[a-z0-9][a-z0-9-]{0,31}$/), 'lower-case letters, digits and hyphens'],
   preset: [isOneOf(...Object.keys(PRESETS)), `one of ${Object.keys(PRESETS).join(', ')}`],
   type: [isOneOf('oidc', 'oauth2'), 'oidc or oauth2'],
@@ -93,9 +98,9 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   issuer: [isText, 'a URL'],
   clientId: TEXT,
   clientSecret: TEXT,
-  clientSecretFile: [isText, 'a path'],
+  clientSecretFile: PATH,
   privateKey: [isText, 'a private key in PEM'],
-  privateKeyFile: [isText, 'a path'],
+  privateKeyFile: PATH,
   tokenEndpointAuthMethod: [
     isOneOf('client_secret_basic', 'client_secret_post'),
     'client_secret_basic or client_secret_post',
@@ -104,7 +109,7 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   teamId: TEXT,
   tenant: [matches(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/), 'the id of a tenant'],
   scopes: [isTexts, 'a list of texts'],
-  signUp: [value => typeof value === 'boolean', 'true or false'],
+  signUp: BOOLEAN,
   authoritativeFor: [
     value => value === '*' || isDomains(value),
     '"*" or a list of domains such as example.com',
@@ -113,7 +118,7 @@ const PROPERTIES: Readonly<Record<keyof ProviderEntry, readonly [check: Check, m
   link: [isOneOf('ask', 'verified-email'), 'ask or verified-email'],
   prompt: TEXT,
   responseMode: [isOneOf('query', 'form_post'), 'query or form_post'],
-  nonce: [value => typeof value === 'boolean', 'true or false'],
+  nonce: BOOLEAN,
   isMultiFactor: [isObjectOf({ amr: isTexts, acr: isTexts }), '{amr?, acr?} with lists of texts'],
   endpoints: [
     isObjectOf({ authorization: isText, token: isText, userInfo: isText, emails: isText }),

@@ -64,7 +64,6 @@ const REFUSALS = {
   signInRequired: 'signInRequired',
   userNotFound: 'userNotFound',
   badEmailToken: 'badEmailToken',
-  tooManyRequests: 'tooManyRequests',
 } as const
 
 /** The error of an operation that has refused. */

@@ -97,8 +97,9 @@ interface Plan {
 const limitOf = (plan: Plan): Plan | undefined =>
   plan['Node Type'] === 'Limit' ? plan : plan.Plans?.map(limitOf).find(limit => limit !== undefined)
 
-/** What the server has counted of the table's rows as they were written: 0 after a crash, and on a replica. */
-const WRITTEN_ROWS = "SELECT n_live_tup AS total FROM pg_stat_user_tables WHERE relid = 'users'::regclass"
+/** What the server has counted of the table's rows as they were written. It knows none after a crash, and on a replica. */
+const WRITTEN_ROWS =
+  "SELECT nullif(n_live_tup, 0) AS total FROM pg_stat_user_tables WHERE relid = 'users'::regclass"
 
 /**
  * About how many match: the planner's estimate, but no more than there are rows; few matches are counted. The planner multiplies the table's
@@ -113,10 +114,10 @@ export const estimateUsers = async (reader: Reader, filter: UserFilter): Promise
   })
   const limit = explained && limitOf(explained['QUERY PLAN'][0]?.Plan as Plan)
   const planned = limit?.Plans?.at(-1)?.['Plan Rows'] ?? 0
-  const [written] = await reader.read<{ total: number }>({ text: WRITTEN_ROWS, values: [] })
-  const all = written?.total || Number.POSITIVE_INFINITY
+  const [written] = await reader.read<{ total: number | null }>({ text: WRITTEN_ROWS, values: [] })
+  const all = written?.total ?? null
   const isOfAll = Object.keys(filter).length === 0
-  const estimate = isOfAll && Number.isFinite(all) ? all : Math.min(planned, all)
+  const estimate = isOfAll ? (all ?? planned) : Math.min(planned, all ?? planned)
   const isCheap = isOfAll || (limit !== undefined && limit['Total Cost'] <= CHEAP)
   if (estimate > 2 * FEW || !isCheap) return estimate
   const total = (await reader.read<{ total: number }>(few))[0]?.total ?? 0

@@ -1,7 +1,8 @@
-/** Creates and opens a database file. */
+/** Creates and opens a database file, and tells the failures of one apart. */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
+import { ServiceError } from '../../errors.ts'
 import { syncDirectory } from '../../files.ts'
 
 export type Connection = Database.Database
@@ -65,4 +66,13 @@ export const openDatabase = (file: string, lockTimeout: number): Connection => {
 export const stamp = (db: Connection): void => {
   const last = db.pragma('user_version', { simple: true }) as number
   db.pragma(`user_version = ${(last + 1) | 0}`)
+}
+
+/** Errors of a statement or of data, which a repeated request would meet again. Others are of the file, the disk or locks. */
+const DEFECT = /^SQLITE_(?:CONSTRAINT|ERROR|MISMATCH|RANGE|TOOBIG|MISUSE|AUTH)/
+
+/** The error of a request whose statement has failed. @param cause is logged, never sent. */
+export const storeError = (cause: unknown): ServiceError => {
+  const { code } = cause as { code?: unknown }
+  return new ServiceError(DEFECT.test(String(code)) ? 'internalError' : 'storeUnavailable', { cause })
 }

@@ -1,8 +1,7 @@
 /** Reads on the event loop, with a connection of their own: each takes microseconds, and in WAL mode no writer blocks them. */
 import type { Compilable } from 'kysely'
 import { ServiceError } from '../../errors.ts'
-import { type Connection, openDatabase } from './database.ts'
-import { storeError } from './failures.ts'
+import { type Connection, openDatabase, storeError } from './database.ts'
 
 /** Milliseconds to wait for another process's lock while opening. */
 const OPEN_TIMEOUT = 5_000

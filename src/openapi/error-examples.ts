@@ -1,23 +1,32 @@
 /** Examples of the errors that follow from the declaration of a route, for the OpenAPI document. */
-import type { RouteOptions } from 'fastify'
 import { ERRORS, type ErrorName, errorBody } from '../errors.ts'
 import { fieldErrors } from '../validation/field-errors.ts'
 import { FORM_TYPE } from '../validation/form.ts'
 import { NDJSON } from '../validation/ndjson.ts'
 
-const refused = ({ config = {} }: RouteOptions): ErrorName => {
+/** What the errors of a route follow from. */
+interface Route {
+  readonly config?: Readonly<Partial<Record<'gate' | 'reauthenticate' | 'roles' | 'scope', unknown>>>
+  readonly schema?: {
+    readonly consumes?: readonly string[]
+    readonly body?: unknown
+    readonly params?: unknown
+  }
+}
+
+const refused = ({ config = {} }: Route): ErrorName => {
   if (config.gate === undefined) return 'csrf'
   if (config.reauthenticate) return 'reauthenticationRequired'
   if (config.roles !== undefined) return 'roleRequired'
   return config.scope === undefined ? 'sessionRequired' : 'scopeRequired'
 }
 
-const unsupported = ({ schema }: RouteOptions): ErrorName => {
+const unsupported = ({ schema }: Route): ErrorName => {
   if (schema?.consumes?.includes(NDJSON)) return 'ndjsonRequired'
   return schema?.consumes?.includes(FORM_TYPE) ? 'formOrJsonRequired' : 'unsupportedMediaType'
 }
 
-const OF_STATUS: Readonly<Record<string, ErrorName | ((route: RouteOptions) => ErrorName)>> = {
+const OF_STATUS: Readonly<Record<string, ErrorName | ((route: Route) => ErrorName)>> = {
   401: ({ config }) => (config?.gate === 'adminKey' ? 'adminKeyRequired' : 'signInRequired'),
   403: refused,
   408: 'requestTimeout',
@@ -36,7 +45,7 @@ interface Input {
 }
 
 /** A violation of the schemas of the route, or what any request can violate. */
-const invalid = ({ schema = {} }: RouteOptions): object => {
+const invalid = ({ schema = {} }: Route): object => {
   const [missingProperty] = (schema.body as Input | undefined)?.required ?? []
   if (missingProperty !== undefined)
     return { errors: fieldErrors([{ keyword: 'required', instancePath: '', params: { missingProperty } }]) }
@@ -50,7 +59,7 @@ const invalid = ({ schema = {} }: RouteOptions): object => {
 }
 
 /** @returns an error that the route can return with the status; `undefined` if only its handler knows one. */
-export const errorExample = (route: RouteOptions, status: number): object | undefined => {
+export const errorExample = (route: Route, status: number): object | undefined => {
   if (status === 400) return invalid(route)
   const found = OF_STATUS[status]
   const name = typeof found === 'function' ? found(route) : found
