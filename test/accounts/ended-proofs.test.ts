@@ -206,7 +206,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('D2: the end of all sessions ends what an expired one has begun', async t => {
     for (const byAdmin of [false, true]) {
       const user = await newUser()
-      const begun = await beginAll(user.other, false)
+      const begun = await beginAll(user.other, false, true)
       // As the clean-up does.
       const others = byAdmin ? '' : 'AND id IN (SELECT session_id FROM pending_changes)'
       const key = `(SELECT key FROM users WHERE id = '${user.id}')`
