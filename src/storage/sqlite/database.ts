@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { ServiceError } from '../../errors.ts'
 import { syncDirectory } from '../../files.ts'
+import { isMistake } from '../operations/feature-operation.ts'
 
 export type Connection = Database.Database
 
@@ -68,11 +69,6 @@ export const stamp = (db: Connection): void => {
   db.pragma(`user_version = ${(last + 1) | 0}`)
 }
 
-/** Errors of a statement or of data, which a repeated request would meet again. Others are of the file, the disk or locks. */
-const DEFECT = /^SQLITE_(?:CONSTRAINT|ERROR|MISMATCH|RANGE|TOOBIG|MISUSE|AUTH)/
-
 /** The error of a request whose statement has failed. @param cause is logged, never sent. */
-export const storeError = (cause: unknown): ServiceError => {
-  const { code } = cause as { code?: unknown }
-  return new ServiceError(DEFECT.test(String(code)) ? 'internalError' : 'storeUnavailable', { cause })
-}
+export const storeError = (cause: unknown): ServiceError =>
+  new ServiceError(isMistake(cause) ? 'internalError' : 'storeUnavailable', { cause })
