@@ -56,11 +56,11 @@ export const ACTIVE_USERS = {
 export const ALL_USERS = 'users'
 
 /**
- * Estimates of users that do not contradict each other: whoever was active in an hour was so in its day, and nobody was who is no user. The
+ * Estimates of users that do not contradict each other: a longer span has no fewer than a shorter one, nor more than there are users. The
  * engines count few matches and estimate many, so a shorter span can have the better number.
  * @param active from the shortest span to the longest.
  */
-export const inOrder = (all: number, active: readonly number[]): readonly number[] => {
+export const consistentEstimates = (all: number, active: readonly number[]): readonly number[] => {
   let least = 0
   return active.map(each => {
     least = Math.min(all, Math.max(least, each))
@@ -122,7 +122,7 @@ export class HistoryRecorder {
     for (const span of Object.values(ACTIVE_USERS))
       active.push(await users.estimate({ lastRequestAfter: now - span }))
     const names = Object.keys(ACTIVE_USERS)
-    const ordered = inOrder(all, active)
+    const ordered = consistentEstimates(all, active)
     return {
       [ALL_USERS]: all,
       ...Object.fromEntries(names.map((name, index) => [name, ordered[index] ?? 0])),

@@ -2,7 +2,7 @@
 import { MAIL_WINDOW } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
-import { knownNetworksOf, mayBeMailed } from '../storage/operations/mail-limits.ts'
+import { isUnderAnonymousMailLimit, knownNetworksOf } from '../storage/operations/mail-limits.ts'
 import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '../storage/operations/operation.ts'
 import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
@@ -100,7 +100,8 @@ function* addEmailCode(
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refusedFor(userId, refused)
   const knownNetworkOf = yield* knownNetworksOf({ id: userId }, createdAt)
-  if (!(yield* mayBeMailed(event, COUNTED, knownNetworkOf))) return invalidatesNothing('tooManyMails')
+  if (!(yield* isUnderAnonymousMailLimit(event, COUNTED, knownNetworkOf)))
+    return invalidatesNothing('tooManyMails')
   const knownNetwork = knownNetworkOf(event.actor.ip)
   // They stay for an hour, because their attempts count.
   yield {

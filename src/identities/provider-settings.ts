@@ -74,7 +74,7 @@ const isObjectOf =
 /** A property as another name may mean it: `client_secret` and `clientsecret` are `clientSecret`. */
 const simplified = (name: string): string => name.replace(/[^a-z]/gi, '').toLowerCase()
 
-/** @returns what to do about a property that there is not. */
+/** @returns what to do about an unknown property. */
 const hintFor = (property: string): string => {
   const meant = Object.keys(PROPERTIES).find(name => simplified(name) === simplified(property))
   return meant === undefined

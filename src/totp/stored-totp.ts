@@ -15,7 +15,7 @@ import {
 import type { OwnedRow } from '../storage/operations/owned-rows.ts'
 import { takePendingChange } from '../storage/operations/pending-changes.ts'
 import type { UserRefusal } from '../storage/operations/refusals.ts'
-import { beginChange, forgetProved, type ProvedSession } from '../storage/operations/sessions.ts'
+import { beginChange, lowerAmr, type ProvedSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
@@ -118,7 +118,7 @@ const removeTotp = (change: OwnFactorChange, event: AuditEvent, methods: readonl
     yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
     yield* replaceCodes(userId, [])
     yield* setFactor(userId, 'totp', false, at)
-    yield* forgetProved(userId, REMOVED_APP, methods)
+    yield* lowerAmr(userId, REMOVED_APP, methods)
     return null
   })
 

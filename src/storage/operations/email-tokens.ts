@@ -13,7 +13,7 @@ import type { User } from '../../users/user.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
 import { countEvents, recordStatement } from './events.ts'
 import { factorsOf } from './factors.ts'
-import { knownNetworksOf, mayBeMailed } from './mail-limits.ts'
+import { isUnderAnonymousMailLimit, knownNetworksOf } from './mail-limits.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import type { OwnedTables } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
@@ -37,10 +37,11 @@ const addTokenStatement = (token: EmailToken): Statement => ({
 })
 
 /** Whether the user of an event, who must be locked, may be mailed once more. @param isAnybodys whether no session is needed to ask. */
-function* mayBeSent({ purpose }: EmailToken, event: AuditEvent, isAnybodys: boolean): Steps<boolean> {
+function* isUnderMailLimit({ purpose }: EmailToken, event: AuditEvent, isAnybodys: boolean): Steps<boolean> {
   const { countedBy, maxPerDay } = EMAIL_TOKEN_POLICIES[purpose]
   const { userId, at } = event
-  if (isAnybodys) return yield* mayBeMailed(event, countedBy, yield* knownNetworksOf({ id: userId }, at))
+  if (isAnybodys)
+    return yield* isUnderAnonymousMailLimit(event, countedBy, yield* knownNetworksOf({ id: userId }, at))
   if (maxPerDay !== undefined && (yield* countEvents(userId, countedBy, at - MAIL_DAY + 1)) >= maxPerDay)
     return false
   return (yield* countEvents(userId, countedBy, at - MAIL_WINDOW + 1)) < MAX_MAILS
@@ -124,7 +125,7 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
     if (refused !== null) return refusedFor(userId, refused)
     if (session !== null && !(yield* sessionExists(session, userId)))
       return refusedFor(userId, 'sessionNotFound')
-    if (!(yield* mayBeSent(token, event, session === null))) return invalidatesNothing('tooManyMails')
+    if (!(yield* isUnderMailLimit(token, event, session === null))) return invalidatesNothing('tooManyMails')
     yield addTokenStatement(token)
     if (session !== null && typeof session !== 'string')
       yield addPendingChange({ id: token.digest, expiresAt: token.expiresAt }, userId, session)

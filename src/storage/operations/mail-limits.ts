@@ -39,7 +39,7 @@ export function* knownNetworksOf(
  * @param event of the request.
  * @param countedBy the types of events that record such a mail.
  */
-export function* mayBeMailed(
+export function* isUnderAnonymousMailLimit(
   { userId, actor, at }: AuditEvent,
   countedBy: readonly string[],
   knownNetworkOf: KnownNetworkOf,

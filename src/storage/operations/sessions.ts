@@ -83,7 +83,7 @@ const forgetProofsStatement = (userId: string, exceptId: string | null): Stateme
  * Takes what a user has removed from the `amr` of their sessions ({@link amrAfterRemoval}). Locks in the same order as a revocation.
  * @param methods those of the service.
  */
-export function* forgetProved(
+export function* lowerAmr(
   userId: string,
   removed: RemovedProofs,
   methods: readonly MethodAmr[],

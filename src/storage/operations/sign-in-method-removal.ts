@@ -7,7 +7,7 @@ import { changeFactors, type OwnFactorChange, setFactor } from './factors.ts'
 import { firstRow, type Steps, USER_KEY } from './operation.ts'
 import { type OwnedTables, ownedTable, quoted } from './owned-rows.ts'
 import { invalidateByPassword } from './passwords.ts'
-import { forgetProved } from './sessions.ts'
+import { lowerAmr } from './sessions.ts'
 
 const PASSWORD = removedMethod({ name: 'password', amr: CORE_SIGN_IN_METHODS.password.amr })
 
@@ -77,7 +77,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
           values: [userId, at],
         }
         yield* invalidateByPassword(mailed, { id: userId, emailVerified: yield* hasConfirmedEmail(userId) })
-        yield* forgetProved(userId, PASSWORD, known.methods)
+        yield* lowerAmr(userId, PASSWORD, known.methods)
         return null
       }),
 
@@ -103,7 +103,7 @@ export const signInMethodOperations = (features: readonly StoredFeature[], { all
         if (feature?.factor !== undefined)
           yield* setFactor(userId, feature.factor.name, yield* hasRow(signedInBy, userId), at)
         const method = known.methods.find(({ name }) => name === signsIn)
-        if (method !== undefined) yield* forgetProved(userId, removedMethod(method), known.methods)
+        if (method !== undefined) yield* lowerAmr(userId, removedMethod(method), known.methods)
         return null
       }),
   }

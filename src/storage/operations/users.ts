@@ -10,7 +10,7 @@ import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './o
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 import { endPendingChanges } from './pending-changes.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
-import { type ActingSession, endProofs, forgetProved, revokeAllSessions, sessionExists } from './sessions.ts'
+import { type ActingSession, endProofs, lowerAmr, revokeAllSessions, sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import type { RemovalRefused, Removed, UserRemovals } from './user-removals.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
@@ -181,11 +181,7 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     }
     // A factor that is gone may have been the proof of any of them.
     yield* endProofs(userId, null)
-    yield* forgetProved(
-      userId,
-      removedFactors(tables.factors.flatMap(({ signsIn }) => signsIn ?? [])),
-      methods,
-    )
+    yield* lowerAmr(userId, removedFactors(tables.factors.flatMap(({ signsIn }) => signsIn ?? [])), methods)
     yield recordStatement(event)
     return invalidates(userId, 'removed')
   },
