@@ -53,6 +53,8 @@ export interface PendingFlow {
   readonly isEmailConfirmed: boolean
   /** Whether the e-mail has an account, to which the identity can be linked; else a code is missing. */
   readonly asksToLink: boolean
+  /** Milliseconds since the epoch. */
+  readonly begunAt: number
 }
 
 const BYTES = 32
@@ -166,16 +168,15 @@ export class ProviderSignIns {
   /** What a flow waits for after its callback. @throws {ServiceError} `providerNotFound`, `wrongProviderFlow` */
   async pending(id: string, flow: string): Promise<PendingFlow> {
     const { provider } = this.#find(id)
-    const claims = this.#decrypt<Claims>(
-      'identity-claims',
-      await this.#findVerified(provider, digestOf(flow), null),
-    )
+    const found = await this.#findVerified(provider, digestOf(flow), null)
+    const claims = this.#decrypt<Claims>('identity-claims', found)
     const known = await this.#deps.store.findIdentity(claims.issuer, claims.subject)
     return {
       provider,
       email: claims.email,
       isEmailConfirmed: claims.isEmailConfirmed,
       asksToLink: known === undefined && !this.#linksByEmail(provider, claims),
+      begunAt: found.expiresAt - FLOW_LIFETIME,
     }
   }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { addTotp, STEP } from '../support/authenticator-apps.ts'
-import { bearer, build, confirmedUser, cookie, manualClock, PASSWORD } from '../support/build.ts'
+import { bearer, build, confirmedUser, cookie, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { FormClient } from '../support/form-client.ts'
 import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
 
@@ -256,6 +256,24 @@ t.test('D4: the page to link says that the provider has not confirmed the addres
   await browser.submit('sign-in', { email: user.email, password: PASSWORD })
   t.equal(browser.heading, 'Link Test Provider')
   t.match(browser.page, 'Test Provider has not confirmed that')
+})
+
+t.test('D4: a planted session of an account that a stranger has opened gets no link', async t => {
+  for (const isConfirmed of [false, true]) {
+    const { email, token } = isConfirmed ? await confirmedUser(app) : await signUp(app)
+    clock.advance(STEP)
+    provider.account = freshAccount({ email, email_verified: false })
+    const browser = new FormClient(app, { changeCookies: own => `ACCESS_TOKEN=${token}; ${own}` })
+    await browser.open(await authorize(browser))
+    t.equal(browser.page.includes('providers/test/link'), isConfirmed)
+    if (isConfirmed) continue
+    const signedIn = new FormClient(app)
+    await signedIn.open(await authorize(signedIn))
+    await signedIn.open('/sign-in')
+    await signedIn.submit('sign-in', { email, password: PASSWORD })
+    await signedIn.submit('providers/test/link')
+    t.match(signedIn.page, 'The provider is linked.')
+  }
 })
 
 t.test('D4: a cookie that another host has planted continues no flow', async t => {

@@ -20,13 +20,22 @@ import { errorBody, ServiceError } from '../../../../../../errors.ts'
 import { serializeIdentity } from '../../../../../identities.ts'
 import { confirmCodePage, confirmLinkPage, signInToLinkPage } from '../../../../../pages.ts'
 import { ERRORS } from '../../../../../parts.ts'
-import { CONTINUES, type Finished } from '../../../../../provider-sign-ins.ts'
+import { CONTINUES, type Finished, type PendingFlow } from '../../../../../provider-sign-ins.ts'
 import { clearFlow, flowOf, setFlow } from '../../../../flow-cookie.ts'
 import { FlowSecret, Identity, ProviderList, ProviderParams, StartedFlow } from '../../../../schemas.ts'
 
 /** The session of a request, which may link an identity. An impersonated one may not. */
 const ownerOf = ({ principal }: FastifyRequest): SessionOwner | null =>
   principal === null || isApiKeyPrincipal(principal) || principal.impersonatedBy !== null ? null : principal
+
+/**
+ * Whether the page offers a link to the account of the session. A stranger may have opened one with the address, and planted a session of it:
+ * without a confirmed e-mail, the user has to sign in after the flow began.
+ */
+const isOfOwner = (
+  { cachedUser: { user }, authenticatedAt }: SessionOwner,
+  { email, begunAt }: Pick<PendingFlow, 'email' | 'begunAt'>,
+): boolean => user.email === email && (user.emailVerified || authenticatedAt >= begunAt)
 
 /** The response of a provider with `form_post`. It may have more, such as the names of the user. */
 const FormResponse = Type.Object({
@@ -108,7 +117,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
     const pending = await providerSignIns.pending(id, flowOf(request, id))
     if (!pending.asksToLink) return reply.sendPage(context => confirmCodePage(context, pending))
     const owner = ownerOf(request)
-    if (owner?.cachedUser.user.email === pending.email)
+    if (owner !== null && isOfOwner(owner, pending))
       return reply.sendPage(context => confirmLinkPage(context, pending))
     reply.comeBackTo(`account/sign-in/providers/${id}/confirm`)
     return reply.sendPage(context => signInToLinkPage(context, pending))
