@@ -3,7 +3,15 @@ import { MAIL_WINDOW } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { isUnderAnonymousMailLimit, knownNetworksOf } from '../storage/operations/mail-limits.ts'
-import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '../storage/operations/operation.ts'
+import {
+  firstRow,
+  type Query,
+  query,
+  rows,
+  type Statement,
+  type Steps,
+  USER_KEY,
+} from '../storage/operations/operation.ts'
 import { refusalOf, type UserRefusal } from '../storage/operations/refusals.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
@@ -130,6 +138,12 @@ const MAY_BE_COMPARED = `(attempts < ${MAX_ATTEMPTS} OR attempts < ${MAX_ATTEMPT
   AND length(${ATTEMPTED_FROM}) - length(replace(${ATTEMPTED_FROM}, CAST($3 AS text) || ' ', ''))
     < ${MAX_ATTEMPTS} * length(CAST($3 AS text) || ' '))`
 
+const lockRecent: Statement['text'] = ({ forUpdate }) =>
+  `SELECT attempts, attempted_from AS "attemptedFrom", expires_at AS "expiresAt",
+      (SELECT email_verified FROM users WHERE key = user_key) AS "emailVerified"
+    FROM email_codes WHERE user_key = (SELECT key FROM users WHERE email = $1) AND updated_at > $2 AND code <> ''
+    ORDER BY id ${forUpdate}`
+
 interface CountedCode {
   readonly attempts: number
   readonly attemptedFrom: string | null
@@ -143,13 +157,7 @@ interface CountedCode {
  * @param network as for {@link MAY_BE_COMPARED}.
  */
 function* hasAttemptsLeft(email: string, network: string | null, at: number): Steps<boolean> {
-  const recent = yield* rows<CountedCode>({
-    text: ({ forUpdate }) => `SELECT attempts, attempted_from AS "attemptedFrom", expires_at AS "expiresAt",
-        (SELECT email_verified FROM users WHERE key = user_key) AS "emailVerified"
-      FROM email_codes WHERE user_key = (SELECT key FROM users WHERE email = $1) AND updated_at > $2 AND code <> ''
-      ORDER BY id ${forUpdate}`,
-    values: [email, at - MAIL_WINDOW],
-  })
+  const recent = yield* rows<CountedCode>({ text: lockRecent, values: [email, at - MAIL_WINDOW] })
   if (recent[0]?.emailVerified !== 0) return true
   let [ofAll, ofStrangers] = [0, 0]
   for (const { attempts, attemptedFrom, expiresAt } of recent) {

@@ -35,13 +35,13 @@ t.test('an attempt has the same statements, whether there is a code or not', asy
     const steps = storedEmailCodes.operations.countAttempt('ann@example.com', 'a7', '203.0.113.9', 1_000)
     for (let step = steps.next(); !step.done; ) {
       statements.push(step.value)
-      const results = [[], network, codes]
+      const results = [[], network, codes, codes]
       step = steps.next(results[statements.length - 1] ?? [])
     }
     return statements
   }
   const statements = run([], [])
-  t.equal(statements.length, 3)
+  t.equal(statements.length, 4)
   const known = [{ id: 'y', digest: null }]
   t.strictSame(run(known, [{ id: 'x', userId: 'y', code: 'z' }]), statements)
   const texts = (run: readonly Statement[]) => run.map(({ text }) => text)
