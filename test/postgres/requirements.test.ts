@@ -1,5 +1,7 @@
 /** What a PostgreSQL database needs is refused at the start or set on each connection; errors of data or settings are no outage. */
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { allFeatures } from '../../src/built-in-features.ts'
@@ -9,7 +11,7 @@ import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { asAdmin, bearer, build, freshEmail, logCapture, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { importAll } from '../support/bulk-users.ts'
 import { createDatabase, newDatabase, query } from '../support/postgres.ts'
-import { startTransactionPooler } from '../support/transaction-pooler.ts'
+import { GREETING, startTransactionPooler } from '../support/transaction-pooler.ts'
 
 const CONNECTIONS = 10
 
@@ -167,6 +169,22 @@ t.test('D10: each connection sets what the service relies on', async t => {
     )
   await later.end()
 })
+
+t.test(
+  'D10: a connection that ends while it is set up is an error of the call, not of the process',
+  async t => {
+    const server = createServer(socket =>
+      socket.once('data', () => {
+        socket.write(GREETING)
+        socket.once('data', () => socket.end())
+      }),
+    ).listen(0, '127.0.0.1')
+    t.teardown(() => server.close())
+    await once(server, 'listening')
+    const url = `postgres://u@127.0.0.1:${(server.address() as AddressInfo).port}/db`
+    await t.rejects(new Connection(connectionOptions(url)).connect(), { message: /terminated unexpectedly/ })
+  },
+)
 
 t.test('D10: a pooler in transaction mode is refused', async t => {
   await refuses(

@@ -9,7 +9,7 @@ const IDLE = 0x49
 const TERMINATE = 0x58
 
 /** AuthenticationOk, a key that is not the server's, ReadyForQuery. */
-const GREETING = Buffer.from('5200000008000000004b0000000c00000001000000015a0000000549', 'hex')
+export const GREETING = Buffer.from('5200000008000000004b0000000c00000001000000015a0000000549', 'hex')
 
 /** Calls `onMessage` with each message of the protocol, as it arrives in chunks. */
 const splitMessages = (onMessage: (message: Buffer) => void) => {

@@ -1,7 +1,7 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import type pg from 'pg'
 import { Connection, connectionOptions } from '../postgres/connection.ts'
-import { begin, ignore, reason, type Statement } from '../postgres/database.ts'
+import { begin, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/ensure-schema.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
 import {
@@ -66,8 +66,6 @@ const connect = async (url: string, features: readonly StoredFeature[]): Promise
     statementTimeout: STATEMENT_TIMEOUT,
     query_timeout: QUERY_TIMEOUT,
   })
-  // The next statement reports a broken connection.
-  client.on('error', ignore)
   await client.connect()
   return client
 }

@@ -106,6 +106,8 @@ export class Connection extends pg.Client {
 
   constructor({ statementTimeout, ...options }: ConnectionOptions) {
     super(options)
+    // The statement that runs on a broken connection, or the next one, rejects. An error that nothing listens to would end the process.
+    this.on('error', () => undefined)
     this.#setUp = setUp(statementTimeout)
   }
 

@@ -121,12 +121,6 @@ export interface ServerSource {
 export const ignore = (): void => undefined
 
 /**
- * Without a listener, a broken connection would end the process. Its statement rejects, and the pool opens another connection.
- */
-export const ignoreConnectionErrors = (pool: pg.Pool): pg.Pool =>
-  pool.on('error', ignore).on('connect', client => void client.on('error', ignore))
-
-/**
  * The share of connections that reads by key may share by pipelining. Those hold them without a pause under load, so the rest is for
  * everything else.
  */
@@ -198,7 +192,8 @@ export class Database implements Reader {
       Client,
       onConnect: client => servers.check(client as Connection),
     })
-    ignoreConnectionErrors(this.#pool)
+    // Of connections that nobody uses: the pool removes them.
+    this.#pool.on('error', ignore)
     servers.onSwitch(() => {
       for (const socket of this.#sockets) socket.destroy()
     })

@@ -2,7 +2,7 @@
 import { isKnownSchema, type RecordedRow, SELECT_RECORDED } from '../migrations/known-schema.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { Connection, migrationOptions } from './connection.ts'
-import { ignore, isStatementError, reason } from './database.ts'
+import { isStatementError, reason } from './database.ts'
 import { raiseEventShift } from './event-positions.ts'
 import { PrimaryServer } from './primary-server.ts'
 import {
@@ -29,8 +29,6 @@ const connected = async <Result>(
   work: (client: Connection) => Promise<Result>,
 ): Promise<Result> => {
   const client = new Connection(migrationOptions(url))
-  // The statement on a broken connection rejects.
-  client.on('error', ignore)
   await client.connect()
   try {
     return await work(client)

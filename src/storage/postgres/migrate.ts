@@ -8,7 +8,7 @@ import { migrations } from '../migrations/list.ts'
 import { KEY_TYPES, type SchemaDialect } from '../migrations/schema-dialect.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { Connection, migrationOptions } from './connection.ts'
-import { ignoreConnectionErrors } from './database.ts'
+import { ignore } from './database.ts'
 
 /** Percent to which pages are filled: an updated row then fits on its page, and no index changes (HOT). */
 const LAST_REQUESTS_FILLFACTOR = 50
@@ -46,7 +46,7 @@ export const migrate = async (url: string, features: readonly StoredFeature[] = 
       super(migrationOptions(url))
     }
   }
-  const pool = ignoreConnectionErrors(new pg.Pool({ Client, max: 1 }))
+  const pool = new pg.Pool({ Client, max: 1 }).on('error', ignore)
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   const provider = { getMigrations: async () => migrations(POSTGRES_DIALECT) }
   try {

@@ -103,7 +103,6 @@ class Watch {
       connectionTimeoutMillis: PROBE_TIMEOUT,
       stream: () => socket,
     })
-    client.on('error', ignore)
     this.#connection = { client, socket }
     return client.connect().then(() => client)
   }
@@ -226,7 +225,6 @@ export class PrimaryServer implements ServerSource {
   async #probe(server: Server): Promise<UsableServer> {
     const socket = new Socket()
     const client = new Connection({ ...connectionOptions(server.url), stream: () => socket })
-    client.on('error', ignore)
     const timer = setTimeout(
       () => socket.destroy(new Error(`no response within ${PROBE_TIMEOUT} ms`)),
       PROBE_TIMEOUT,

@@ -234,7 +234,6 @@ export class Replica implements Reader {
       connectionTimeoutMillis: WATCH_TIMEOUT,
       stream: () => socket,
     })
-    client.on('error', ignore)
     this.#watcher = { client, socket }
     await client.connect()
     return this.#watcher ?? Promise.reject(new Error('the store is closed'))

@@ -3,7 +3,6 @@ import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../r
 import { SEED_EMAILS, type SeededUser, type SeedStore } from '../seed.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { Connection, connectionOptions } from './connection.ts'
-import { ignore } from './database.ts'
 import { openPrimary } from './ensure-schema.ts'
 import { typeOf } from './parameters.ts'
 
@@ -57,8 +56,6 @@ const connect = async (url: string): Promise<Connection> => {
     statementTimeout: TIMEOUT,
     query_timeout: TIMEOUT,
   })
-  // The statement on a broken connection rejects.
-  client.on('error', ignore)
   await client.connect()
   return client
 }
