@@ -26,7 +26,7 @@ import {
 
 const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
 
-const ERRORS = defineErrors({
+export const ERRORS = defineErrors({
   wrongPin: { status: 401, field: 'pin', message: 'is wrong' },
   pinNotFound: { status: 404, field: 'global', message: 'Your account has no PIN' },
 })

@@ -5,6 +5,7 @@ import { userActor } from '../../../../../routes/request-context.ts'
 import { linkToNext, withHeaders } from '../../../../../routes/response-headers.ts'
 import {
   ErrorBody,
+  ErrorOf,
   Id,
   IdParams,
   NextCursor,
@@ -13,7 +14,7 @@ import {
   Timestamp,
 } from '../../../../../routes/schemas.ts'
 import type { ServicesOf } from '../../../../../src/feature.ts'
-import type { notes as feature, Note as StoredNote } from '../../../notes.ts'
+import { ERRORS, type notes as feature, type Note as StoredNote } from '../../../notes.ts'
 
 const Text = Strict({
   text: Type.String({ normalize: 'trim', minLength: 1, maxLength: 1_000, examples: ['buy hay'] }),
@@ -66,7 +67,12 @@ const routes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Add a note',
         body: Text,
-        response: { 201: withHeaders(Note, 'Location'), 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: {
+          201: withHeaders(Note, 'Location'),
+          409: ErrorOf(ERRORS.tooManyNotes),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -85,7 +91,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Get a note',
         params: IdParams,
-        response: { 200: Note, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: Note, 404: ErrorOf(ERRORS.noteNotFound), 503: ErrorBody },
       },
     },
     async request => serializeNote(await notes.find(request.validatedData.params.id, request.user)),
@@ -99,7 +105,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Change a note',
         params: IdParams,
         body: Text,
-        response: { 200: Note, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: Note, 404: ErrorOf(ERRORS.noteNotFound), 503: ErrorBody },
       },
     },
     async request => {
@@ -115,7 +121,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Remove a note',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.noteNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -132,7 +138,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'shareNote',
         summary: 'Make a code with which anybody reads the note once',
         params: IdParams,
-        response: { 201: NoteCode, 404: ErrorBody, 503: ErrorBody },
+        response: { 201: NoteCode, 404: ErrorOf(ERRORS.noteNotFound), 503: ErrorBody },
       },
     },
     async (request, reply) => {

@@ -1,9 +1,9 @@
 /** Notes that their users share by a code, for everybody. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { ErrorBody, Strict } from '../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, Strict } from '../../../../../routes/schemas.ts'
 import type { ServicesOf } from '../../../../../src/feature.ts'
-import type { notes as feature } from '../../../notes.ts'
+import { ERRORS, type notes as feature } from '../../../notes.ts'
 
 const Code = Strict({
   code: Type.String({ minLength: 1, maxLength: 64, examples: ['Jx3nV0c9Q2m8tYbR5uWk1A'] }),
@@ -21,7 +21,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'readSharedNote',
         summary: 'Read a note with a code, which works once',
         body: Code,
-        response: { 200: SharedNote, 404: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 200: SharedNote, 404: ErrorOf(ERRORS.noteCodeNotFound), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

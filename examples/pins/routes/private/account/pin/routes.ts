@@ -3,9 +3,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { userActor } from '../../../../../../routes/request-context.ts'
-import { ErrorBody, Strict } from '../../../../../../routes/schemas.ts'
+import { ErrorBody, ErrorOf, Strict } from '../../../../../../routes/schemas.ts'
 import { actingSession, type ServicesOf } from '../../../../../../src/feature.ts'
-import type { pins as feature } from '../../../../pins.ts'
+import { ERRORS, type pins as feature } from '../../../../pins.ts'
 
 const NewPin = Strict({ pin: Type.String({ pattern: '^[0-9]{4}$', examples: ['4711'] }) })
 
@@ -42,7 +42,12 @@ const routes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'removePin',
         summary: 'Remove your PIN',
-        response: { 204: Type.Null(), 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          204: Type.Null(),
+          404: ErrorOf(ERRORS.pinNotFound),
+          409: ErrorOf('lastSignInMethod'),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

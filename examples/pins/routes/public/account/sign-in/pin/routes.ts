@@ -3,10 +3,17 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { clientOf } from '../../../../../../../routes/request-context.ts'
 import { withHeaders } from '../../../../../../../routes/response-headers.ts'
-import { ErrorBody, KnownEmail, OptionalCode, SignedIn, Strict } from '../../../../../../../routes/schemas.ts'
+import {
+  ErrorBody,
+  ErrorOf,
+  KnownEmail,
+  OptionalCode,
+  SignedIn,
+  Strict,
+} from '../../../../../../../routes/schemas.ts'
 import { sendSignedIn } from '../../../../../../../routes/serializers.ts'
 import type { ServicesOf } from '../../../../../../../src/feature.ts'
-import type { pins as feature } from '../../../../../pins.ts'
+import { ERRORS, type pins as feature } from '../../../../../pins.ts'
 
 const SignIn = Strict({
   email: KnownEmail,
@@ -27,7 +34,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
         body: SignIn,
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),
-          401: ErrorBody,
+          401: ErrorOf(ERRORS.wrongPin),
           403: ErrorBody,
           503: ErrorBody,
         },
