@@ -1,6 +1,7 @@
 /** Stores with users, filled without HTTP and hashing: a million users take about a minute. */
 import { randomBytes } from 'node:crypto'
 import { AccessTokens } from '../src/auth/access-tokens.ts'
+import { allFeatures } from '../src/built-in-features.ts'
 import { loadConfig } from '../src/config/config.ts'
 import { shuffled } from './statistics.ts'
 import { addApiKeys } from './stores/api-keys.ts'
@@ -34,7 +35,7 @@ export const createStore = async (engine: Engine, users: number): Promise<Store>
   return {
     environment,
     async tokens(count, env = {}) {
-      const issuer = AccessTokens.from(loadConfig({ ...environment, ...env }))
+      const issuer = AccessTokens.from(loadConfig({ ...environment, ...env }, allFeatures()))
       const sessions = await readSessions(Math.floor(users / count))
       return shuffled(sessions.map(session => issuer.issue(session)))
     },

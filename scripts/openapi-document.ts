@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildApp } from '../src/app.ts'
+import { allFeatures } from '../src/built-in-features.ts'
 import { loadConfig } from '../src/config/config.ts'
 
 /** @returns its JSON. */
@@ -10,14 +11,17 @@ export const openApiDocument = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-openapi-'))
   try {
     const app = await buildApp(
-      loadConfig({
-        NODE_ENV: 'test',
-        LOG_LEVEL: 'silent',
-        EMAIL_CODES: 'on',
-        MAGIC_LINKS: 'on',
-        DRAIN_DELAY: '0s',
-        DATABASE_URL: `sqlite:${join(folder, 'empty.db')}`,
-      }),
+      loadConfig(
+        {
+          NODE_ENV: 'test',
+          LOG_LEVEL: 'silent',
+          EMAIL_CODES: 'on',
+          MAGIC_LINKS: 'on',
+          DRAIN_DELAY: '0s',
+          DATABASE_URL: `sqlite:${join(folder, 'empty.db')}`,
+        },
+        allFeatures(),
+      ),
     )
     try {
       return (await app.inject('/openapi.json')).body

@@ -5,7 +5,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { coreCommands, featureCommands } from './cli/commands.ts'
 import { EXIT_CODES, exitCode, explain, withoutArguments } from './cli/failure.ts'
 import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
-import { loadEnvironment } from './config/config.ts'
+import { loadEnvironment } from './config/read-settings.ts'
 
 const program = new Command('gatehouse')
   .description(

@@ -11,8 +11,9 @@ import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServ
 import type { LoggedEvent } from './audit-log/event-feed.ts'
 import { allFeatures, type BuiltInMails, type FeatureSettingName } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
-import { type Config, ConfigError, loadConfig } from './config/config.ts'
+import { type Config, loadConfig } from './config/config.ts'
 import type { Environment } from './config/read-settings.ts'
+import { ConfigError } from './config/readers.ts'
 import type { SettingName } from './config/settings.ts'
 import type { HostConsumer } from './consumers/consumers.ts'
 import { ServiceError } from './errors.ts'
@@ -174,7 +175,7 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
   checkFeatures(all)
   checkDecorators(host, all)
   checkTemplates(mails, all)
-  const config = loadConfig(environment, path, all)
+  const config = loadConfig(environment, all, path)
   const logger = host.log
   const tracing = await hostTracing(config)
   const services = await openServices(config, logger, {
@@ -202,7 +203,7 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
  * @throws {ConfigError}
  */
 export const serverOptions = (config?: GatehouseConfig): ReturnType<typeof serverLimits> =>
-  serverLimits(loadConfig(toEnvironment(config)))
+  serverLimits(loadConfig(toEnvironment(config), allFeatures()))
 
 export default fp(plugin, { name: 'gatehouse', fastify: '5.x' })
 

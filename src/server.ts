@@ -7,7 +7,9 @@ import type { DestinationStream, Logger } from 'pino'
 import type { AppOptions } from './app.ts'
 import { allFeatures } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
-import { type Config, ConfigError, loadConfig, loadEnvironment } from './config/config.ts'
+import { type Config, loadConfig } from './config/config.ts'
+import { loadEnvironment } from './config/read-settings.ts'
+import { ConfigError } from './config/readers.ts'
 import { ListenError, toListenError } from './http/listen-error.ts'
 import { releaseIdleMemory } from './idle-memory.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
@@ -106,8 +108,9 @@ const serve = async (config: Config): Promise<void> => {
 // Without a listener, a write to a full or closed standard error would end the process.
 process.stderr.on('error', () => undefined)
 try {
-  checkFeatures(allFeatures())
-  const config = loadConfig(loadEnvironment())
+  const features = allFeatures()
+  checkFeatures(features)
+  const config = loadConfig(loadEnvironment(), features)
   if (config.workers > 1 && channelToPrimary() === null) {
     const output = standardOutput()
     logWarnings(config, createLogger(config, output))

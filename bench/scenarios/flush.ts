@@ -101,7 +101,11 @@ const flushCosts = async (
 
 /** Without requests beside it, so that neither they nor the rest of the machine distort the figure. */
 const alone = async (store: Store, rounds: number): Promise<Finding> => {
-  const costs = await flushCosts(loadConfig({ ...store.environment }), await store.tokens(USERS), rounds)
+  const costs = await flushCosts(
+    loadConfig({ ...store.environment }, allFeatures()),
+    await store.tokens(USERS),
+    rounds,
+  )
   return {
     what: 'CPU of one flush, all threads (50 ms each second are 5 % of a core)',
     value: spread(costs),

@@ -1,7 +1,7 @@
 /** Errors of commands: a message for the operator, and an exit code. */
 import { getSystemErrorMessage } from 'node:util'
 import { CommanderError } from 'commander'
-import { ConfigError } from '../config/config.ts'
+import { ConfigError } from '../config/readers.ts'
 import { type FieldErrors, ServiceError, sentence } from '../errors.ts'
 import { printable } from './output.ts'
 

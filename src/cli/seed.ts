@@ -130,7 +130,7 @@ const add = async (options: SeedOptions): Promise<void> => {
   if (users === undefined) throw new UsageError('--users <number> is needed')
   assertUsable(options)
   const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
-  const config = file === undefined ? null : loadConfig(environment(options))
+  const config = file === undefined ? null : loadConfig(environment(options), allFeatures())
   const store = await openSeedStore(DATABASE_URL, allFeatures())
   let files: TokenFiles | null = null
   try {

@@ -1,8 +1,6 @@
 /** The configuration of the service: typed, checked as a whole, frozen. */
-import { existsSync, readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
-import { parseEnv } from 'node:util'
 import { CURVES } from '../auth/private-key.ts'
 import {
   encryptionKeyFileOf,
@@ -11,45 +9,16 @@ import {
   secretFileOf,
 } from '../auth/secret-file.ts'
 import type { SigningKeySources } from '../auth/signing-keys.ts'
-import { allFeatures } from '../built-in-features.ts'
 import { type Feature, settingsOf } from '../feature.ts'
 import type { StorageLocation } from '../storage/open.ts'
-import { decodeUtf8, EncodingError } from '../text-encoding.ts'
 import { defaultCacheSize, defaultWorkers, HAS_REUSE_PORT } from './defaults.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'
+import { ConfigError } from './readers.ts'
 import { weakness } from './secret-strength.ts'
 import { namesWith, SETTINGS, type Values } from './settings.ts'
 
 export type Config = Readonly<ReturnType<typeof loadConfig>>
-
-/** Its message lists every error, one line each. */
-export class ConfigError extends Error {
-  constructor(errors: readonly string[]) {
-    super(`The configuration is not valid:\n${errors.map(error => `  ${error}`).join('\n')}`)
-    this.name = 'ConfigError'
-  }
-}
-
-const ENV_FILE = '.env'
-
-/** Not `process.loadEnvFile`: with a byte order mark it would lose the first variable. */
-const readEnvFile = (): Readonly<NodeJS.Dict<string>> => {
-  try {
-    return parseEnv(decodeUtf8(readFileSync(ENV_FILE)))
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    const problem = error instanceof EncodingError ? error.message : `cannot be read (${code})`
-    throw new ConfigError([`The file ${ENV_FILE} ${problem}`])
-  }
-}
-
-/** The environment of the process, with the variables of `.env` in the working directory that it does not have. @throws {ConfigError} */
-export const loadEnvironment = (): Environment => {
-  if (existsSync(ENV_FILE))
-    for (const [name, value] of Object.entries(readEnvFile())) process.env[name] ??= value
-  return process.env
-}
 
 /** With SQLite, a missing secret is generated once and stored beside the data. */
 const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource | null => {
@@ -249,15 +218,11 @@ export const siteOf = (v: Values, basePath = '') => {
 
 /**
  * Reads and checks every setting.
- * @param basePath the path below which a host application serves the routes, such as `/auth`.
  * @param features whose settings are read too.
+ * @param basePath the path below which a host application serves the routes, such as `/auth`.
  * @throws {ConfigError} with all errors; it never contains secrets.
  */
-export const loadConfig = (
-  environment: Environment,
-  basePath = '',
-  features: readonly Feature[] = allFeatures(),
-) => {
+export const loadConfig = (environment: Environment, features: readonly Feature[], basePath = '') => {
   const ofFeatures = settingsOf(features)
   const settings = readSettings(environment, ofFeatures)
   const { values: v, errors } = settings

@@ -1,5 +1,8 @@
 /** Reads the environment by the declarations of the settings. */
-import { readFile, type Setting, SettingError, type SettingValues } from './readers.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { decodeUtf8, EncodingError } from '../text-encoding.ts'
+import { ConfigError, readFile, type Setting, SettingError, type SettingValues } from './readers.ts'
 import { SETTINGS, type Values } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -66,4 +69,24 @@ export const readSettings = (environment: Environment, ofFeatures: SettingDeclar
     variables,
     errors,
   }
+}
+
+const ENV_FILE = '.env'
+
+/** Not `process.loadEnvFile`: with a byte order mark it would lose the first variable. */
+const readEnvFile = (): Readonly<NodeJS.Dict<string>> => {
+  try {
+    return parseEnv(decodeUtf8(readFileSync(ENV_FILE)))
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    const problem = error instanceof EncodingError ? error.message : `cannot be read (${code})`
+    throw new ConfigError([`The file ${ENV_FILE} ${problem}`])
+  }
+}
+
+/** The environment of the process, with the variables of `.env` in the working directory that it does not have. @throws {ConfigError} */
+export const loadEnvironment = (): Environment => {
+  if (existsSync(ENV_FILE))
+    for (const [name, value] of Object.entries(readEnvFile())) process.env[name] ??= value
+  return process.env
 }

@@ -18,6 +18,14 @@ export class SettingError extends Error {
   }
 }
 
+/** The configuration is not valid. Its message lists every error, one line each. */
+export class ConfigError extends Error {
+  constructor(errors: readonly string[]) {
+    super(`The configuration is not valid:\n${errors.map(error => `  ${error}`).join('\n')}`)
+    this.name = 'ConfigError'
+  }
+}
+
 export interface Setting {
   /** What the command `settings` prints. */
   readonly description: string

@@ -5,9 +5,9 @@ import { Command } from 'commander'
 import t from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }
 import { coreCommands, featureCommands } from '../../src/cli/commands.ts'
-import { loadConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { runCommand } from '../support/cli.ts'
+import { loadConfig } from '../support/config.ts'
 
 const CANARY = 'canary-password-7'
 

@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ConfigError, loadConfig, loadEnvironment } from '../../src/config/config.ts'
 import { defaultCacheSize, defaultWorkers } from '../../src/config/defaults.ts'
+import { loadEnvironment } from '../../src/config/read-settings.ts'
+import { ConfigError } from '../../src/config/readers.ts'
 import { namesWith, SETTINGS } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../support/build.ts'
+import { loadConfig } from '../support/config.ts'
 
 const SECRET = 'a-secret-of-enough-characters-0123456789'
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { validate } from '@readme/openapi-parser'
 import t, { type Test } from 'tap'
-import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/config/readers.ts'
 import { accountOf, call } from '../support/account-routes.ts'
 import { createUser, postUser } from '../support/admin-routes.ts'
 import {
@@ -18,6 +18,7 @@ import {
 } from '../support/build.ts'
 import { importAll } from '../support/bulk-users.ts'
 import { runCli } from '../support/cli.ts'
+import { loadConfig } from '../support/config.ts'
 import { errorsOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 

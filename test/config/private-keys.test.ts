@@ -3,8 +3,9 @@ import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypt
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/config/readers.ts'
 import { temporaryFolder } from '../support/build.ts'
+import { loadConfig } from '../support/config.ts'
 import { newPem } from '../support/token-signers.ts'
 
 const SECRET = 'a-secret-of-enough-characters-0123456789'

@@ -6,8 +6,9 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/config/readers.ts'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
+import { loadConfig } from '../support/config.ts'
 
 const NAMES = [
   ...['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'],

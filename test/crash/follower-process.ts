@@ -34,7 +34,7 @@ const settings = {
   ...{ NODE_ENV: 'test', LOG_LEVEL: 'error', MAIL_URL: 'off', RATE_LIMIT: 'off' },
   ...{ DATABASE_URL, JWT_SECRET, ENCRYPTION_KEY, WEBHOOK_ALLOWED_HOSTS, CACHE_SIZE: '1000' },
 }
-const app = await buildApp(loadConfig(settings, '', allFeatures(features)), {
+const app = await buildApp(loadConfig(settings, allFeatures(features)), {
   ...{ features, clock, hasher: quickHashing },
   jobPace: { startWithin: 1, maxWait: 20 },
 })

@@ -165,10 +165,10 @@ await onEnginesOfRun(
       const metrics = await own.inject({ url: '/admin/metrics', headers: asAdmin })
       t.match(metrics.body, '# TYPE gatehouse_notes_added_total counter\n')
       t.match(metrics.body, 'gatehouse_notes_added_total{actor="user"} 2\n')
-      t.throws(() => loadConfig({ NOTES_MAX: '0' }, '', [...allFeatures(), notes]), {
+      t.throws(() => loadConfig({ NOTES_MAX: '0' }, [...allFeatures(), notes]), {
         message: /NOTES_MAX must be an integer from 1 to 10000, not "0"/,
       })
-      const { warnings } = loadConfig({ NOTES_MAXX: '1' }, '', [...allFeatures(), notes])
+      const { warnings } = loadConfig({ NOTES_MAXX: '1' }, [...allFeatures(), notes])
       t.ok(warnings.includes('NOTES_MAXX is not a setting; did you mean NOTES_MAX?'))
     })
 
@@ -258,7 +258,7 @@ t.test('a key of a feature is in no message', t => {
   }
   const load = (read: (text: string) => unknown) => () => {
     const setting = { read, default: null, description: 'a key', isKey: true } as const
-    return loadConfig({ NOTES_KEY: 'a-secret-value' }, '', [
+    return loadConfig({ NOTES_KEY: 'a-secret-value' }, [
       ...allFeatures(),
       { ...notes, settings: { NOTES_KEY: setting } },
     ])

@@ -1,7 +1,7 @@
 /** `Strict-Transport-Security` in every response (HSTS; docs/design.md, "Failures and hostile input"). */
 import t from 'tap'
-import { loadConfig } from '../../src/config/config.ts'
 import { bearer, build, signUp } from '../support/build.ts'
+import { loadConfig } from '../support/config.ts'
 
 const PRODUCTION = {
   NODE_ENV: 'production',

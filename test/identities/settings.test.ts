@@ -3,8 +3,8 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadConfig } from '../../src/config/config.ts'
 import { JWT_SECRET, temporaryFolder } from '../support/build.ts'
+import { loadConfig } from '../support/config.ts'
 
 const GOOD = {
   id: 'one',

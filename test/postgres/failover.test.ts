@@ -7,7 +7,7 @@ import {
   startPostgres,
   startStandby,
 } from '../../scripts/postgres-server.ts'
-import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/config/readers.ts'
 import { parseServers } from '../../src/storage/postgres/connection-url.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
 import { PrimaryServer } from '../../src/storage/postgres/primary-server.ts'
@@ -22,6 +22,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { runCli } from '../support/cli.ts'
+import { loadConfig } from '../support/config.ts'
 import { query } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'

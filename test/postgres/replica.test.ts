@@ -7,7 +7,6 @@ import {
   startPostgres,
   startStandby,
 } from '../../scripts/postgres-server.ts'
-import { loadConfig } from '../../src/config/config.ts'
 import {
   accountStatus,
   asAdmin,
@@ -21,6 +20,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
+import { loadConfig } from '../support/config.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { query } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'

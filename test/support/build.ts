@@ -71,7 +71,7 @@ export const build = async (
     RATE_LIMIT: 'off',
     ...env,
   }
-  const config = loadConfig(settings, '', features)
+  const config = loadConfig(settings, features)
   // On PostgreSQL mails would become files below the working directory.
   const mail = { ...config.mail, folder: join(temporaryFolder(t), 'outbox') }
   const hashing = realHashing ? {} : { hasher: quickHashing }
