@@ -20,7 +20,7 @@ const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 const takesBody = ({ method }: RouteOptions): boolean => [method].flat().some(name => BODY_METHODS.has(name))
 
 const validation = async (app: FastifyInstance): Promise<void> => {
-  app.setValidatorCompiler(validatorCompiler(app.config))
+  app.setValidatorCompiler(validatorCompiler(app.config.environment))
 
   app.addHook('onRoute', route => {
     const schema: FastifySchema = { querystring: NOTHING, ...paramsOf(route.url), ...route.schema }

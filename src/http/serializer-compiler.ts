@@ -4,7 +4,6 @@
  */
 import { createRequire } from 'node:module'
 import type SerializerSelector from '@fastify/fast-json-stringify-compiler'
-import type { Config } from '../config/config.ts'
 
 type Factory = SerializerSelector.SerializerFactory
 type Compiler = SerializerSelector.SerializerCompiler
@@ -50,7 +49,7 @@ const compileOnDemand: Compiler = route => {
  * compiled anew, at the start.
  */
 export const serializerFactory =
-  ({ environment }: Pick<Config, 'environment'>): Factory =>
+  (environment: string): Factory =>
   (addedSchemas, options) => {
     if (Object.keys(addedSchemas ?? {}).length > 0 || options !== undefined)
       return fastifysFactory(addedSchemas, options)

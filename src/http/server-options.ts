@@ -3,14 +3,13 @@ import type { Server } from 'node:http'
 import { parse } from 'node:querystring'
 import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
-import type { Config } from '../config/config.ts'
-import { ticks } from '../metrics/request-durations.ts'
 import { BODY_LIMIT } from '../validation/strict-json.ts'
 import { IDLE_TIMEOUT, pendingResponse } from './connection.ts'
 import { ServiceLogController } from './error-log.ts'
 import { errorResponseFor } from './error-responses.ts'
 import { idOf, responseClass } from './identified-response.ts'
 import { clientAddress } from './ip-address.ts'
+import { ticks } from './request-durations.ts'
 import type { RequestIds } from './request-ids.ts'
 import { lazyRequestLogs, requestLog, withTrace } from './request-log.ts'
 import { serializerFactory } from './serializer-compiler.ts'
@@ -44,11 +43,22 @@ const QUERY_OPTIONS = { maxKeys: 0, decodeURIComponent: decode }
 export const parseQuery = (text: string): Record<string, unknown> =>
   text === '' ? {} : parse(text, '&', '=', QUERY_OPTIONS)
 
+/** The part of the configuration that {@link serverOptions} reads. */
+export interface ServerConfig {
+  readonly environment: string
+  readonly isProduction: boolean
+  readonly logRequests: boolean
+  /** The value of `Strict-Transport-Security`; `null` for no header. */
+  readonly hsts: string | null
+  /** Addresses and networks. */
+  readonly trustedProxies: readonly string[]
+}
+
 /**
  * With a logger of its own, Fastify listens for the end of every response. Without `LOG_REQUESTS` Fastify gets no logger:
  * request loggers come from the factory, and {@link buildApp} sets `app.log`.
  */
-const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
+const loggerOptions = ({ logRequests }: ServerConfig, logger: Logger) =>
   logRequests
     ? {
         loggerInstance: logger as FastifyBaseLogger,
@@ -62,7 +72,7 @@ const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
       }
 
 /** Limits, timeouts and trusted proxies, which suit the server of a host application too. */
-export const serverLimits = ({ trustedProxies }: Pick<Config, 'trustedProxies'>) => ({
+export const serverLimits = ({ trustedProxies }: Pick<ServerConfig, 'trustedProxies'>) => ({
   requestTimeout: REQUEST_TIMEOUT,
   connectionTimeout: IDLE_TIMEOUT,
   trustProxy: trustedProxies.length > 0 && [...trustedProxies],
@@ -74,7 +84,7 @@ export const serverLimits = ({ trustedProxies }: Pick<Config, 'trustedProxies'>)
   },
 })
 
-export const serverOptions = (config: Config, logger: Logger, requestIds: RequestIds) => {
+export const serverOptions = (config: ServerConfig, logger: Logger, requestIds: RequestIds) => {
   const limits = serverLimits(config)
   return {
     ...limits,
@@ -83,7 +93,9 @@ export const serverOptions = (config: Config, logger: Logger, requestIds: Reques
     bodyLimit: BODY_LIMIT,
     // No limit: plugins wait for nothing outside the process, so a slow start means a busy machine. The default of 10 s fails it.
     pluginTimeout: 0,
-    schemaController: { compilersFactory: { buildSerializer: serializerFactory(config), buildValidator } },
+    schemaController: {
+      compilersFactory: { buildSerializer: serializerFactory(config.environment), buildValidator },
+    },
     // No path parameter is too long for the router: authentication and the parameter's schema come first.
     routerOptions: { maxParamLength: HEADER_LIMIT, querystringParser: parseQuery },
     // Fastify's own 503 while closing has another body. Requests that still arrive are served.

@@ -2,32 +2,7 @@
  * Every metric of the core, declared once (docs/design.md, "Observability"). A test compares docs/operations.md and the examples with this
  * list.
  */
-
-import type { Aggregation, FeatureMetric } from '../statistics/feature-metrics.ts'
-
-export interface Metric extends Omit<FeatureMetric, 'type'> {
-  readonly type: FeatureMetric['type'] | 'histogram'
-}
-
-/** A number that only increases. @param labels whose values must be few: each combination is kept for as long as the process runs. */
-export const counter = <const Labels extends readonly string[]>(help: string, ...labels: Labels) =>
-  ({ type: 'counter', help, labels }) as const
-
-const histogram = (help: string, ...labels: readonly string[]) =>
-  ({ type: 'histogram', help, labels }) as const
-
-/** A number that may decrease. @param workers how the numbers of several workers become one. */
-export const gauge = <const Labels extends readonly string[]>(
-  workers: Aggregation,
-  help: string,
-  ...labels: Labels
-) => ({ type: 'gauge', help, labels, workers }) as const
-
-/** A metric whose history the console keeps. @param labels by which it is kept: few combinations. */
-export const kept = <Declared extends Metric>(metric: Declared, ...labels: readonly string[]) => ({
-  ...metric,
-  keptBy: labels,
-})
+import { counter, gauge, histogram, kept, type Metric } from '../statistics/metric.ts'
 
 export const METRICS = {
   http_server_request_duration_seconds: kept(
@@ -120,6 +95,3 @@ export const METRICS = {
 } as const satisfies Record<string, Metric>
 
 export type MetricName = keyof typeof METRICS
-
-/** Metrics by name: those of the core and of features. */
-export type MetricDeclarations = Readonly<Record<string, Metric>>

@@ -8,6 +8,7 @@ import type { SignUps } from '../accounts/sign-ups.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { LastRequests } from '../auth/last-requests.ts'
 import type { Consumers } from '../consumers/consumers.ts'
+import { RequestDurations } from '../http/request-durations.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { DeliveryStatistics } from '../mail/delivery-queue.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
@@ -16,12 +17,19 @@ import type { ThrottleEvents } from '../rate-limits/throttle-events.ts'
 import { Counters } from '../statistics/counters.ts'
 import type { FeatureMetrics } from '../statistics/feature-metrics.ts'
 import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'
+import type { MetricDeclarations } from '../statistics/metric.ts'
+import {
+  type KeptValue,
+  keptValues,
+  type Sample,
+  type Snapshot,
+  sample,
+  samplesBy,
+} from '../statistics/snapshot.ts'
 import type { StorageStatistics } from '../storage/statistics.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { MetricDeclarations, MetricName } from './declarations.ts'
+import type { MetricName } from './declarations.ts'
 import { heapMetrics, NO_PROCESS_METRICS, processMetrics } from './process-metrics.ts'
-import { RequestDurations } from './request-durations.ts'
-import { type KeptValue, keptValues, type Sample, type Snapshot, sample, samplesBy } from './snapshot.ts'
 import { toText } from './text-format.ts'
 import type { WorkerChannel } from './worker-metrics.ts'
 

@@ -1,7 +1,7 @@
 /** Metrics of the process, with the names that Prometheus clients use. */
 import { readdirSync } from 'node:fs'
 import { getHeapStatistics } from 'node:v8'
-import { type Sample, type Snapshot, sample } from './snapshot.ts'
+import { type Sample, type Snapshot, sample } from '../statistics/snapshot.ts'
 
 /** Linux only. */
 const openDescriptors = (): Sample[] => {

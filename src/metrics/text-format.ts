@@ -1,7 +1,7 @@
 /** The text format of Prometheus, version 0.0.4. */
 import type { HistogramValue } from '../statistics/histogram.ts'
-import type { MetricDeclarations } from './declarations.ts'
-import type { Sample, Snapshot } from './snapshot.ts'
+import type { MetricDeclarations } from '../statistics/metric.ts'
+import type { Sample, Snapshot } from '../statistics/snapshot.ts'
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 

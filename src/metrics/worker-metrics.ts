@@ -4,10 +4,10 @@
  */
 import { PendingResponses } from '../concurrency/pending-responses.ts'
 import { ServiceError } from '../errors.ts'
+import type { MetricDeclarations } from '../statistics/metric.ts'
+import { aggregate, countsOf, type Snapshot, sample } from '../statistics/snapshot.ts'
 import type { Channel, ChannelToPrimary } from '../workers/channel.ts'
-import type { MetricDeclarations } from './declarations.ts'
 import { processMetrics } from './process-metrics.ts'
-import { aggregate, countsOf, type Snapshot, sample } from './snapshot.ts'
 import { toText } from './text-format.ts'
 
 /** Milliseconds that the primary waits for workers, which check their store within one second; and a worker for the primary. */

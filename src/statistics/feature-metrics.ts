@@ -1,18 +1,5 @@
 /** Counters and gauges of features. */
-
-/** How the gauges of several workers become one. Counters and histograms are added up. */
-export type Aggregation = 'sum' | 'min' | 'max'
-
-/** What `counter` and `gauge` return. */
-export interface FeatureMetric {
-  readonly type: 'counter' | 'gauge'
-  readonly help: string
-  readonly labels: readonly string[]
-  /** Gauges only. */
-  readonly workers?: Aggregation
-  /** The labels by which the console keeps its history. Values that differ in others become one. */
-  readonly keptBy?: readonly string[]
-}
+import type { FeatureMetric } from './metric.ts'
 
 /** The values of a metric's labels, if it has any. */
 type Labels<Metric extends FeatureMetric> = Metric['labels'] extends readonly []

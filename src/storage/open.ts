@@ -1,4 +1,5 @@
 /** Opens a store with the engine of its location. */
+import type { ReplicaOptions } from './postgres/replica.ts'
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 import type { StoredFeature } from './stored-feature.ts'
@@ -7,15 +8,6 @@ import type { StoredFeature } from './stored-feature.ts'
 export type StorageLocation =
   | { readonly engine: 'sqlite'; readonly file: string }
   | { readonly engine: 'postgres'; readonly url: string }
-
-/** The replica of PostgreSQL that lists are read from. */
-export interface ReplicaOptions {
-  /** May name several servers, which are tried in turn. */
-  readonly url: string
-  /** Milliseconds by which a read may be behind acknowledged writes. */
-  readonly maxLag: number
-  readonly log: Readonly<Record<'error' | 'warn' | 'info', (message: string) => void>>
-}
 
 /**
  * Opens the store. Loads only the engine that it needs.

@@ -17,8 +17,8 @@ import {
 } from '@opentelemetry/semantic-conventions'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import packageJson from '../../package.json' with { type: 'json' }
+import { METHODS } from '../http/request-durations.ts'
 import { setSpan } from '../http/trace-context.ts'
-import { METHODS } from '../metrics/request-durations.ts'
 
 /** The context of the request's span. */
 const CONTEXT = Symbol('context')

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { type DepsOf, defineErrors, duration, type MailSite, type Reader, SettingError } from '../feature.ts'
 import { allowedHosts } from '../http-client/http-client.ts'
-import { counter, gauge, kept } from '../metrics/declarations.ts'
+import { counter, gauge, kept } from '../statistics/metric.ts'
 import { newEmailViolations } from '../validation/formats.ts'
 import { storedWebhooks } from './stored-webhooks.ts'
 import { type DisabledReason, MAX_WEBHOOKS } from './webhook.ts'

@@ -57,7 +57,7 @@ t.test('a schema is compiled with the first value, once', async t => {
     t.ok(once > 0 && reads.count === once)
   }
   const { reads, schema } = counted()
-  const compile = serializerFactory({ environment: 'production' })({})
+  const compile = serializerFactory('production')({})
   const serialize = compile({ method: 'GET', url: '/notes', httpStatus: '200', schema })
   t.equal(reads.count, 0)
   t.equal(serialize({ name: 'Ann', secret: 'x' }), '{"name":"Ann"}')

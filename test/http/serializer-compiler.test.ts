@@ -2,7 +2,7 @@
 import t from 'tap'
 import { serializerFactory } from '../../src/http/serializer-compiler.ts'
 
-const buildSerializer = serializerFactory({ environment: 'development' })
+const buildSerializer = serializerFactory('development')
 
 const route = (schema: object) => ({ method: 'GET', url: '/notes', httpStatus: '200', schema })
 

@@ -15,13 +15,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
-import type { ReplicaOptions } from '../open.ts'
 import type { ReplicaStatistics } from '../statistics.ts'
 import { Connection, connectionOptions } from './connection.ts'
 import { parseServers, type Server } from './connection-url.ts'
 import { Database, ignore, type Reader, type Run, reason, type Statement } from './database.ts'
 import { HEARTBEAT_INTERVAL } from './heartbeats.ts'
 import { objectionTo, type PrimaryIdentity, type ReplicaState, SELECT_REPLICA } from './replica-state.ts'
+
+/** The replica of PostgreSQL that lists are read from. */
+export interface ReplicaOptions {
+  /** May name several servers, which are tried in turn. */
+  readonly url: string
+  /** Milliseconds by which a read may be behind acknowledged writes. */
+  readonly maxLag: number
+  readonly log: Readonly<Record<'error' | 'warn' | 'info', (message: string) => void>>
+}
 
 /** Milliseconds between two looks at the replica, and until one without a response fails. */
 const WATCH_INTERVAL = 100

@@ -4,7 +4,6 @@ import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
 import type { UserFilter } from '../../users/listing.ts'
 import { storageOf } from '../engine.ts'
-import type { ReplicaOptions } from '../open.ts'
 import { operationsOf } from '../operations/operations.ts'
 import type { Storage } from '../storage.ts'
 import { isOwned, type StoredFeature, tablesOf } from '../stored-feature.ts'
@@ -19,7 +18,7 @@ import { lastRequestOperations } from './last-request-operations.ts'
 import { runOperation, statementOf } from './operation-runner.ts'
 import { SELECT_READ_ONLY } from './primary-server.ts'
 import { openRateLimit } from './rate-limits.ts'
-import { Replica } from './replica.ts'
+import { Replica, type ReplicaOptions } from './replica.ts'
 
 /** The share of connections for lists and counts, which can take a hundred times as long as sign-ins and authentication. */
 const LISTS_SHARE = 0.5

@@ -1,8 +1,7 @@
 /** The values of all metrics at one time, and the sum of those of several processes. A snapshot is plain data. */
 
-import type { Aggregation } from '../statistics/feature-metrics.ts'
 import type { HistogramValue } from '../statistics/histogram.ts'
-import type { Metric, MetricDeclarations } from './declarations.ts'
+import type { Aggregation, Metric, MetricDeclarations } from './metric.ts'
 
 export type Value = number | HistogramValue
 

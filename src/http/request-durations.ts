@@ -3,7 +3,7 @@
  * metrics are read. @prometheus-io/client takes 230 ns for one observation, and loads OpenTelemetry.
  */
 import { DURATIONS, Histogram } from '../statistics/histogram.ts'
-import { type Sample, sample } from './snapshot.ts'
+import { type Sample, sample } from '../statistics/snapshot.ts'
 
 const TICKS_PER_SECOND = 100_000
 
