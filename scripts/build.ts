@@ -14,7 +14,7 @@ rmSync(DIST, { recursive: true, force: true })
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' })
 
-for (const name of globSync('{src,plugins,routes}/**/*.{js,css,txt}', { cwd: ROOT }))
+for (const name of globSync('{src,plugins,routes}/**/*.{js,css}', { cwd: ROOT }))
   cpSync(join(ROOT, name), join(DIST, name))
 
 for (const name of globSync('**/*.js', { cwd: DIST })) {

@@ -81,12 +81,7 @@ t.test('git and npm pack ignore the files of the examples and the service', asyn
   )
   t.same(unneeded, [])
   for (const path of paths) t.ok(statSync(join(folder, path)).size > 0 && !/canary/.test(path))
-  for (const needed of [
-    'dist/src/server.ts',
-    'dist/src/config/published-secrets.txt',
-    'dist/plugins/docs.ts',
-    'dist/routes/public/routes.ts',
-  ])
+  for (const needed of ['dist/src/server.ts', 'dist/plugins/docs.ts', 'dist/routes/public/routes.ts'])
     t.ok(paths.includes(needed), needed)
 })
 
