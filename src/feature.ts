@@ -28,6 +28,7 @@ import type { Setting, SettingValues } from './config/readers.ts'
 import type { Consumer, NamedConsumer } from './consumers/consumers.ts'
 import type { Keyring } from './encryption/keyring.ts'
 import { type DeclaredError, ServiceError } from './errors.ts'
+import type { RouteGuard } from './http/route-guards.ts'
 import type { HttpClient, HttpClientOptions } from './http-client/http-client.ts'
 import { newId } from './ids.ts'
 import type { BackgroundTask, NamedTask } from './jobs/background-tasks.ts'
@@ -344,28 +345,6 @@ type CheckSettings<Settings> = (settings: Settings, service: ServiceAbilities) =
  */
 type UserRemoved<Deps> = (deps: Deps, outcome: never) => MaybePromise<void>
 
-/** What a guard knows of a request, whose user is authenticated. */
-export interface GuardedRequest {
-  readonly user: User
-  /** The parameters of the URL: decoded, but not validated. */
-  readonly params: unknown
-}
-
-/**
- * A condition for the requests of private routes: a route declares it in `config`, by the name of the guard. It runs before the body is
- * read, and again after it.
- */
-export interface RouteGuard {
-  /** @returns why a route cannot declare this, as the end of a sentence; `null` if it can. */
-  readonly problemOf: (declared: unknown, url: string) => string | null
-  /**
-   * Finds what the request has access to. It runs twice for each request, so it must not query the store: see `openCache`.
-   * @returns the value of the property of the request that has the name of the guard.
-   * @throws {ServiceError} if the request is refused.
-   */
-  readonly admit: (request: GuardedRequest, declared: unknown) => MaybePromise<unknown>
-}
-
 /** The parts that do not depend on each other. */
 interface PlainParts extends StoredFeature {
   /** What `defineErrors` returns. */
@@ -680,6 +659,7 @@ export {
 } from './config/readers.ts'
 export type { Delivery } from './consumers/consumers.ts'
 export { defineErrors, ServiceError } from './errors.ts'
+export type { GuardedRequest, RouteGuard } from './http/route-guards.ts'
 export { firstIdAt, newId } from './ids.ts'
 export type { JobRun } from './jobs/jobs.ts'
 export { hasLease } from './jobs/stored-jobs.ts'

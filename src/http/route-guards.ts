@@ -1,7 +1,30 @@
 /** The guards of features as hooks: for private routes, which declare them in `config`, and for routes of a host application. */
 import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
-import type { RouteGuard } from '../feature.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { User } from '../users/user.ts'
 import { type Guard, inSequence } from './route-access.ts'
+
+/** What a guard knows of a request, whose user is authenticated. */
+export interface GuardedRequest {
+  readonly user: User
+  /** The parameters of the URL: decoded, but not validated. */
+  readonly params: unknown
+}
+
+/**
+ * A condition for the requests of private routes: a route declares it in `config`, by the name of the guard. It runs before the body is
+ * read, and again after it.
+ */
+export interface RouteGuard {
+  /** @returns why a route cannot declare this, as the end of a sentence; `null` if it can. */
+  readonly problemOf: (declared: unknown, url: string) => string | null
+  /**
+   * Finds what the request has access to. It runs twice for each request, so it must not query the store: see `openCache`.
+   * @returns the value of the property of the request that has the name of the guard.
+   * @throws {ServiceError} if the request is refused.
+   */
+  readonly admit: (request: GuardedRequest, declared: unknown) => MaybePromise<unknown>
+}
 
 export type RouteGuards = Readonly<Record<string, RouteGuard>>
 
