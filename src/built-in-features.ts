@@ -1,20 +1,20 @@
 /** The features that every service has, and how they are joined with those that a team adds. */
 
 import type { AccountMails } from './accounts/mails.ts'
-import { adminKeys } from './admin-keys/admin-keys.ts'
+import { adminKeys } from './admin-keys/feature.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
 import { consoleFeature } from './console/console.ts'
-import { consumers } from './consumers/cursors.ts'
+import { consumers } from './consumers/feature.ts'
 import { emailCodes } from './email-codes/email-codes.ts'
 import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
 import type { Feature, MailsOf, ServicesOf, SettingNamesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { identities } from './identities/identities.ts'
 import { storedJobs } from './jobs/stored-jobs.ts'
-import { organizations } from './organizations/organizations.ts'
+import { organizations } from './organizations/feature.ts'
 import { passkeys } from './passkeys/passkeys.ts'
 import { totp } from './totp/totp.ts'
-import { webhooks } from './webhooks/webhooks.ts'
+import { webhooks } from './webhooks/feature.ts'
 
 /** Their migrations and tables come before those of other features. */
 export const BUILT_IN_FEATURES = [

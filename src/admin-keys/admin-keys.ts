@@ -8,7 +8,7 @@ import { type AdminKey, missingScopes, type PresentedAdminKey, serializeAdminKey
 import type { NewKeyOptions } from '../auth/api-key.ts'
 import { ADMIN_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
 import { defineErrors, ServiceError } from '../errors.ts'
-import { type Actor, type DepsOf, defineFeature, newId } from '../feature.ts'
+import { type Actor, type DepsOf, newId } from '../feature.ts'
 import { storedAdminKeys } from './stored-admin-keys.ts'
 
 const adminKey = Type.String({ description: 'The id of the admin key' })
@@ -30,7 +30,7 @@ export const ERRORS = defineErrors({
   tooManyAdminKeys: { status: 409, field: 'global', message: 'There are 1,000 admin keys: revoke one first' },
 })
 
-const parts = {
+export const parts = {
   ...storedAdminKeys,
   events: EVENTS,
   errors: ERRORS,
@@ -112,12 +112,3 @@ export class AdminKeys {
     throw new ServiceError('scopeRequired', { missingAdminScopes: outcome.missing })
   }
 }
-
-export const adminKeys = defineFeature({
-  ...parts,
-  services: { adminKeys: deps => new AdminKeys(deps) },
-  async commands(program, withServices, { adminScopes }) {
-    const { adminKeyCommands } = await import('./commands.ts')
-    adminKeyCommands(program, withServices, adminScopes)
-  },
-})

@@ -1,11 +1,8 @@
-/**
- * The cursors of consumers as a feature: how far each is, and moving one, on the command line. `consumers.ts` runs the consumers of all
- * features.
- */
+/** How far each consumer is, and moving one. `consumers.ts` runs the consumers of all features. */
 import { COUNTED, LOG_START, type LogPosition } from '../audit-log/listing.ts'
-import { type DepsOf, defineFeature } from '../feature.ts'
+import type { DepsOf } from '../feature.ts'
 import { firstIdAt } from '../ids.ts'
-import { type StoredConsumer, storedConsumers } from './stored-consumers.ts'
+import type { StoredConsumer, storedConsumers } from './stored-consumers.ts'
 
 /** A consumer as an operator sees it. */
 export interface ConsumerState {
@@ -75,12 +72,3 @@ export class ConsumerCursors {
     }
   }
 }
-
-export const consumers = defineFeature({
-  ...storedConsumers,
-  services: { consumerCursors: (deps: DepsOf<typeof storedConsumers>) => new ConsumerCursors(deps) },
-  commands: async (program, withServices) => {
-    const { consumerCommands } = await import('./commands.ts')
-    consumerCommands(program, withServices)
-  },
-})

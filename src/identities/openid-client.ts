@@ -21,9 +21,26 @@ import {
 } from 'openid-client'
 import { type Claims, claimsOf, subjectOf } from './claims.ts'
 import type { Endpoints } from './presets.ts'
-import type { AuthorizationRequest, AuthorizationResponse } from './provider-client.ts'
 import { type fetchBy, type Given, ProviderError } from './provider-responses.ts'
 import type { ClientCredential, Provider } from './provider-settings.ts'
+
+/** What is kept of a flow for its callback. */
+export interface FlowSecrets {
+  /** PKCE (RFC 7636). */
+  readonly verifier: string
+  readonly nonce: string
+}
+
+/** A request to the authorization endpoint. */
+export interface AuthorizationRequest extends FlowSecrets {
+  readonly redirectUri: string
+  readonly state: string
+}
+
+/** The parameters of a callback, whose `state` was verified. */
+export interface AuthorizationResponse extends AuthorizationRequest {
+  readonly parameters: URLSearchParams
+}
 
 /** Whose signatures need the provider's private key: no HS256, whose key a client also has, and no `none`. */
 const ALGORITHMS = [

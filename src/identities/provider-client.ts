@@ -3,27 +3,10 @@ import type { Configuration } from 'openid-client'
 import { ServiceError } from '../errors.ts'
 import type { HttpClient } from '../http-client/http-client.ts'
 import type { Claims } from './claims.ts'
+import type { AuthorizationRequest, AuthorizationResponse } from './openid-client.ts'
 import { ERRORS } from './parts.ts'
 import { codeOf, fetchBy, ProviderError } from './provider-responses.ts'
 import type { Provider } from './provider-settings.ts'
-
-/** What is kept of a flow for its callback. */
-export interface FlowSecrets {
-  /** PKCE (RFC 7636). */
-  readonly verifier: string
-  readonly nonce: string
-}
-
-/** A request to the authorization endpoint. */
-export interface AuthorizationRequest extends FlowSecrets {
-  readonly redirectUri: string
-  readonly state: string
-}
-
-/** The parameters of a callback, whose `state` was verified. */
-export interface AuthorizationResponse extends AuthorizationRequest {
-  readonly parameters: URLSearchParams
-}
 
 export interface ProviderClientDeps {
   readonly provider: Provider

@@ -1,27 +1,13 @@
 /** Organizations: what users and administrators do with them. `members.ts` and `invitations.ts` have who belongs to them. */
 import type { SessionOwner } from '../auth/principal.ts'
-import {
-  type Actor,
-  defineFeature,
-  idOfCursor,
-  type JobRun,
-  newId,
-  type Page,
-  pageOf,
-  ServiceError,
-} from '../feature.ts'
+import { type Actor, idOfCursor, type JobRun, newId, type Page, pageOf, ServiceError } from '../feature.ts'
 import { ID } from '../ids.ts'
 import { cursorAt, cursorOfPosition, positionOfCursor } from '../pagination.ts'
 import { toIso } from '../users/serializers.ts'
 import { searchKey, type User } from '../users/user.ts'
-import { BulkMemberships } from './bulk-memberships.ts'
-import { organizationGate } from './gate.ts'
-import { Invitations } from './invitations.ts'
-import { Members } from './members.ts'
 import { actingOf, MEMBER_RANK, type Organization, type OwnOrganization } from './organization.ts'
-import { ERRORS, type OrganizationsDeps, parts, refusal, rolesOf } from './parts.ts'
+import { ERRORS, type OrganizationsDeps, refusal, rolesOf } from './parts.ts'
 import { slugFrom } from './slugs.ts'
-import type { PassedOwnership } from './stored-members.ts'
 import type { OrganizationChanges, OrganizationSort } from './stored-organizations.ts'
 
 export interface NewOrganization {
@@ -218,33 +204,4 @@ export const serializeOwnOrganization = (organization: OwnOrganization) => ({
   ...serializeOrganization(organization),
   roles: organization.roles,
   joinedAt: toIso(organization.joinedAt),
-})
-
-export const organizations = defineFeature({
-  ...parts,
-  routes: new URL('routes/', import.meta.url),
-  pages: () => import('./pages.ts'),
-  console: () => import('./console-pages.ts'),
-  guards: { organization: deps => organizationGate(deps) },
-  services: {
-    organizations: deps => new Organizations(deps),
-    organizationMembers: deps => new Members(deps),
-    organizationInvitations: deps => new Invitations(deps),
-  },
-  bulkProperty: {
-    schema: () => import('./bulk-schema.ts'),
-    create: deps => new BulkMemberships(deps),
-  },
-  async commands(program, withServices) {
-    const { organizationCommands } = await import('./commands.ts')
-    organizationCommands(program, withServices)
-  },
-  jobs: { removeDeleted: { every: 60_000, run: (deps, run) => new Organizations(deps).removeDeleted(run) } },
-  async userRemoved({ findUser, mails }, passed: readonly PassedOwnership[]) {
-    for (const { userId, organizationName } of passed) {
-      const user = await findUser(userId)
-      if (user !== undefined)
-        mails.send('organizationOwnershipPassed', user, { organization: organizationName })
-    }
-  },
 })

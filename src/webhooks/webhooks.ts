@@ -1,9 +1,9 @@
 /** Webhooks: what administrators do with them. `deliveries.ts` sends the events. */
 import { DecryptionError } from '../encryption/keyring.ts'
-import { type Actor, defineFeature, firstIdAt, newId, ServiceError } from '../feature.ts'
+import { type Actor, firstIdAt, newId, ServiceError } from '../feature.ts'
 import { type HttpClient, HttpRequestError } from '../http-client/http-client.ts'
 import { isTimestamp } from '../validation/formats.ts'
-import { ERRORS, parts, type WebhooksDeps } from './parts.ts'
+import { ERRORS, type WebhooksDeps } from './parts.ts'
 import { newSecret, shownPublicKey } from './signature.ts'
 import type { Cursor, Skip, WebhookOptions } from './stored-webhooks.ts'
 import { decryptTarget, encryptTarget } from './targets.ts'
@@ -279,18 +279,3 @@ export class Webhooks {
     return { kind: eventLog.positionKind, position }
   }
 }
-
-export const webhooks = defineFeature({
-  ...parts,
-  services: { webhooks: deps => new Webhooks(deps) },
-  backgroundTasks: {
-    async deliver(deps, signal) {
-      const { Deliveries } = await import('./deliveries.ts')
-      await new Deliveries(deps, signal).run()
-    },
-  },
-  async commands(program, withServices, { eventTypes }) {
-    const { webhookCommands } = await import('./commands.ts')
-    webhookCommands(program, withServices, eventTypes)
-  },
-})
