@@ -148,8 +148,8 @@ module.exports = {
     rule(
       'storage-imports',
       '^src/storage',
-      '^src/(?!statistics/|storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors|files|idle-memory|maybe-promise)\\.ts$)',
-      'src/storage imports the domain, src/concurrency and src/statistics: no HTTP, mail, validation or configuration',
+      '^src/(?!statistics/|storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|config/readers\\.ts$|(ids|errors|files|idle-memory|maybe-promise)\\.ts$)',
+      'src/storage imports the domain, src/concurrency, src/statistics and readers of settings: no HTTP, mail, validation or configuration',
     ),
     rule(
       'workers-only-in-server',

@@ -5,7 +5,8 @@ import { USER_SCOPES } from '../../src/auth/scopes.ts'
 import type { Session } from '../../src/auth/session.ts'
 import { allFeatures } from '../../src/built-in-features.ts'
 import { newId } from '../../src/ids.ts'
-import { openStorage, type StorageLocation } from '../../src/storage/open.ts'
+import type { StorageLocation } from '../../src/storage/location.ts'
+import { openStorage } from '../../src/storage/open.ts'
 
 const CONNECTIONS = 10
 

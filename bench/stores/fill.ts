@@ -1,5 +1,6 @@
 import { allFeatures } from '../../src/built-in-features.ts'
-import { openSeedStore, type StorageLocation } from '../../src/storage/open.ts'
+import type { StorageLocation } from '../../src/storage/location.ts'
+import { openSeedStore } from '../../src/storage/open.ts'
 import { LIMITS, samples } from './sample-users.ts'
 
 /** Creates a store with so many users, each with a session. */

@@ -2,8 +2,8 @@
 import { type Command, Option } from 'commander'
 import { asciiTrim } from '../ascii.ts'
 import { type Reader, SettingError } from '../config/readers.ts'
-import { SETTINGS } from '../config/settings.ts'
 import type { DatabaseOptions } from '../feature.ts'
+import { databaseUrl as location } from '../storage/location.ts'
 import { fieldErrors } from '../validation/field-errors.ts'
 import { INVALID_TIMESTAMP, isTimestamp } from '../validation/formats.ts'
 import { sentences, UsageError } from './failure.ts'
@@ -58,7 +58,7 @@ export interface StoreOptions extends DatabaseOptions {
 }
 
 const databaseUrl: Reader<string> = text => {
-  SETTINGS.DATABASE_URL.read(text)
+  location(text)
   return text
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../auth/secret-file.ts'
 import type { SigningKeySources } from '../auth/signing-keys.ts'
 import { type Feature, settingsOf } from '../feature.ts'
-import type { StorageLocation } from '../storage/open.ts'
+import type { StorageLocation } from '../storage/location.ts'
 import { defaultCacheSize, defaultWorkers, HAS_REUSE_PORT } from './defaults.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'

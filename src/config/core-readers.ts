@@ -1,8 +1,6 @@
-/** Readers of single settings: mails, databases, tokens, metadata. `readers.ts` has those that several settings use. */
+/** Readers of single settings: mails, tokens, origins, metadata. `readers.ts` has those that several settings use. */
 
 import { type PrivateKey, PrivateKeyError, parsePrivateKey } from '../auth/private-key.ts'
-import type { StorageLocation } from '../storage/open.ts'
-import { assertParameters, FORM, parseServers, UrlError } from '../storage/postgres/connection-url.ts'
 import type { MetadataSchema } from '../validation/metadata.ts'
 import { compileMetadataSchema } from '../validation/metadata-schema.ts'
 import { list, nameOf, origins, type Reader, readFile, SettingError } from './readers.ts'
@@ -66,49 +64,6 @@ export const productName: Reader<string> = value => {
   if (value.length > MAX_NAME || /\p{Cc}/u.test(value))
     throw new SettingError(`must be one line of at most ${MAX_NAME} characters`, value)
   return value
-}
-
-/** Characters that end the user and password of a URL unless they are percent-encoded (RFC 3986 §3.2.1). */
-const ENCODED = 'in its user and password, write # as %23, / as %2F, ? as %3F, @ as %40 and % as %25'
-
-/** An unencoded `#`, `/`, `?` or `%` in a password can form another valid URL, whose host is the user and whose port the password. */
-const hasUnencodedUser = (value: string): boolean => {
-  const rest = value.replace(/^\w+:\/\//, '')
-  const [authority = ''] = /^[^/?#]*/.exec(rest) ?? []
-  const [path = ''] = /^[^?]*/.exec(rest.slice(authority.length)) ?? []
-  const isEndedEarly = path.includes('@') || (path === '' && rest.includes('@') && !authority.includes('@'))
-  return isEndedEarly || rest.includes('#') || /%(?![0-9a-f]{2})/i.test(authority)
-}
-
-const REPLICA_FORM =
-  'must be postgres://<user>:<password>@<host>[:<port>][,<host>[:<port>]…]/<database>: only PostgreSQL has replicas'
-
-const postgresUrl = (value: string): string => {
-  if (hasUnencodedUser(value)) throw new SettingError(`${FORM}; ${ENCODED}`)
-  try {
-    parseServers(value)
-    assertParameters(value)
-    return value
-  } catch (error) {
-    if (error instanceof UrlError) throw new SettingError(error.message)
-    throw error
-  }
-}
-
-/** `sqlite:path/to/file.db`, or `postgres://user:password@host/database`, also with several hosts. */
-export const databaseUrl: Reader<StorageLocation> = value => {
-  if (/^postgres(?:ql)?:\/\//.test(value)) return { engine: 'postgres', url: postgresUrl(value) }
-  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
-  if (file === undefined || file.includes(':memory:')) throw new SettingError(FORM)
-  return { engine: 'sqlite', file }
-}
-
-/** `postgres://…`, as for {@link databaseUrl}. @returns the URL. */
-export const replicaUrl: Reader<string> = value => {
-  if (!/^postgres(?:ql)?:\/\//.test(value)) throw new SettingError(REPLICA_FORM)
-  if (/[?&]target_session_attrs=/.test(value))
-    throw new SettingError('must not have the parameter target_session_attrs')
-  return postgresUrl(value)
 }
 
 /** PKCS#8 PEM of an Ed25519 or P-256 key. Line breaks may be written as `\n`, because not every platform can set several lines. */

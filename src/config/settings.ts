@@ -1,15 +1,14 @@
 /** Every setting, declared once. */
 import { ASYMMETRIC_ALGORITHMS } from '../auth/private-key.ts'
+import { databaseUrl, replicaUrl } from '../storage/location.ts'
 import {
   allowedOrigins,
   audience,
-  databaseUrl,
   mailbox,
   mailUrl,
   metadataSchema,
   privateKey,
   productName,
-  replicaUrl,
 } from './core-readers.ts'
 import {
   duration,

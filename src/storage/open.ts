@@ -1,13 +1,9 @@
 /** Opens a store with the engine of its location. */
+import type { StorageLocation } from './location.ts'
 import type { ReplicaOptions } from './postgres/replica.ts'
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 import type { StoredFeature } from './stored-feature.ts'
-
-/** Where data is stored: in a local file, or in a database that instances share. */
-export type StorageLocation =
-  | { readonly engine: 'sqlite'; readonly file: string }
-  | { readonly engine: 'postgres'; readonly url: string }
 
 /**
  * Opens the store. Loads only the engine that it needs.

@@ -7,7 +7,7 @@ import {
   DB_SYSTEM_NAME_VALUE_POSTGRESQL,
 } from '@opentelemetry/semantic-conventions'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { StorageLocation } from '../storage/open.ts'
+import type { StorageLocation } from '../storage/location.ts'
 import type { OperationRecorder } from '../storage/with-recorder.ts'
 
 const SYSTEMS = { sqlite: 'sqlite', postgres: DB_SYSTEM_NAME_VALUE_POSTGRESQL }

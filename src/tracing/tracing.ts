@@ -37,7 +37,7 @@ import type { BaseLogger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import { Sampler } from '../concurrency/sampler.ts'
 import { SHUTDOWN } from '../shutdown.ts'
-import type { StorageLocation } from '../storage/open.ts'
+import type { StorageLocation } from '../storage/location.ts'
 import type { OperationRecorder } from '../storage/with-recorder.ts'
 import { operationSpans } from './operation-spans.ts'
 import { addRequestSpans } from './request-spans.ts'

@@ -9,7 +9,7 @@ import { allFeatures } from '../built-in-features.ts'
 import type { Config } from '../config/config.ts'
 import { toListenError } from '../http/listen-error.ts'
 import type { LogOutput } from '../logging/log-output.ts'
-import type { StorageLocation } from '../storage/open.ts'
+import type { StorageLocation } from '../storage/location.ts'
 import type { Channel, ThreadData } from './channel.ts'
 import { isLogLine } from './messages.ts'
 
