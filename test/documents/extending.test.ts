@@ -98,8 +98,7 @@ const codeOf = (folder: string, path: string) => {
   const text = readFileSync(join(folder, path), 'utf8')
     // The page's feature is in the list, so `app.services` has its type.
     .replace(/^import type \{ ServicesOf .*\n/m, '')
-    .replace('notes as feature, ', '')
-    .replace(/^import type \{ notes as feature \} .*\n/m, '')
+    .replace(', type notes as feature', '')
     .replace(' as typeof app.services & ServicesOf<[typeof feature]>', '')
   const imports = [...text.matchAll(IMPORT)].map(([, names, from = '']) => {
     const file = from.startsWith('.') ? join(dirname(path), from) : from
