@@ -56,7 +56,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await page.waitForURL(`${service}/console/sign-in`)
     await page.fill('#adminKey', ADMIN_KEY)
     await page.press('#adminKey', 'Enter')
-    await page.waitForURL(`${service}/console`)
+    await page.waitForURL(`${service}/console?signed-in`)
   }
 
   /** Every page and action. @param seen checks the page that is open. */

@@ -25,7 +25,7 @@ t.test('the pages of organizations in a browser', { skip: withoutBrowser }, asyn
       await page.fill('#email', ann.email)
       await page.fill('#password', PASSWORD)
       await press('sign-in')
-      await page.waitForURL(`${service}/security`)
+      await page.waitForURL(`${service}/security?signed-in`)
       await page.goto(`${service}/security/organizations`)
       await seen('no organizations')
       await page.fill('#name', 'Otters')

@@ -128,6 +128,12 @@ t.test('passkeys work in a browser', { skip: withoutBrowser }, async t => {
   )
   const token = signedUp.accessToken
 
+  /** A change of passkeys ends the proofs of identity of the other sessions. */
+  const newToken = async (): Promise<string> => {
+    const signedIn = (await run(page, 'signInWithPasskey')) as { accessToken: string }
+    return signedIn.accessToken
+  }
+
   t.test('register, then sign in without a user name', async t => {
     t.match(await run(page, 'addPasskey'), { transports: ['internal'], lastUsedAt: null })
     const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId: internal })
@@ -156,7 +162,7 @@ t.test('passkeys work in a browser', { skip: withoutBrowser }, async t => {
       t.match(await run(page, 'signInWithPasskey'), { user: { email } })
     }
     const { id } = added as { id: string }
-    t.equal((await removePasskey(app, token, id)).statusCode, 204)
+    t.equal((await removePasskey(app, await newToken(), id)).statusCode, 204)
     await useOnly(session, usb, [internal])
     t.match(await run(page, 'signInWithPasskey'), /could not be verified/)
     await useOnly(session, internal, [usb])
@@ -183,6 +189,7 @@ t.test('passkeys work in a browser', { skip: withoutBrowser }, async t => {
   })
 
   t.test('a page of another origin signs in nobody, and adds nothing', async t => {
+    const ownToken = await newToken()
     const { origin: otherOrigin } = await listenOnLocalhost(t)
     const other = await context.newPage()
     await other.goto(`${otherOrigin}/health`)
@@ -198,8 +205,8 @@ t.test('passkeys work in a browser', { skip: withoutBrowser }, async t => {
     const stolen = await respond(other, 'get', await optionsOf(app))
     t.equal((await postSignIn(app, stolen)).statusCode, 401)
     await otherSession.send('WebAuthn.clearCredentials', { authenticatorId })
-    const made = await respond(other, 'create', (await creationOptions(app, token)).json())
-    t.equal((await postPasskey(app, token, { credential: made })).statusCode, 400)
+    const made = await respond(other, 'create', (await creationOptions(app, ownToken)).json())
+    t.equal((await postPasskey(app, ownToken, { credential: made })).statusCode, 400)
     await other.close()
   })
 
