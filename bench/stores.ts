@@ -1,8 +1,8 @@
 /** Stores with users, filled without HTTP and hashing: a million users take about a minute. */
 import { randomBytes } from 'node:crypto'
-import { AccessTokens } from '../src/auth/access-tokens.ts'
-import { allFeatures } from '../src/built-in-features.ts'
-import { loadConfig } from '../src/config/config.ts'
+import { AccessTokens } from '#core/auth/access-tokens'
+import { allFeatures } from '#features/built-in'
+import { loadConfig } from '#process/config/config'
 import { shuffled } from './statistics.ts'
 import { addApiKeys } from './stores/api-keys.ts'
 import { createPostgresDatabase } from './stores/postgres.ts'

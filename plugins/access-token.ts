@@ -2,7 +2,7 @@
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ACCESS_TOKEN_COOKIE, extractAccessToken } from '../src/http/token-extraction.ts'
+import { ACCESS_TOKEN_COOKIE, extractAccessToken } from '#http/token-extraction'
 
 declare module 'fastify' {
   interface FastifyReply {

@@ -1,8 +1,8 @@
 /** The client's address, for sessions, the audit log, log lines and rate limits. Computed on access. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { clientAddress } from '../src/http/ip-address.ts'
-import { clientNetwork } from '../src/rate-limits/rate-limit.ts'
+import { clientNetwork } from '#core/rate-limits/rate-limit'
+import { clientAddress } from '#http/ip-address'
 
 declare module 'fastify' {
   interface FastifyRequest {

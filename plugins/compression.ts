@@ -5,8 +5,8 @@
 import { finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, onSendHookHandler, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { type AcceptedCoding, acceptedCoding } from '../src/http/content-codings.ts'
-import { checkDeclarations } from '../src/http/route-declarations.ts'
+import { type AcceptedCoding, acceptedCoding } from '#http/content-codings'
+import { checkDeclarations } from '#http/route-declarations'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import { pathFinder } from '../src/http/paths.ts'
+import { pathFinder } from '#http/paths'
 
 /** `x-admin-key` is missing on purpose: admin keys do not belong in browsers. */
 const REQUEST_HEADERS = 'authorization, content-type, if-match, traceparent, tracestate, x-request-id'

@@ -1,7 +1,7 @@
 /** Rejects requests that another site may have caused (docs/design.md, "Tokens and sessions"), before they count towards a limit. */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { csrfError, simpleRequestError } from '../src/http/cross-site-requests.ts'
+import { csrfError, simpleRequestError } from '#http/cross-site-requests'
 
 const csrf = async (app: FastifyInstance): Promise<void> => {
   const { allowedOrigins, corsOrigins } = app.config

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
+import { type StaticResponse, sendStatic, staticResponse } from '#http/static-responses'
 
 const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'

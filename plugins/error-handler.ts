@@ -1,11 +1,11 @@
 /** Step 3 of the common processing (§1): turns every error into the error body and one log line (§7). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { Sampler } from '../src/concurrency/sampler.ts'
-import { ERRORS } from '../src/errors.ts'
-import { closeAfter } from '../src/http/connection.ts'
-import { logError, orDisconnected } from '../src/http/error-log.ts'
-import { type ErrorResponse, errorResponseFor, withErrors } from '../src/http/error-responses.ts'
+import { Sampler } from '#base/concurrency/sampler'
+import { ERRORS } from '#base/errors'
+import { closeAfter } from '#http/connection'
+import { logError, orDisconnected } from '#http/error-log'
+import { type ErrorResponse, errorResponseFor, withErrors } from '#http/error-responses'
 
 declare module 'fastify' {
   interface FastifyInstance {

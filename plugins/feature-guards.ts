@@ -4,8 +4,8 @@
  */
 import type { FastifyContextConfig, FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { checkDeclarations } from '../src/http/route-declarations.ts'
-import { guardHook } from '../src/http/route-guards.ts'
+import { checkDeclarations } from '#http/route-declarations'
+import { guardHook } from '#http/route-guards'
 
 const featureGuards = async (app: FastifyInstance): Promise<void> => {
   for (const [name, guard] of Object.entries(app.services.routeGuards)) {

@@ -4,7 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { closeAfter, isLatest } from '../src/http/connection.ts'
+import { closeAfter, isLatest } from '#http/connection'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { cookieValues } from '../src/http/cookie-values.ts'
+import { cookieValues } from '#http/cookie-values'
 
 export interface HostCookieOptions {
   readonly sameSite: 'lax' | 'strict'

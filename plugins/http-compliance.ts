@@ -2,10 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { ServiceError } from '../src/errors.ts'
-import { closeAfter, setLatestResponse } from '../src/http/connection.ts'
-import { CheckedFields, fieldError, framingError } from '../src/http/header-fields.ts'
-import { identify } from '../src/http/identified-response.ts'
+import { ServiceError } from '#base/errors'
+import { closeAfter, setLatestResponse } from '#http/connection'
+import { CheckedFields, fieldError, framingError } from '#http/header-fields'
+import { identify } from '#http/identified-response'
 
 /** Maximum number of header fields. Node would drop further ones silently, so its limit is off and the request is rejected. */
 const MAX_HEADER_FIELDS = 1_000

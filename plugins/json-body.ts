@@ -2,11 +2,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ServiceError } from '../src/errors.ts'
-import { checkBodyEncoding } from '../src/http/body-encoding.ts'
-import { isLate } from '../src/http/connection.ts'
-import { FORM_TYPE, parseForm } from '../src/validation/form.ts'
-import { BODY_LIMIT, parseStrictJson } from '../src/validation/strict-json.ts'
+import { ServiceError } from '#base/errors'
+import { checkBodyEncoding } from '#http/body-encoding'
+import { isLate } from '#http/connection'
+import { FORM_TYPE, parseForm } from '#http/validation/form'
+import { BODY_LIMIT, parseStrictJson } from '#http/validation/strict-json'
 
 declare module 'fastify' {
   interface FastifyInstance {

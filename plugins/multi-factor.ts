@@ -5,10 +5,10 @@
  */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { isMultiFactor } from '../src/accounts/sign-in-methods.ts'
-import { ServiceError } from '../src/errors.ts'
-import type { Guard } from '../src/http/route-access.ts'
-import { checkDeclarations } from '../src/http/route-declarations.ts'
+import { ServiceError } from '#base/errors'
+import { isMultiFactor } from '#core/accounts/sign-in-methods'
+import type { Guard } from '#http/route-access'
+import { checkDeclarations } from '#http/route-declarations'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

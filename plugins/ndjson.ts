@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { ServiceError } from '../src/errors.ts'
-import { checkBodyEncoding } from '../src/http/body-encoding.ts'
-import { disableRequestTimeout } from '../src/http/connection.ts'
-import { logError } from '../src/http/error-log.ts'
-import { LINGER } from '../src/http/socket-errors.ts'
-import { type Line, NDJSON, readLines, toLines, type Validate } from '../src/validation/ndjson.ts'
+import { ServiceError } from '#base/errors'
+import { checkBodyEncoding } from '#http/body-encoding'
+import { disableRequestTimeout } from '#http/connection'
+import { logError } from '#http/error-log'
+import { LINGER } from '#http/socket-errors'
+import { type Line, NDJSON, readLines, toLines, type Validate } from '#http/validation/ndjson'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -1,8 +1,8 @@
 /** 404 for unknown paths, 405 with an exact `Allow` for known ones (RFC 9110 §15.5.6), before the body is read. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ServiceError } from '../src/errors.ts'
-import { type Path, pathFinder } from '../src/http/paths.ts'
+import { ServiceError } from '#base/errors'
+import { type Path, pathFinder } from '#http/paths'
 
 /** Cheaper than `routeOptions`, which Fastify creates for every request. */
 const hasParameters = (params: unknown): boolean => {

@@ -4,10 +4,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { ApiCall, ApiResponse } from '../src/pages/feature-pages.ts'
-import { alreadyGonePage, proofPage, signInAgainPage } from '../src/pages/security.ts'
-import { errorPage } from '../src/pages/signed-out.ts'
-import { needsCode } from '../src/users/factors.ts'
+import { needsCode } from '#core/users/factors'
+import type { ApiCall, ApiResponse } from '#http/pages/feature-pages'
+import { alreadyGonePage, proofPage, signInAgainPage } from '#http/pages/security'
+import { errorPage } from '#http/pages/signed-out'
 
 /** A form that the page of the proof sends again. */
 interface RepeatedForm {

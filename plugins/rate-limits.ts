@@ -11,10 +11,10 @@ import type {
   RouteOptions,
 } from 'fastify'
 import fp from 'fastify-plugin'
-import { ServiceError } from '../src/errors.ts'
-import { isSafeMethod } from '../src/http/cross-site-requests.ts'
-import { checkDeclarations, countsAsWrite } from '../src/http/route-declarations.ts'
-import { type WindowLimit, WRITE_LIMIT } from '../src/rate-limits/limits.ts'
+import { ServiceError } from '#base/errors'
+import { type WindowLimit, WRITE_LIMIT } from '#core/rate-limits/limits'
+import { isSafeMethod } from '#http/cross-site-requests'
+import { checkDeclarations, countsAsWrite } from '#http/route-declarations'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -4,11 +4,11 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { type Proof, proofRequired } from '../src/accounts/reauthentication.ts'
-import { disconnectSignal } from '../src/disconnect-signal.ts'
-import { checkDeclarations } from '../src/http/route-declarations.ts'
-import { needsCode } from '../src/users/factors.ts'
-import { ProofProperties } from '../src/validation/schemas.ts'
+import { type Proof, proofRequired } from '#core/accounts/reauthentication'
+import { needsCode } from '#core/users/factors'
+import { disconnectSignal } from '#http/disconnect-signal'
+import { checkDeclarations } from '#http/route-declarations'
+import { ProofProperties } from '#http/validation/schemas'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

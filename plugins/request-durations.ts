@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import { type RouteDurations, ticks } from '../src/http/request-durations.ts'
+import { type RouteDurations, ticks } from '#http/request-durations'
 
 /** When the request began. A symbol, so that a host application cannot have the same name. */
 const STARTED_AT = Symbol('startedAt')

@@ -4,8 +4,8 @@
  */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { type FieldScopes, fieldScopesProblem, scopeProblem } from '../src/http/route-access.ts'
-import { checkDeclarations } from '../src/http/route-declarations.ts'
+import { type FieldScopes, fieldScopesProblem, scopeProblem } from '#http/route-access'
+import { checkDeclarations } from '#http/route-declarations'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,7 +1,7 @@
 /** Step 2 of the common processing (§1): `request.validatedData`, empty at first, filled after validation. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import '../src/http/validated-data-type.ts'
+import '#http/validated-data-type'
 
 type Done = () => void
 type ValidatedData = FastifyRequest['validatedData']

@@ -1,8 +1,8 @@
 /** Validates the input of every route. Input that a route does not declare is rejected. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { validatorCompiler } from '../src/http/validator-compiler.ts'
-import { NOTHING } from '../src/validation/compile.ts'
+import { NOTHING } from '#http/validation/compile'
+import { validatorCompiler } from '#http/validator-compiler'
 
 /** The schema of the body of routes that declare none. */
 export const NO_BODY = { ...NOTHING, type: ['object', 'null'] }

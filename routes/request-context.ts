@@ -1,16 +1,16 @@
 /** What handlers derive from a request: its actor, its client, and its disconnect. */
 import type { FastifyRequest } from 'fastify'
-import type { Actor } from '../src/audit-log/event.ts'
-import type { PresentedAdminKey } from '../src/auth/admin-key.ts'
-import type { NewKeyOptions } from '../src/auth/api-key.ts'
-import { isApiKeyPrincipal, type Principal } from '../src/auth/principal.ts'
-import { type ScopeDescriptions, sortedScopes } from '../src/auth/scopes.ts'
-import type { SessionClient } from '../src/auth/session.ts'
-import { ServiceError } from '../src/errors.ts'
-import { firstLocale } from '../src/users/locale.ts'
-import type { User } from '../src/users/user.ts'
+import { ServiceError } from '#base/errors'
+import type { Actor } from '#core/audit-log/event'
+import type { PresentedAdminKey } from '#core/auth/admin-key'
+import type { NewKeyOptions } from '#core/auth/api-key'
+import { isApiKeyPrincipal, type Principal } from '#core/auth/principal'
+import { type ScopeDescriptions, sortedScopes } from '#core/auth/scopes'
+import type { SessionClient } from '#core/auth/session'
+import { firstLocale } from '#core/users/locale'
+import type { User } from '#core/users/user'
 
-export { disconnectSignal } from '../src/disconnect-signal.ts'
+export { disconnectSignal } from '#http/disconnect-signal'
 
 /** The actor of a private route: the user, an API key of the user, or the administrator who impersonates them. */
 export const userActor = (request: FastifyRequest): Actor => actorOf(request.requirePrincipal(), request)

@@ -1,9 +1,9 @@
 /** Response headers: their declaration for the OpenAPI document, links to next pages, and ETags of users. */
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { User } from '../src/users/user.ts'
-import type { Versions } from '../src/users/users.ts'
-import { parseEntityTags } from '../src/validation/entity-tags.ts'
+import type { User } from '#core/users/user'
+import type { Versions } from '#core/users/users'
+import { parseEntityTags } from '#http/validation/entity-tags'
 
 /** Headers that routes have to declare. plugins/openapi.ts derives the others. */
 const HEADERS = {

@@ -1,16 +1,16 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
 import { type TProperties, type TUnsafe, Type } from '@sinclair/typebox'
-import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
-import { FACTORS, type Factor } from '../src/users/factors.ts'
+import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '#core/audit-log/event'
+import { FACTORS, type Factor } from '#core/users/factors'
 import {
   FIELD_NAMES,
   type FieldName,
   type FieldValues,
   PROFILE_FIELDS,
   USER_FIELDS,
-} from '../src/users/fields.ts'
-import { SORTS, type Sort } from '../src/users/listing.ts'
-import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
+} from '#core/users/fields'
+import { SORTS, type Sort } from '#core/users/listing'
+import { InputId, Strict, withExample } from '#http/validation/schemas'
 
 export {
   Email,
@@ -32,7 +32,7 @@ export {
   Scopes,
   Strict,
   withExample,
-} from '../src/validation/schemas.ts'
+} from '#http/validation/schemas'
 
 export const Timestamp = Type.String({
   format: 'date-time',

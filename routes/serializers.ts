@@ -1,17 +1,17 @@
 /** Turns entities into response bodies. */
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import type { AuthResult } from '../src/accounts/auth-result.ts'
-import { issuedAtIn } from '../src/auth/access-tokens.ts'
-import type { CachedUser, Principal } from '../src/auth/principal.ts'
-import type { Status as ServiceStatus } from '../src/status-report.ts'
-import { accountTextOf, serializeAccount, toIso } from '../src/users/serializers.ts'
+import type { AuthResult } from '#core/accounts/auth-result'
+import { issuedAtIn } from '#core/auth/access-tokens'
+import type { CachedUser, Principal } from '#core/auth/principal'
+import { accountTextOf, serializeAccount, toIso } from '#core/users/serializers'
+import type { Status as ServiceStatus } from '#process/status-report'
 import { etagOf } from './response-headers.ts'
 import type { Introspection, SignedIn as SignedInSchema, Status } from './schemas.ts'
 
-export { serializeMethod, serializeSession } from '../src/accounts/serializers.ts'
-export { serializeEvent, serializeOwnEvent } from '../src/audit-log/event.ts'
-export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'
+export { serializeMethod, serializeSession } from '#core/accounts/serializers'
+export { serializeEvent, serializeOwnEvent } from '#core/audit-log/event'
+export { serializeAccount, serializeAdminUser, serializeProfile } from '#core/users/serializers'
 
 const INACTIVE = { active: false } as const
 

@@ -23,4 +23,12 @@ for (const name of globSync('**/*.js', { cwd: DIST })) {
   const built = source.replace(MODULE_URL, "new URL('$1.js', import.meta.url)")
   if (built !== source) writeFileSync(file, built)
 }
+
+// TypeScript leaves the specifiers of `imports` (`#core/…`) as they are. Node looks them up in the nearest package.json.
+const { type, imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+const builtImports = Object.fromEntries(
+  Object.entries<string>(imports).map(([name, target]) => [name, target.replace(/\.ts$/, '.js')]),
+)
+writeFileSync(join(DIST, 'package.json'), `${JSON.stringify({ type, imports: builtImports }, null, 2)}\n`)
+
 for (const name of ['src/bin.js', 'client/bin.js']) chmodSync(join(DIST, name), 0o755)

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { allFeatures } from '#features/built-in'
+import { loadConfig } from '#process/config/config'
 import { buildApp } from '../src/app.ts'
-import { allFeatures } from '../src/built-in-features.ts'
-import { loadConfig } from '../src/config/config.ts'
 
 /** @returns its JSON. */
 export const openApiDocument = async (): Promise<string> => {

@@ -1,6 +1,7 @@
 /**
- * Runs before and after `npm pack`. The optional dependencies are the Node of a checkout: in the project of a host they would
- * take 200 MB, and `npm run` would prefer that Node to the host's.
+ * Runs before and after `npm pack`, and leaves out what only a checkout needs. The optional dependencies are its Node: in the
+ * project of a host they would take 200 MB, and `npm run` would prefer that Node to the host's. Its `imports` lead to TypeScript:
+ * `dist/package.json` has those of the built files.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +14,7 @@ if (existsSync(ORIGINAL)) renameSync(ORIGINAL, FILE)
 
 if (process.argv[2] === 'before') {
   const text = readFileSync(FILE, 'utf8')
-  const { optionalDependencies: _node, ...published } = JSON.parse(text)
+  const { optionalDependencies: _node, imports: _imports, ...published } = JSON.parse(text)
   writeFileSync(ORIGINAL, text)
   writeFileSync(FILE, `${JSON.stringify(published, null, 2)}\n`)
 }

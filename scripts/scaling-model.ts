@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { HEARTBEAT_INTERVAL } from '../src/storage/postgres/heartbeats.ts'
+import { HEARTBEAT_INTERVAL } from '#storage/postgres/heartbeats'
 
 const RESULTS = readFileSync(join(import.meta.dirname, '..', 'bench', 'RESULTS.md'), 'utf8')
 
@@ -46,7 +46,7 @@ const EVENT_BYTES = 761
 const SMALL_CACHE = 100_000
 const LARGE_CACHE = 1_000_000
 
-/** Rows per statement (src/auth/last-requests.ts). */
+/** Rows per statement (src/core/auth/last-requests.ts). */
 const SLICE = 5_000
 
 /** Heartbeats per second and process (src/storage/postgres/heartbeats.ts). */

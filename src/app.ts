@@ -10,33 +10,33 @@ import Fastify, {
   type RouteOptions,
 } from 'fastify'
 import type { DestinationStream } from 'pino'
-import type { CleanUpPace } from './accounts/clean-up.ts'
-import type { EventHandler } from './audit-log/event-feed.ts'
-import type { EventStreamLimits } from './audit-log/event-streams.ts'
-import { allFeatures, type BuiltInMails } from './built-in-features.ts'
+import type { ResolveHost } from '#base/http-client/public-addresses'
+import type { CleanUpPace } from '#core/accounts/clean-up'
+import type { EventHandler } from '#core/audit-log/event-feed'
+import type { EventStreamLimits } from '#core/audit-log/event-streams'
+import type { MailTemplates } from '#core/mail/kinds'
+import type { PasswordHasher } from '#core/passwords/hasher'
+import type { RateLimits } from '#core/rate-limits/limits'
+import type { HostConsumer } from '#feature/consumers/consumers'
+import type { Feature, HostServices } from '#feature/declaration'
+import type { JobPace } from '#feature/jobs/jobs'
+import { allFeatures, type BuiltInMails } from '#features/built-in'
+import { decorateRequests, RequestAuthentication } from '#http/request-authentication'
+import { createRequestIds } from '#http/request-ids'
+import { requireUniqueRoutes } from '#http/route-declarations'
+import { decorateWithGuards, requireGuards } from '#http/route-guards'
+import { serverOptions } from '#http/server-options'
+import { setUpServer } from '#http/server-set-up'
+import type { Config } from '#process/config/config'
+import { createLogger } from '#process/logging/logging'
+import { type MetricsServer, openMetricsServer } from '#process/metrics/metrics-server'
+import type { WorkerChannel } from '#process/metrics/worker-metrics'
+import type { Tracing } from '#process/tracing/tracing'
+import { openStorage } from '#storage/open'
+import type { Storage } from '#storage/storage'
+import { withRecorder } from '#storage/with-recorder'
 import { checkFeatures } from './check-features.ts'
-import type { Config } from './config/config.ts'
-import type { HostConsumer } from './consumers/consumers.ts'
-import type { Feature, HostServices } from './feature.ts'
-import { decorateRequests, RequestAuthentication } from './http/request-authentication.ts'
-import { createRequestIds } from './http/request-ids.ts'
-import { requireUniqueRoutes } from './http/route-declarations.ts'
-import { decorateWithGuards, requireGuards } from './http/route-guards.ts'
-import { serverOptions } from './http/server-options.ts'
-import { setUpServer } from './http/server-set-up.ts'
-import type { ResolveHost } from './http-client/public-addresses.ts'
-import type { JobPace } from './jobs/jobs.ts'
-import { createLogger } from './logging/logging.ts'
-import type { MailTemplates } from './mail/kinds.ts'
-import { type MetricsServer, openMetricsServer } from './metrics/metrics-server.ts'
-import type { WorkerChannel } from './metrics/worker-metrics.ts'
-import type { PasswordHasher } from './passwords/hasher.ts'
-import type { RateLimits } from './rate-limits/limits.ts'
 import { createServices, type Services } from './services.ts'
-import { openStorage } from './storage/open.ts'
-import type { Storage } from './storage/storage.ts'
-import { withRecorder } from './storage/with-recorder.ts'
-import type { Tracing } from './tracing/tracing.ts'
 
 export type Gate = 'user' | 'adminKey'
 
@@ -78,7 +78,7 @@ export interface DeclaredRoute {
 
 /** Replacements for parts that the configuration would create. */
 export interface AppOptions {
-  /** Further ones than those of `src/features.ts`. */
+  /** Further ones than those of `src/features/own.ts`. */
   readonly features?: readonly Feature[]
   readonly storage?: Storage
   readonly clock?: () => number

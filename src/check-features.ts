@@ -1,18 +1,19 @@
 /** Checks declarations of features at the start, before the store is opened. */
-import { ACCOUNT_MAILS } from './accounts/mails.ts'
-import { CORE_SIGN_IN_METHODS, IMPERSONATION } from './accounts/sign-in-methods.ts'
-import { EVENTS } from './audit-log/event.ts'
-import { ADMIN_SCOPES, USER_SCOPES } from './auth/scopes.ts'
-import type { Setting } from './config/readers.ts'
-import { namesWith, SETTINGS } from './config/settings.ts'
-import { ERRORS } from './errors.ts'
-import { eventSchemasOf, type Feature } from './feature.ts'
-import { REQUEST_DECORATORS } from './http/request-authentication.ts'
-import { METRICS } from './metrics/declarations.ts'
-import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from './rate-limits/limits.ts'
+
+import { ERRORS } from '#base/errors'
+import type { Setting } from '#base/settings/readers'
+import { ACCOUNT_MAILS } from '#core/accounts/mails'
+import { CORE_SIGN_IN_METHODS, IMPERSONATION } from '#core/accounts/sign-in-methods'
+import { EVENTS } from '#core/audit-log/event'
+import { ADMIN_SCOPES, USER_SCOPES } from '#core/auth/scopes'
+import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from '#core/rate-limits/limits'
+import { eventSchemasOf, type Feature } from '#feature/declaration'
+import { REQUEST_DECORATORS } from '#http/request-authentication'
+import { namesWith, SETTINGS } from '#process/config/settings'
+import { METRICS } from '#process/metrics/declarations'
+import { CORE_TABLES } from '#storage/schema'
+import { FeatureError } from '#storage/stored-feature'
 import type { CoreServices } from './services.ts'
-import { CORE_TABLES } from './storage/schema.ts'
-import { FeatureError } from './storage/stored-feature.ts'
 
 /** Names that features cannot use. A record, so that a service that is missing does not compile. */
 const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {

@@ -1,11 +1,11 @@
 /** Entry point of the command line. */
 import { extname } from 'node:path'
 import { Command, CommanderError } from 'commander'
+import { EXIT_CODES, exitCode, explain, withoutArguments } from '#feature/commands/failure'
+import { exitOnBrokenPipe, printStatus } from '#feature/commands/output'
+import { coreCommands, featureCommands } from '#process/cli/commands'
+import { loadEnvironment } from '#process/config/read-settings'
 import packageJson from '../package.json' with { type: 'json' }
-import { coreCommands, featureCommands } from './cli/commands.ts'
-import { EXIT_CODES, exitCode, explain, withoutArguments } from './cli/failure.ts'
-import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
-import { loadEnvironment } from './config/read-settings.ts'
 
 const program = new Command('gatehouse')
   .description(

@@ -6,26 +6,26 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyContextConfig, FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { ACCOUNT_MAILS } from './accounts/mails.ts'
+import { ServiceError } from '#base/errors'
+import { ConfigError } from '#base/settings/readers'
+import { ACCOUNT_MAILS } from '#core/accounts/mails'
+import type { LoggedEvent } from '#core/audit-log/event-feed'
+import type { HostConsumer } from '#feature/consumers/consumers'
+import type { Feature, HostServices, ServicesOf, SettingNamesOf } from '#feature/declaration'
+import { allFeatures, type BuiltInMails, type FeatureSettingName } from '#features/built-in'
+import { isolateFromHost } from '#http/encapsulation'
+import { type Guard, type Guards, REQUEST_DECORATORS } from '#http/request-authentication'
+import { serverLimits } from '#http/server-options'
+import { type Config, loadConfig } from '#process/config/config'
+import type { Environment } from '#process/config/read-settings'
+import type { SettingName } from '#process/config/settings'
 import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
-import type { LoggedEvent } from './audit-log/event-feed.ts'
-import { allFeatures, type BuiltInMails, type FeatureSettingName } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
-import { type Config, loadConfig } from './config/config.ts'
-import type { Environment } from './config/read-settings.ts'
-import { ConfigError } from './config/readers.ts'
-import type { SettingName } from './config/settings.ts'
-import type { HostConsumer } from './consumers/consumers.ts'
-import { ServiceError } from './errors.ts'
-import type { Feature, HostServices, ServicesOf, SettingNamesOf } from './feature.ts'
-import { isolateFromHost } from './http/encapsulation.ts'
-import { type Guard, type Guards, REQUEST_DECORATORS } from './http/request-authentication.ts'
-import { serverLimits } from './http/server-options.ts'
-import './http/validated-data-type.ts'
-import { logSerializers } from './logging/logging.ts'
-import type { MailTemplate, MailTemplates } from './mail/kinds.ts'
+import '#http/validated-data-type'
+import type { MailTemplate, MailTemplates } from '#core/mail/kinds'
+import type { User } from '#core/users/user'
+import { logSerializers } from '#process/logging/logging'
 import type { Services } from './services.ts'
-import type { User } from './users/user.ts'
 
 type Given = string | number | boolean | undefined
 
@@ -144,7 +144,7 @@ const mailSettings = ({ productName, from }: MailOptions): Environment => ({
 /** Spans of operations, in the traces of the host: the host starts the SDK and records requests. */
 const hostTracing = async ({ tracesUrl }: Config): Promise<NonNullable<AppOptions['tracing']> | null> => {
   if (tracesUrl === null) return null
-  const { operationSpans } = await import('./tracing/operation-spans.ts')
+  const { operationSpans } = await import('#process/tracing/operation-spans')
   return { recorderOf: operationSpans }
 }
 

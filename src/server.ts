@@ -4,21 +4,26 @@ import type { AddressInfo } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import type { DestinationStream, Logger } from 'pino'
+import { releaseIdleMemory } from '#base/idle-memory'
+import { ConfigError } from '#base/settings/readers'
+import { allFeatures } from '#features/built-in'
+import { ListenError, toListenError } from '#http/listen-error'
+import { type Config, loadConfig } from '#process/config/config'
+import { loadEnvironment } from '#process/config/read-settings'
+import { createLogger, standardOutput } from '#process/logging/logging'
+import { openWorkerChannel } from '#process/metrics/worker-metrics'
+import { SHUTDOWN, STOP_SIGNALS } from '#process/shutdown'
+import type { Tracing } from '#process/tracing/tracing'
+import {
+  type ChannelToPrimary,
+  channelToPrimary,
+  type ThreadData,
+  threadData,
+} from '#process/workers/channel'
+import { runPrimary } from '#process/workers/primary'
+import { joinPrimary, listenOptions, logThroughPrimary, reportFailure } from '#process/workers/worker'
 import type { AppOptions } from './app.ts'
-import { allFeatures } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
-import { type Config, loadConfig } from './config/config.ts'
-import { loadEnvironment } from './config/read-settings.ts'
-import { ConfigError } from './config/readers.ts'
-import { ListenError, toListenError } from './http/listen-error.ts'
-import { releaseIdleMemory } from './idle-memory.ts'
-import { createLogger, standardOutput } from './logging/logging.ts'
-import { openWorkerChannel } from './metrics/worker-metrics.ts'
-import { SHUTDOWN, STOP_SIGNALS } from './shutdown.ts'
-import type { Tracing } from './tracing/tracing.ts'
-import { type ChannelToPrimary, channelToPrimary, type ThreadData, threadData } from './workers/channel.ts'
-import { runPrimary } from './workers/primary.ts'
-import { joinPrimary, listenOptions, logThroughPrimary, reportFailure } from './workers/worker.ts'
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */
 const explain = (error: unknown): string => {
@@ -53,7 +58,7 @@ const listen = async (app: FastifyInstance, config: Config, thread: ThreadData |
 /** Loads OpenTelemetry only where traces are configured. */
 const openTracing = async (config: Config, logStream?: DestinationStream): Promise<Tracing | null> => {
   if (config.tracesUrl === null) return null
-  const { startTracing } = await import('./tracing/tracing.ts')
+  const { startTracing } = await import('#process/tracing/tracing')
   return startTracing(config.tracesUrl, createLogger(config, logStream))
 }
 
@@ -65,7 +70,7 @@ const optionsOfWorker = async (
   if (channel === null) return {}
   const workerChannel = openWorkerChannel(channel)
   if (thread === null) return { workerChannel }
-  const { joinSharedStore } = await import('./storage/sqlite/storage.ts')
+  const { joinSharedStore } = await import('#storage/sqlite/storage')
   const storage = await joinSharedStore(thread.store, allFeatures())
   return { workerChannel, storage, logStream: logThroughPrimary(channel) }
 }

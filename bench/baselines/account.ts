@@ -1,4 +1,4 @@
-import { Account } from '../../routes/schemas.ts'
+import { Account } from '#routes/schemas'
 import { listen } from './bare-fastify.ts'
 import { ACCOUNT } from './example-account.ts'
 

@@ -1,5 +1,5 @@
-import { newFields } from '../../src/users/fields.ts'
-import { serializeAccount } from '../../src/users/serializers.ts'
+import { newFields } from '#core/users/fields'
+import { serializeAccount } from '#core/users/serializers'
 
 const at = Date.UTC(2026, 0, 1)
 

@@ -1,6 +1,6 @@
-import { Introspection } from '../../routes/schemas.ts'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { userScopesOf } from '../../src/feature.ts'
+import { userScopesOf } from '#feature/declaration'
+import { allFeatures } from '#features/built-in'
+import { Introspection } from '#routes/schemas'
 import { listen } from './bare-fastify.ts'
 import { ACCOUNT } from './example-account.ts'
 

@@ -1,5 +1,5 @@
-import { ErrorBody } from '../../routes/schemas.ts'
-import { ERRORS, errorBody } from '../../src/errors.ts'
+import { ERRORS, errorBody } from '#base/errors'
+import { ErrorBody } from '#routes/schemas'
 import { listen } from './bare-fastify.ts'
 
 const { status, field, message } = ERRORS.signInRequired

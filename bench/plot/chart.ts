@@ -12,9 +12,9 @@ import {
   SIZE,
   short,
   WIDTH,
-} from '../../src/plots/panel.ts'
-import { logScale } from '../../src/plots/scale.ts'
-import { element, escaped, type Theme, text } from '../../src/plots/svg.ts'
+} from '#base/plots/panel'
+import { logScale } from '#base/plots/scale'
+import { element, escaped, type Theme, text } from '#base/plots/svg'
 import { type Curve, isSaturated, type Plot } from './load-curves.ts'
 
 /** Room for as many lines of notes, so that plots beside each other have one height. */

@@ -1,7 +1,7 @@
 /** Writes the plots and their data into `bench/plots`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Theme } from '../../src/plots/svg.ts'
+import type { Theme } from '#base/plots/svg'
 import { chart } from './chart.ts'
 import type { LoadCurves } from './load-curves.ts'
 

@@ -1,5 +1,5 @@
 /** Other credentials than the HS256 access token of a session, compared with it; and introspection. */
-import { newPrivateKey } from '../../src/auth/private-key.ts'
+import { newPrivateKey } from '#core/auth/private-key'
 import { compare, findingsOf, versus } from '../compare.ts'
 import { type Server, startServer, startService, withServers } from '../processes.ts'
 import { bearer, get, type Requests } from '../requests.ts'

@@ -1,5 +1,5 @@
-import { FeatureCaches } from '../../src/auth/feature-caches.ts'
-import { organizationGate } from '../../src/organizations/gate.ts'
+import { FeatureCaches } from '#core/auth/feature-caches'
+import { organizationGate } from '#features/organizations/gate'
 import { runSockets } from '../load/sockets.ts'
 import { type Server, startService, withServers } from '../processes.ts'
 import { bearer, rawRequest } from '../requests.ts'

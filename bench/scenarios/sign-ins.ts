@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
-import { HASH_PARAMETERS } from '../../src/passwords/formats.ts'
+import { HASH_PARAMETERS } from '#core/passwords/formats'
 import { runSockets } from '../load/sockets.ts'
 import { startService, withServers } from '../processes.ts'
 import type { Scenario } from '../scenario.ts'

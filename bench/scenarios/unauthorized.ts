@@ -1,4 +1,4 @@
-import { API_KEY_PREFIX, KEY_LENGTH } from '../../src/auth/opaque-key.ts'
+import { API_KEY_PREFIX, KEY_LENGTH } from '#core/auth/opaque-key'
 import { versus } from '../compare.ts'
 import { startServer, startService, withServers } from '../processes.ts'
 import { bearer, get } from '../requests.ts'

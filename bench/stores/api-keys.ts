@@ -1,12 +1,12 @@
-import type { ApiKeyStore } from '../../src/api-keys/stored-api-keys.ts'
-import { actingUser } from '../../src/audit-log/event.ts'
-import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
-import { USER_SCOPES } from '../../src/auth/scopes.ts'
-import type { Session } from '../../src/auth/session.ts'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { newId } from '../../src/ids.ts'
-import type { StorageLocation } from '../../src/storage/location.ts'
-import { openStorage } from '../../src/storage/open.ts'
+import { newId } from '#base/ids'
+import { actingUser } from '#core/audit-log/event'
+import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
+import { USER_SCOPES } from '#core/auth/scopes'
+import type { Session } from '#core/auth/session'
+import type { ApiKeyStore } from '#features/api-keys/stored-api-keys'
+import { allFeatures } from '#features/built-in'
+import type { StorageLocation } from '#storage/location'
+import { openStorage } from '#storage/open'
 
 const CONNECTIONS = 10
 

@@ -1,5 +1,5 @@
 /** What the pages of the console read: users, events, last requests, and the whole history of metrics. */
-import { DURATIONS } from '../../src/statistics/histogram.ts'
+import { DURATIONS } from '#base/statistics/histogram'
 import { isPostgres, runAll, series, timeIdOf, withoutIndexes } from './generated-rows.ts'
 import { SPAN, signUps, slicesOf } from './generated-users.ts'
 

@@ -1,6 +1,6 @@
-import { allFeatures } from '../../src/built-in-features.ts'
-import type { StorageLocation } from '../../src/storage/location.ts'
-import { openSeedStore } from '../../src/storage/open.ts'
+import { allFeatures } from '#features/built-in'
+import type { StorageLocation } from '#storage/location'
+import { openSeedStore } from '#storage/open'
 import { LIMITS, samples } from './sample-users.ts'
 
 /** Creates a store with so many users, each with a session. */

@@ -1,5 +1,5 @@
-import type { Session } from '../../src/auth/session.ts'
-import type { StorageLocation } from '../../src/storage/location.ts'
+import type { Session } from '#core/auth/session'
+import type { StorageLocation } from '#storage/location'
 
 /** A database with users, created by the file of its engine. */
 export interface FilledDatabase {

@@ -1,10 +1,10 @@
 /** Users with a session each: the same on every engine, except for ids and timestamps. */
 
-import { newSession } from '../../src/auth/session.ts'
-import { newId } from '../../src/ids.ts'
-import { dummyHash } from '../../src/passwords/formats.ts'
-import type { SeedAccount } from '../../src/storage/seed.ts'
-import { newFields } from '../../src/users/fields.ts'
+import { newId } from '#base/ids'
+import { newSession } from '#core/auth/session'
+import { dummyHash } from '#core/passwords/formats'
+import { newFields } from '#core/users/fields'
+import type { SeedAccount } from '#storage/seed'
 
 /** Milliseconds; the defaults of the configuration. */
 export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }

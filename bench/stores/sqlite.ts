@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import type { Session } from '../../src/auth/session.ts'
+import type { Session } from '#core/auth/session'
 import { temporaryFolder } from '../workspace.ts'
 import { fill } from './fill.ts'
 import type { FilledDatabase } from './filled-database.ts'

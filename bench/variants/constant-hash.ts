@@ -1,5 +1,5 @@
 /** The service with a constant password hash, to measure everything else. */
-import { dummyHash } from '../../src/passwords/formats.ts'
+import { dummyHash } from '#core/passwords/formats'
 import { listen } from './listen.ts'
 
 const HASH = dummyHash()

@@ -1,6 +1,6 @@
 /** The service with a store that discards last requests. */
-import { allFeatures } from '../../src/built-in-features.ts'
-import { openStorage } from '../../src/storage/open.ts'
+import { allFeatures } from '#features/built-in'
+import { openStorage } from '#storage/open'
 import { listen } from './listen.ts'
 
 await listen(async ({ storage, databaseConnections }) => ({

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const CHANGES: Readonly<Record<string, (source: string) => string>> = {
   'plugins/request-durations.ts': () =>
     "import fp from 'fastify-plugin'\nexport default fp(async () => undefined, { name: 'request-durations' })\n",
-  'src/auth/authenticator.ts': source => source.replaceAll(/^ *this\.#(hits|misses) \+= 1$/gm, ''),
+  'src/core/auth/authenticator.ts': source => source.replaceAll(/^ *this\.#(hits|misses) \+= 1$/gm, ''),
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,5 +1,5 @@
 /** Notes on the page of a user in the console: when they were added. */
-import { type ConsoleParts, html, textField, timeField } from '../../src/pages/feature-pages.ts'
+import { type ConsoleParts, html, textField, timeField } from '#http/pages/feature-pages'
 
 export default {
   userSections: [

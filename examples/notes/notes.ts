@@ -33,7 +33,7 @@ import {
   type User,
   type WithServices,
   type Write,
-} from '../../src/feature.ts'
+} from '#feature/declaration'
 
 /** Timestamps are milliseconds since the epoch. */
 export interface Note {

@@ -7,7 +7,7 @@ import {
   type Page,
   type PageContext,
   time,
-} from '../../src/pages/feature-pages.ts'
+} from '#http/pages/feature-pages'
 
 interface Note {
   readonly id: string

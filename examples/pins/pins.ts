@@ -22,7 +22,7 @@ import {
   type Steps,
   table,
   type User,
-} from '../../src/feature.ts'
+} from '#feature/declaration'
 
 const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
 

@@ -1,5 +1,5 @@
 /** The page of a user: the organizations, their projects, and forms. */
-import { html } from '../../src/pages/feature-pages.ts'
+import { html } from '#http/pages/feature-pages'
 import { workspaceOf } from './projects.ts'
 
 interface Membership {

@@ -1,7 +1,7 @@
 /** Projects of organizations, in memory. Webhooks of Gatehouse tell what happens to the organizations. */
 import type { FastifyInstance } from 'fastify'
 import { Webhook } from 'standardwebhooks'
-import { OPERATOR } from '../../src/feature.ts'
+import { OPERATOR } from '#feature/declaration'
 
 const workspaces = new Map<string, { readonly projects: string[]; readonly activity: string[] }>()
 

@@ -1,6 +1,6 @@
 /** A host that embeds Gatehouse: projects of organizations. README.md describes it. */
 import Fastify, { type FastifyReply } from 'fastify'
-import { actingUser } from '../../src/feature.ts'
+import { actingUser } from '#feature/declaration'
 import gatehouse, { ServiceError } from '../../src/gatehouse.ts'
 import { homePage } from './page.ts'
 import { receiveWebhooks, workspaceOf } from './projects.ts'

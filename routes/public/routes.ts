@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { ServiceError } from '#base/errors'
 import packageJson from '../../package.json' with { type: 'json' }
-import { ServiceError } from '../../src/errors.ts'
 import { withHeaders } from '../response-headers.ts'
 
 const Service = Type.Object(

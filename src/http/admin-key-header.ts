@@ -1,5 +1,5 @@
 /** The request header that carries the admin key, and the challenges that name it (RFC 9110 §11.6.1). */
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '#base/errors'
 
 /** §5.2.1. */
 export const ADMIN_KEY_HEADER = 'x-admin-key'

@@ -1,8 +1,8 @@
 /** Requests of hosted pages to the API of the same service, as the browser would send them over the same connection. */
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
-import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
-import type { ApiCall, ApiResponse } from '../pages/feature-pages.ts'
+import { ERRORS, type ErrorBody, errorBody, ServiceError } from '#base/errors'
 import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
+import type { ApiCall, ApiResponse } from './pages/feature-pages.ts'
 
 /**
  * What the API reads of the browser's request. The address is that of the same connection, so the service believes forwarded

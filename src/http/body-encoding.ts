@@ -1,6 +1,6 @@
 /** Rejects bodies that declare a content coding, or a charset other than UTF-8. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '#base/errors'
 
 /** Every `charset` of a media type. JSON itself has none (RFC 8259 §11), but clients send one. */
 const CHARSETS = /;\s*charset\s*=\s*("?)([^";\s]*)\1/gi

@@ -8,7 +8,7 @@ import {
   type Gzip,
   gzip,
 } from 'node:zlib'
-import { codingWeights } from '../validation/weighted-elements.ts'
+import { codingWeights } from './validation/weighted-elements.ts'
 
 type Done = (error: Error | null, compressed: Buffer) => void
 

@@ -4,7 +4,7 @@
  * one that any page can send without a preflight: it would use up the limits of the visitor's address.
  */
 import type { FastifyRequest } from 'fastify'
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '#base/errors'
 import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 /** One log line for each error, with the context of its request (§7.2). */
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '#base/errors'
 import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
 
 /** Whether a token or an admin key authenticates the client. Checks the header itself, because public routes ignore the key. */

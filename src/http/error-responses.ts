@@ -1,7 +1,7 @@
 /** Maps every error to a response: the only place that does (§7; docs/design.md, "Errors"). */
-import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError, sentence } from '../errors.ts'
-import { type FieldViolation, fieldErrors } from '../validation/field-errors.ts'
+import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError, sentence } from '#base/errors'
 import { insufficientScopes } from './admin-key-header.ts'
+import { type FieldViolation, fieldErrors } from './validation/field-errors.ts'
 
 export interface ErrorResponse {
   readonly status: number

@@ -1,7 +1,7 @@
 /** Rules for request lines and header fields that Node does not enforce: `Host`, framing, duplicate credentials, `Expect`. */
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
-import type { ErrorName } from '../errors.ts'
+import type { ErrorName } from '#base/errors'
 import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
 
 /** The authority of a URL (RFC 3986 §3.2) without user: a DNS name, an IPv4 address or brackets, and a port that may be empty. */

@@ -1,9 +1,9 @@
 /** What a route requires of an authenticated request: scopes and roles. `request-authentication.ts` authenticates requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { missingScopes } from '../auth/admin-key.ts'
-import type { ScopeDescriptions } from '../auth/scopes.ts'
-import { ServiceError } from '../errors.ts'
-import { INVALID_ROLE, isRole } from '../users/roles.ts'
+import { ServiceError } from '#base/errors'
+import { missingScopes } from '#core/auth/admin-key'
+import type { ScopeDescriptions } from '#core/auth/scopes'
+import { INVALID_ROLE, isRole } from '#core/users/roles'
 import { ADMIN_CHALLENGE, adminScopeRequired } from './admin-key-header.ts'
 
 /** A hook function for `onRequest` or `preHandler`. It fails with a {@link ServiceError}. */

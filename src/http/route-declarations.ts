@@ -1,6 +1,6 @@
 /** What routes declare, checked at the start: their URLs, and their `config`, once their gates are known. */
 import type { FastifyContextConfig, FastifyInstance, RouteOptions } from 'fastify'
-import { FeatureError } from '../storage/stored-feature.ts'
+import { FeatureError } from '#storage/stored-feature'
 import { isSafeMethod } from './cross-site-requests.ts'
 
 declare module 'fastify' {

@@ -1,7 +1,7 @@
 /** The guards of features as hooks: for private routes, which declare them in `config`, and for routes of a host application. */
 import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
-import type { MaybePromise } from '../maybe-promise.ts'
-import type { User } from '../users/user.ts'
+import type { MaybePromise } from '#base/maybe-promise'
+import type { User } from '#core/users/user'
 import { type Guard, inSequence } from './route-access.ts'
 
 /** What a guard knows of a request, whose user is authenticated. */

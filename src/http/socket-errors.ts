@@ -1,7 +1,7 @@
 /** Error responses written to the socket itself, for errors that occur before Fastify has a request. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { ERRORS, type ErrorBody, type ErrorName, errorBody } from '../errors.ts'
+import { ERRORS, type ErrorBody, type ErrorName, errorBody } from '#base/errors'
 import { type Connection, closeAfter, connectionOf } from './connection.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { REQUEST_ID_HEADER } from './request-ids.ts'

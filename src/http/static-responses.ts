@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { parseEntityTags } from '../validation/entity-tags.ts'
 import { acceptedCoding } from './content-codings.ts'
+import { parseEntityTags } from './validation/entity-tags.ts'
 
 interface Content {
   readonly plain: Buffer

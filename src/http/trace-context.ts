@@ -12,7 +12,7 @@ const TRACEPARENT =
 export const parseTraceparent = (field: unknown): string | null =>
   typeof field === 'string' ? (TRACEPARENT.exec(field)?.[0] ?? null) : null
 
-/** What OpenTelemetry's `SpanContext` has, which only src/tracing/ may import. */
+/** What OpenTelemetry's `SpanContext` has, which only src/process/tracing/ may import. */
 interface SpanIds {
   readonly traceId: string
   readonly spanId: string

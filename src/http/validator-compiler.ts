@@ -7,7 +7,7 @@ import {
   lazyQueryValidator,
   queryValidator,
   type Validate,
-} from '../validation/compile.ts'
+} from './validation/compile.ts'
 
 type Definition = Pick<FastifyRouteSchemaDef<object>, 'schema' | 'httpPart'>
 

@@ -1,5 +1,5 @@
 /** What an engine implements, and the store that follows from it and from the operations. */
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { MaybePromise } from '#base/maybe-promise'
 import { copyArguments, featureStatement, readError } from './operations/feature-operation.ts'
 import type { Query, Read } from './operations/operation.ts'
 import { type CoreOperations, coreOperationName, coreOperations } from './operations/operations.ts'

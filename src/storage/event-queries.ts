@@ -1,7 +1,7 @@
 /** The queries of the audit log, for both engines. */
 import type { SelectQueryBuilder } from 'kysely'
-import type { EventFilter, EventQuery } from '../audit-log/listing.ts'
-import { firstIdAt } from '../ids.ts'
+import { firstIdAt } from '#base/ids'
+import type { EventFilter, EventQuery } from '#core/audit-log/listing'
 import type { DatabaseSchema } from './schema.ts'
 
 export type EventsQuery = SelectQueryBuilder<DatabaseSchema, 'events', object>

@@ -1,7 +1,7 @@
-/** The rows of API keys and admin keys: for both engines, and the features in `src/api-keys` and `src/admin-keys`. */
+/** The rows of API keys and admin keys: for both engines, and the features in `src/features/api-keys` and `src/features/admin-keys`. */
 import type { CreateTableBuilder } from 'kysely'
-import type { AdminKey } from '../auth/admin-key.ts'
-import type { ApiKey } from '../auth/api-key.ts'
+import type { AdminKey } from '#core/auth/admin-key'
+import type { ApiKey } from '#core/auth/api-key'
 import type { SchemaDialect } from './migrations/schema-dialect.ts'
 
 /** Milliseconds after which an expired key is removed. Until then lists show that it has expired. */

@@ -1,5 +1,5 @@
 /** Where a store is: the forms of DATABASE_URL and DATABASE_READ_URL. */
-import { type Reader, SettingError } from '../config/readers.ts'
+import { type Reader, SettingError } from '#base/settings/readers'
 import { assertParameters, FORM, parseServers, UrlError } from './postgres/connection-url.ts'
 
 /** Where data is stored: in a local file, or in a database that instances share. */

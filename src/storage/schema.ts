@@ -1,8 +1,8 @@
 /** The tables, typed for Kysely. Timestamps are milliseconds since the epoch, flags 0 or 1. */
 import type { Generated } from 'kysely'
-import type { EmailTokenPurpose } from '../accounts/email-token.ts'
-import type { Actor } from '../audit-log/event.ts'
-import type { FieldColumns } from '../users/fields.ts'
+import type { EmailTokenPurpose } from '#core/accounts/email-token'
+import type { Actor } from '#core/audit-log/event'
+import type { FieldColumns } from '#core/users/fields'
 
 /** With the columns of fields, `null` for none: roles and metadata are JSON. `user_roles` follows `roles` by a trigger. */
 export interface UsersTable extends FieldColumns {

@@ -1,7 +1,7 @@
 /** Fills a store with many users for load tests and benchmarks, without HTTP and hashing. */
 
-import type { Session } from '../auth/session.ts'
-import type { NewUser } from '../users/user.ts'
+import type { Session } from '#core/auth/session'
+import type { NewUser } from '#core/users/user'
 
 export interface SeedAccount {
   readonly user: NewUser

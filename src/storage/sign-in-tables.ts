@@ -1,6 +1,6 @@
 /** Tables of features whose rows sign their owners in (`signsIn`), by the settings of the service. */
-import { FACTORS } from '../users/factors.ts'
-import type { SignInTable, SignInTables } from '../users/listing.ts'
+import { FACTORS } from '#core/users/factors'
+import type { SignInTable, SignInTables } from '#core/users/listing'
 import { quoted } from './operations/owned-rows.ts'
 import { isOwned, type NamedTable } from './stored-feature.ts'
 

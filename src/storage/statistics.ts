@@ -1,5 +1,5 @@
 /** What each engine reports to the metrics. Counts are since the start. */
-import type { HistogramValue } from '../statistics/histogram.ts'
+import type { HistogramValue } from '#base/statistics/histogram'
 
 export interface WriterStatistics {
   /** Calls that wait for the next batch. */

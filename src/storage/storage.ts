@@ -1,7 +1,7 @@
 /** The store: one interface for every engine. */
-import type { InvalidationListener } from '../auth/invalidation.ts'
-import type { LastRequestStore } from '../auth/last-requests.ts'
-import type { OpenRateLimit } from '../rate-limits/rate-limit.ts'
+import type { InvalidationListener } from '#core/auth/invalidation'
+import type { LastRequestStore } from '#core/auth/last-requests'
+import type { OpenRateLimit } from '#core/rate-limits/rate-limit'
 import type { StorageStatistics } from './statistics.ts'
 import type {
   AccountStore,

@@ -1,7 +1,7 @@
-/** The part of a feature that the store runs: tables, migrations, operations. `src/feature.ts` has the whole declaration. */
+/** The part of a feature that the store runs: tables, migrations, operations. `src/feature/declaration.ts` has the whole declaration. */
 import type { Kysely } from 'kysely'
-import type { AuditEvent } from '../audit-log/event.ts'
-import type { Factor } from '../users/factors.ts'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { Factor } from '#core/users/factors'
 import type { FeatureDialect } from './migrations/schema-dialect.ts'
 import type { Read, Steps, StoreOf } from './operations/operation.ts'
 import type { Write } from './operations/write.ts'

@@ -4,16 +4,17 @@
  *
  * A write is on disk before its promise resolves. If it changes something, its event is stored in the same transaction.
  */
-import type { EmailToken } from '../accounts/email-token.ts'
-import type { AuditEvent } from '../audit-log/event.ts'
-import type { EventQuery, FollowPage, FollowQuery, LogPosition } from '../audit-log/listing.ts'
-import type { AdminKey } from '../auth/admin-key.ts'
-import type { FoundApiKey } from '../auth/api-key.ts'
-import type { Session } from '../auth/session.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
-import type { Factor } from '../users/factors.ts'
-import type { Position, SignInTables, UserFilter, UserQuery } from '../users/listing.ts'
-import type { NewUser, User, UserWithHash } from '../users/user.ts'
+
+import type { MaybePromise } from '#base/maybe-promise'
+import type { EmailToken } from '#core/accounts/email-token'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { EventQuery, FollowPage, FollowQuery, LogPosition } from '#core/audit-log/listing'
+import type { AdminKey } from '#core/auth/admin-key'
+import type { FoundApiKey } from '#core/auth/api-key'
+import type { Session } from '#core/auth/session'
+import type { Factor } from '#core/users/factors'
+import type { Position, SignInTables, UserFilter, UserQuery } from '#core/users/listing'
+import type { NewUser, User, UserWithHash } from '#core/users/user'
 import type { StoreOf } from './operations/operation.ts'
 import type { CoreOperations } from './operations/operations.ts'
 import type { OwnedRow } from './operations/owned-rows.ts'

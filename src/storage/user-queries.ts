@@ -1,7 +1,7 @@
 /** Queries over users whose shape depends on the filter, for both engines. */
 import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import type { SortField, UserFilter, UserQuery } from '../users/listing.ts'
-import { canonicalEmail, searchKey } from '../users/user.ts'
+import type { SortField, UserFilter, UserQuery } from '#core/users/listing'
+import { canonicalEmail, searchKey } from '#core/users/user'
 import { HAS_PASSWORD, READ_COLUMNS } from './rows.ts'
 import type { DatabaseSchema } from './schema.ts'
 import { featureMethods } from './sign-in-tables.ts'

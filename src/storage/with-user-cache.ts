@@ -3,9 +3,10 @@
  * read has the later one of both; and the cache learns of a newer version. Nothing else merges them: {@link UserFunctions} of each store are
  * required, so that a new one does not compile before it is added here.
  */
-import type { UserCache } from '../auth/user-cache.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
-import type { User } from '../users/user.ts'
+
+import type { MaybePromise } from '#base/maybe-promise'
+import type { UserCache } from '#core/auth/user-cache'
+import type { User } from '#core/users/user'
 import type { Storage } from './storage.ts'
 
 /** The users of a result: itself, the items of a list, or its `user`. */

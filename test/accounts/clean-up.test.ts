@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { newEmailToken } from '../../src/accounts/email-token.ts'
-import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
-import { newSession } from '../../src/auth/session.ts'
+import { newEmailToken } from '#core/accounts/email-token'
+import { newEvent, OPERATOR } from '#core/audit-log/event'
+import { newSession } from '#core/auth/session'
 import { newUser } from '../storage/contract/fixtures.ts'
 import { connect, fileOf } from '../storage/sqlite-support.ts'
 import {

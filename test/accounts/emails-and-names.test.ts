@@ -1,9 +1,9 @@
 /** Rules for e-mails and names, and their messages, on every route that takes one (docs/design.md, "Contract"). */
 import fc from 'fast-check'
 import t from 'tap'
-import { OPERATOR } from '../../src/audit-log/event.ts'
-import { canonicalEmail } from '../../src/users/user.ts'
-import { emailViolations, nameViolations, newEmailViolations } from '../../src/validation/formats.ts'
+import { OPERATOR } from '#core/audit-log/event'
+import { canonicalEmail } from '#core/users/user'
+import { emailViolations, nameViolations, newEmailViolations } from '#http/validation/formats'
 import { call, changeEmail, forgot } from '../support/account-routes.ts'
 import { postUser } from '../support/admin-routes.ts'
 import {

@@ -5,7 +5,7 @@
 
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { call, forgot, reset, verify } from '../support/account-routes.ts'
 import { allEvents, factorsOf } from '../support/admin-routes.ts'
 import { createKey, listKeys } from '../support/api-keys.ts'

@@ -1,8 +1,8 @@
-/** `locale`: the language of a user's mails and pages, and a field like any other of `src/users/fields.ts`. */
+/** `locale`: the language of a user's mails and pages, and a field like any other of `src/core/users/fields.ts`. */
 import type { FastifyInstance } from 'fastify'
 import type { Email } from 'postal-mime'
 import t from 'tap'
-import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
+import { ACCOUNT_MAILS } from '#core/accounts/mails'
 import { accountOf, call, forgot, verify } from '../support/account-routes.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'

@@ -4,8 +4,8 @@
  */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { notes } from '../../examples/notes/notes.ts'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-routes.ts'
 import { allEvents, createUser, deleteUser, factorsOf, impersonate } from '../support/admin-routes.ts'
 import { createKey, listKeys } from '../support/api-keys.ts'

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { passwordViolations } from '../../src/passwords/policy.ts'
+import { passwordViolations } from '#core/passwords/policy'
 import { call, forgot, reset } from '../support/account-routes.ts'
 import { postUser } from '../support/admin-routes.ts'
 import { bearer, build, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { newFields } from '../../src/users/fields.ts'
+import { newFields } from '#core/users/fields'
 import {
   asAdmin,
   bearer,

@@ -1,7 +1,7 @@
 /** A copy to PostgreSQL has the admin keys and their events (docs/design.md, "Storage" and "Machine callers"). */
 import { join } from 'node:path'
 import t from 'tap'
-import { allFeatures } from '../../src/built-in-features.ts'
+import { allFeatures } from '#features/built-in'
 import { createKey, listKeys, listStatus, revokeKey, type TestKey } from '../support/admin-keys.ts'
 import { impersonate } from '../support/admin-routes.ts'
 import { accountStatus, asAdmin, build, signUp, temporaryFolder } from '../support/build.ts'

@@ -3,7 +3,7 @@
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
-import { newFields } from '../../src/users/fields.ts'
+import { newFields } from '#core/users/fields'
 import { createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'

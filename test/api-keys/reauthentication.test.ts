@@ -1,6 +1,6 @@
 /** A new API key needs a recent sign-in, or the password (RFC 9470; docs/design.md, "Machine callers"). */
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { call } from '../support/account-routes.ts'
 import { type AuditLine, getEvents, impersonate } from '../support/admin-routes.ts'
 import { listKeys, postKey, revokeKey } from '../support/api-keys.ts'

@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { accountOf, call } from '../support/account-routes.ts'
 import { createKey, listKeys, revokeKey } from '../support/api-keys.ts'
 import {

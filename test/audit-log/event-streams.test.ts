@@ -1,8 +1,8 @@
 /** Event streams over real sockets: `Accept: text/event-stream` at the lists of events (docs/design.md, "Event streams"). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
-import { EVENT_STREAM_LIMITS, EventStreams } from '../../src/audit-log/event-streams.ts'
+import { newEvent, OPERATOR } from '#core/audit-log/event'
+import { EVENT_STREAM_LIMITS, EventStreams } from '#core/audit-log/event-streams'
 import { call } from '../support/account-routes.ts'
 import { createKey, revokeKey } from '../support/admin-keys.ts'
 import { createKey as createApiKey, revokeKey as revokeApiKey } from '../support/api-keys.ts'

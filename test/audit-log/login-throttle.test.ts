@@ -1,7 +1,7 @@
 /** The login throttle in the audit log and the service's log, and that responses do not reveal accounts. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { type LoginThrottleLimits, RATE_LIMITS } from '#core/rate-limits/limits'
 import { type AuditLine, allEvents } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, logCapture, manualClock, signIn, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'

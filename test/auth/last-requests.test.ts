@@ -10,13 +10,13 @@ import {
   LastRequests,
   type LastRequestsDeps,
   type UserLastRequests,
-} from '../../src/auth/last-requests.ts'
-import type { CachedUser, Principal } from '../../src/auth/principal.ts'
-import { sortRequests } from '../../src/auth/sort-requests.ts'
-import { UserCache } from '../../src/auth/user-cache.ts'
-import { SHUTDOWN } from '../../src/shutdown.ts'
-import { NO_FACTORS } from '../../src/users/factors.ts'
-import { newFields } from '../../src/users/fields.ts'
+} from '#core/auth/last-requests'
+import type { CachedUser, Principal } from '#core/auth/principal'
+import { sortRequests } from '#core/auth/sort-requests'
+import { UserCache } from '#core/auth/user-cache'
+import { NO_FACTORS } from '#core/users/factors'
+import { newFields } from '#core/users/fields'
+import { SHUTDOWN } from '#process/shutdown'
 import { until } from '../support/until.ts'
 
 const IDLE = 3_600_000

@@ -288,8 +288,8 @@ t.test('a damaged key file stops the start and stays as it is', async t => {
 
 /** Reads or creates a key at the given time, and prints its id. */
 const READ_KEY = `
-import { readPrivateKey } from './src/auth/secret-file.ts'
-import { keyOfPrivateKey } from './src/auth/signing-keys.ts'
+import { readPrivateKey } from './src/core/auth/secret-file.ts'
+import { keyOfPrivateKey } from './src/core/auth/signing-keys.ts'
 const [databaseFile, algorithm] = process.argv.slice(1)
 process.stdout.write('ready ')
 process.stdin.once('data', at => {

@@ -1,4 +1,4 @@
-/** Units of `src/auth` and `src/concurrency`, with real threads, files and processes (docs/design.md, "Tokens and sessions"). */
+/** Units of `src/core/auth` and `src/base/concurrency`, with real threads, files and processes (docs/design.md, "Tokens and sessions"). */
 import assert from 'node:assert'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -6,14 +6,14 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { AccessTokens, isTokenOf } from '../../src/auth/access-tokens.ts'
-import { AdminAuthenticator } from '../../src/auth/admin-authenticator.ts'
-import { readOrCreateSecret } from '../../src/auth/secret-file.ts'
-import { newSession } from '../../src/auth/session.ts'
-import { keyOfSecret } from '../../src/auth/signing-keys.ts'
-import { heapTokenCapacity } from '../../src/auth/token-cache.ts'
-import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
-import { KeyedMutex } from '../../src/concurrency/keyed-mutex.ts'
+import { BoundedQueue } from '#base/concurrency/bounded-queue'
+import { KeyedMutex } from '#base/concurrency/keyed-mutex'
+import { AccessTokens, isTokenOf } from '#core/auth/access-tokens'
+import { AdminAuthenticator } from '#core/auth/admin-authenticator'
+import { readOrCreateSecret } from '#core/auth/secret-file'
+import { newSession } from '#core/auth/session'
+import { keyOfSecret } from '#core/auth/signing-keys'
+import { heapTokenCapacity } from '#core/auth/token-cache'
 import { ADMIN_KEY, manualClock, temporaryFolder } from '../support/build.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
@@ -156,7 +156,7 @@ t.test('the number of tokens on the heap follows the heap limit', t => {
 t.test('processes that start concurrently share one secret, readable only by its owner', async t => {
   const folder = temporaryFolder(t)
   const file = join(folder, 'jwt-secret')
-  const script = `import { readOrCreateSecret } from './src/auth/secret-file.ts'
+  const script = `import { readOrCreateSecret } from './src/core/auth/secret-file.ts'
     process.stdout.write('ready')
     process.stdin.once('data', () => {
       process.stdout.write(readOrCreateSecret(process.argv[1]))

@@ -1,9 +1,9 @@
 /** `POST /admin/warm-up` and `WARM_UP`: the token cache is filled before requests (docs/design.md, "Load tests"). */
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { openStorage } from '../../src/storage/open.ts'
-import type { Storage } from '../../src/storage/storage.ts'
+import { allFeatures } from '#features/built-in'
+import { openStorage } from '#storage/open'
+import type { Storage } from '#storage/storage'
 import {
   accountStatus,
   asAdmin,

@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { toLines } from '../../src/validation/ndjson.ts'
+import { toLines } from '#http/validation/ndjson'
 import { asAdmin, build, freshEmail, JWT_SECRET, signIn, signUp, temporaryFolder } from '../support/build.ts'
 import { EXPORT, exportAll, fromLines, importAll } from '../support/bulk-users.ts'
 import { pipeToCli, runCli, runCommand } from '../support/cli.ts'

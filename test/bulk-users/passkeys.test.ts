@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { INVALID_TIMESTAMP } from '../../src/validation/formats.ts'
-import { toLines } from '../../src/validation/ndjson.ts'
+import { INVALID_TIMESTAMP } from '#http/validation/formats'
+import { toLines } from '#http/validation/ndjson'
 import { factorsOf } from '../support/admin-routes.ts'
 import {
   addTotp,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { migrate } from '../../src/storage/postgres/migrate.ts'
+import { migrate } from '#storage/postgres/migrate'
 import {
   accountStatus,
   asAdmin,

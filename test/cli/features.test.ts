@@ -1,25 +1,25 @@
-/** Processes of a project whose `src/features.ts` lists features: the service, commands of features, and `copy`. */
+/** Processes of a project whose `src/features/own.ts` lists features: the service, commands of features, and `copy`. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { BUILT_IN_FEATURES } from '#features/built-in'
+import { openSqliteStorage } from '#storage/sqlite/storage'
 import { notes } from '../../examples/notes/notes.ts'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { add, eventOf, NOW } from '../storage/contract/fixtures.ts'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { projectTree, withBuiltIn } from '../support/project-copy.ts'
 
-const IMPORT_NOTES = `import { notes } from '../examples/notes/notes.ts'\n`
+const IMPORT_NOTES = `import { notes } from '../../examples/notes/notes.ts'\n`
 
 /** A project with these features, and with `notes` among the built-in ones if `builtIn`. @returns runs a script of it. */
 const project = (t: Test, features: string, { builtIn = false, imports = IMPORT_NOTES, more = {} } = {}) => {
   const files = {
     ...more,
-    'src/features.ts': `${imports}export const FEATURES = [${features}] as const\n`,
-    ...(builtIn && { 'src/built-in-features.ts': withBuiltIn('notes', IMPORT_NOTES) }),
+    'src/features/own.ts': `${imports}export const FEATURES = [${features}] as const\n`,
+    ...(builtIn && { 'src/features/built-in.ts': withBuiltIn('notes', IMPORT_NOTES) }),
   }
   const parts = ['src', 'plugins', 'routes', 'examples', 'package.json']
   const { folder } = projectTree(t, files, parts)
@@ -97,7 +97,7 @@ t.test('a feature has commands, and copy copies its rows', async t => {
   await copyNotes(t, project(t, 'notes'))
 })
 
-t.test('so does a built-in feature, which src/features.ts does not list', async t => {
+t.test('so does a built-in feature, which src/features/own.ts does not list', async t => {
   await copyNotes(t, project(t, '', { builtIn: true }))
 })
 
@@ -110,7 +110,7 @@ t.test('a feature cannot have the name of a built-in one', async t => {
 })
 
 const ABOUT = `
-import { defineFeature } from './feature.ts'
+import { defineFeature } from '#feature/declaration'
 
 export const about = defineFeature({
   name: 'about',
@@ -125,7 +125,7 @@ export const about = defineFeature({
 
 t.test('a command knows of the configuration what its services need', async t => {
   const imports = `import { about } from './about.ts'\n`
-  const run = project(t, 'about', { imports, more: { 'src/about.ts': ABOUT } })
+  const run = project(t, 'about', { imports, more: { 'src/features/about.ts': ABOUT } })
   const file = join(temporaryFolder(t), 'test.db')
   const DATABASE_URL = `sqlite:${file}`
   await (await openSqliteStorage(file, BUILT_IN_FEATURES)).close()
@@ -150,7 +150,7 @@ t.test('a command knows of the configuration what its services need', async t =>
 
 /** Fails after it has added commands: at the top, and to a group of the core. */
 const BROKEN = `
-import { defineFeature } from './feature.ts'
+import { defineFeature } from '#feature/declaration'
 
 const commands = async program => {
   program.command('broken').command('list').action(() => console.log('half'))
@@ -163,7 +163,7 @@ export const broken = defineFeature({ name: 'broken', module: import.meta.url, c
 
 t.test('commands that fail to load hit no other command', async t => {
   const imports = `${IMPORT_NOTES}import { broken } from './broken.ts'\n`
-  const run = project(t, 'broken, notes', { imports, more: { 'src/broken.ts': BROKEN } })
+  const run = project(t, 'broken, notes', { imports, more: { 'src/features/broken.ts': BROKEN } })
   const file = join(temporaryFolder(t), 'test.db')
   await (await openSqliteStorage(file, [...BUILT_IN_FEATURES, notes])).close()
   const database = ['--database', `sqlite:${file}`]

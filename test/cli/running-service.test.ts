@@ -3,7 +3,7 @@
  */
 
 import t, { type Test } from 'tap'
-import { OPERATOR } from '../../src/audit-log/event.ts'
+import { OPERATOR } from '#core/audit-log/event'
 import { accountStatus, asAdmin, PASSWORD, signUp } from '../support/build.ts'
 import { INVALIDATION_LIMIT, runCommand } from '../support/cli.ts'
 import { type Engine, onEnginesOfRun } from '../support/engines.ts'

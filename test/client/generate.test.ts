@@ -7,8 +7,8 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { FEATURES } from '#features/own'
 import { generateClient, type OpenApiDocument } from '../../client/generate.ts'
-import { FEATURES } from '../../src/features.ts'
 import { build, temporaryFolder } from '../support/build.ts'
 import { listen } from '../support/clients.ts'
 import { MAILED_SIGN_INS } from '../support/email-codes.ts'
@@ -29,7 +29,7 @@ const app = await build(t, { env: MAILED_SIGN_INS })
 const document: OpenApiDocument = (await app.inject('/openapi.json')).json()
 
 /** The client of a fork with features has their routes once it has run `npm run client`. */
-const skip = FEATURES.length > 0 && 'src/features.ts has features'
+const skip = FEATURES.length > 0 && 'src/features/own.ts has features'
 
 t.test(
   'client/client.ts is generated from the live document: `npm run client` updates it',

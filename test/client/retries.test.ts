@@ -1,7 +1,7 @@
 /** Which requests the client repeats, and when (docs/design.md, "OpenAPI and client"). */
 import t from 'tap'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { createClient } from '../../client/client.ts'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build, freshEmail, PASSWORD } from '../support/build.ts'
 import { clientsOf, rejection, scripted } from '../support/clients.ts'
 import { perAddress } from '../support/limits.ts'

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { validate } from '@readme/openapi-parser'
 import t, { type Test } from 'tap'
-import { ConfigError } from '../../src/config/readers.ts'
+import { ConfigError } from '#base/settings/readers'
 import { accountOf, call } from '../support/account-routes.ts'
 import { createUser, postUser } from '../support/admin-routes.ts'
 import {

@@ -3,7 +3,7 @@ import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypt
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ConfigError } from '../../src/config/readers.ts'
+import { ConfigError } from '#base/settings/readers'
 import { temporaryFolder } from '../support/build.ts'
 import { loadConfig } from '../support/config.ts'
 import { newPem } from '../support/token-signers.ts'

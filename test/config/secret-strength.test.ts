@@ -6,7 +6,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { ConfigError } from '../../src/config/readers.ts'
+import { ConfigError } from '#base/settings/readers'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
 import { loadConfig } from '../support/config.ts'
 

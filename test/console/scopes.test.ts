@@ -1,9 +1,9 @@
 /** The scopes of the console: what it shows and does needs those of the API (docs/console.md). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { consolePartsOf } from '../../src/console/all-parts.ts'
-import { placedActions } from '../../src/console/routes/actions.ts'
-import type { ApiCall } from '../../src/pages/feature-pages.ts'
+import { consolePartsOf } from '#features/console/all-parts'
+import { placedActions } from '#features/console/routes/actions'
+import type { ApiCall } from '#http/pages/feature-pages'
 import { createKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, asAdmin, build, signUp } from '../support/build.ts'
 import { signedInTo } from '../support/console.ts'

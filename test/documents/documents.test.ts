@@ -6,12 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
 import t from 'tap'
-import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import { coreCommands } from '../../src/cli/commands.ts'
-import type { SettingDeclarations } from '../../src/config/read-settings.ts'
-import { namesWith, SETTINGS } from '../../src/config/settings.ts'
-import { type DeclaredError, ERRORS } from '../../src/errors.ts'
+import { type DeclaredError, ERRORS } from '#base/errors'
+import { ACCOUNT_MAILS } from '#core/accounts/mails'
+import type { MailKinds } from '#core/mail/kinds'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import {
   adminScopesOf,
   eventSchemasOf,
@@ -19,10 +17,12 @@ import {
   rateLimitsOf,
   settingsOf,
   userScopesOf,
-} from '../../src/feature.ts'
-import { FEATURES } from '../../src/features.ts'
-import type { MailKinds } from '../../src/mail/kinds.ts'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+} from '#feature/declaration'
+import { BUILT_IN_FEATURES } from '#features/built-in'
+import { FEATURES } from '#features/own'
+import { coreCommands } from '#process/cli/commands'
+import type { SettingDeclarations } from '#process/config/read-settings'
+import { namesWith, SETTINGS } from '#process/config/settings'
 import { build } from '../support/build.ts'
 import { loadConfig } from '../support/config.ts'
 import { MAILED_SIGN_INS } from '../support/email-codes.ts'

@@ -7,7 +7,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { FEATURES } from '../../src/features.ts'
+import { FEATURES } from '#features/own'
 import { impersonate } from '../support/admin-routes.ts'
 import { asAdmin, bearer, build, signUp, temporaryFolder } from '../support/build.ts'
 import { signedInTo } from '../support/console.ts'
@@ -83,15 +83,23 @@ const succeeds = async (t: Test, cwd: string, file: string, args: readonly strin
 
 /** The files of the page and those of the example. */
 const EXAMPLES: readonly (readonly [string, string])[] = [
-  ['src/notes/notes.ts', 'examples/notes/notes.ts'],
-  ['src/notes/pages.ts', 'examples/notes/pages.ts'],
-  ['src/notes/console-pages.ts', 'examples/notes/console-pages.ts'],
+  ['src/features/notes/notes.ts', 'examples/notes/notes.ts'],
+  ['src/features/notes/pages.ts', 'examples/notes/pages.ts'],
+  ['src/features/notes/console-pages.ts', 'examples/notes/console-pages.ts'],
   ...['private/notes', 'public/shared-notes', 'public/security/notes'].map(
-    folder => [`src/notes/routes/${folder}/routes.ts`, `examples/notes/routes/${folder}/routes.ts`] as const,
+    folder =>
+      [`src/features/notes/routes/${folder}/routes.ts`, `examples/notes/routes/${folder}/routes.ts`] as const,
   ),
 ]
 
 const IMPORT = /^import ([^']*) from '(.*)'$/gm
+
+/** @returns the path of an imported file in the project; the name of a package. */
+const pathOf = (specifier: string, importer: string): string => {
+  if (specifier.startsWith('.')) return join(dirname(importer), specifier)
+  if (!specifier.startsWith('#')) return specifier
+  return `${specifier.startsWith('#routes/') ? '' : 'src/'}${specifier.slice(1)}.ts`
+}
 
 /** The code of a file without comments at its start, and its imports in any order, by paths in the project. */
 const codeOf = (folder: string, path: string) => {
@@ -101,7 +109,7 @@ const codeOf = (folder: string, path: string) => {
     .replace(', type notes as feature', '')
     .replace(' as typeof app.services & ServicesOf<[typeof feature]>', '')
   const imports = [...text.matchAll(IMPORT)].map(([, names, from = '']) => {
-    const file = from.startsWith('.') ? join(dirname(path), from) : from
+    const file = pathOf(from, path)
     return `${names} from ${EXAMPLES.find(([, example]) => example === file)?.[0] ?? file}`
   })
   return { imports: imports.sort(), code: text.split(IMPORT).at(-1) }
@@ -141,7 +149,7 @@ t.test(
 )
 
 /** The blocks change the project without features. A fork with features of its own tests those. */
-const skip = FEATURES.length > 0 && 'src/features.ts has features'
+const skip = FEATURES.length > 0 && 'src/features/own.ts has features'
 
 t.test('all blocks together', { skip }, async t => {
   const tree = projectTree(

@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import t from 'tap'
+import type { Theme } from '#base/plots/svg'
 import { chart } from '../../bench/plot/chart.ts'
 import type { Curve, LoadCurves, Plot, Step } from '../../bench/plot/load-curves.ts'
 import { plotFiles, THEMES } from '../../bench/plot/write-plots.ts'
-import type { Theme } from '../../src/plots/svg.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 const PLOTS = join(PROJECT, 'bench', 'plots')

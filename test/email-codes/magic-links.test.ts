@@ -1,7 +1,7 @@
 /** Signing in with a mailed link (docs/design.md, "Magic links"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { accountOf, call, changeEmail, forgot, NO_TOKENS, reset, verify } from '../support/account-routes.ts'
 import { allEvents, deleteUser } from '../support/admin-routes.ts'
 import { addTotp, STEP, signInWith } from '../support/authenticator-apps.ts'

@@ -1,6 +1,6 @@
 /** The mail with a code, and how many are sent (docs/mail.md; docs/design.md, "E-mail codes"). */
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { call } from '../support/account-routes.ts'
 import { freshEmail, manualClock, signUp, updateUser } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, requestCode, signInByCode } from '../support/email-codes.ts'

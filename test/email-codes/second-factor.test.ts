@@ -1,8 +1,8 @@
 /** A mailed code together with a code of an authenticator app (docs/design.md, "Second factors" and "E-mail codes"). */
 import t from 'tap'
-import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
-import { newSession } from '../../src/auth/session.ts'
-import { type EmailCodeStore, storedEmailCodes } from '../../src/email-codes/stored-email-codes.ts'
+import { newEvent, OPERATOR } from '#core/audit-log/event'
+import { newSession } from '#core/auth/session'
+import { type EmailCodeStore, storedEmailCodes } from '#features/email-codes/stored-email-codes'
 import { addTotp, STEP } from '../support/authenticator-apps.ts'
 import { accountStatus, confirmedUser, manualClock, signUp } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan, signInByCode } from '../support/email-codes.ts'

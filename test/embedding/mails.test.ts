@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import type { MailSite } from '#feature/declaration'
 import { notes } from '../../examples/notes/notes.ts'
-import type { MailSite } from '../../src/feature.ts'
 import { bearer, logCapture } from '../support/build.ts'
 import { unlessTaken } from '../support/examples.ts'
 import { buildHost, hostConfig, signUpAt } from '../support/host.ts'

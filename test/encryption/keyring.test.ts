@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DecryptionError, Keyring } from '../../src/encryption/keyring.ts'
+import { DecryptionError, Keyring } from '#feature/encryption/keyring'
 
 const CONTEXT = { purpose: 'totp', owner: 'ann' }
 const TEXT = 'GEZDGNBVGY3TQOJQ – größer'

@@ -1,6 +1,6 @@
 /** The error table of docs/design.md, "Errors", row by row, in development and in production. */
 import t from 'tap'
-import { ServiceError } from '../../src/errors.ts'
+import { ServiceError } from '#base/errors'
 import { ADMIN_KEY, asAdmin, bearer, build, cookie, freshEmail, signUp } from '../support/build.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 

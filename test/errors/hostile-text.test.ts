@@ -1,9 +1,9 @@
 /** Cursors of every list, and text in every place of every route, derived from the routes: a new one is covered at once. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { ID } from '../../src/ids.ts'
-import { exampleOf } from '../../src/openapi/bodies.ts'
-import { toLines } from '../../src/validation/ndjson.ts'
+import { ID } from '#base/ids'
+import { exampleOf } from '#http/openapi/bodies'
+import { toLines } from '#http/validation/ndjson'
 import { allEvents } from '../support/admin-routes.ts'
 import {
   accountStatus,

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
-import { ServiceError } from '../../src/errors.ts'
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { ServiceError } from '#base/errors'
+import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
+import { openSqliteStorage } from '#storage/sqlite/storage'
 import { bearer, build, logCapture, manualClock, temporaryFolder } from '../support/build.ts'
 import { pooledWriter } from '../support/writer-pool.ts'
 

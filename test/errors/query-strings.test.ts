@@ -1,7 +1,7 @@
 /** A query string is percent-encoded UTF-8; invalid parameters are named in the error (RFC 3986 §2.1, §2.5). */
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { exampleOf } from '../../src/openapi/bodies.ts'
+import { exampleOf } from '#http/openapi/bodies'
 import { ADMIN_KEY, build, signUp } from '../support/build.ts'
 import { errorsOf, globalErrorOf, type HttpResponse } from '../support/error-response.ts'
 import { organizationOf } from '../support/organizations.ts'

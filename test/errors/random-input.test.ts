@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { nameViolations } from '../../src/validation/formats.ts'
+import { nameViolations } from '#http/validation/formats'
 import { asAdmin, bearer, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { headerText, jsonBody, query, rawBody } from '../support/hostile-input.ts'

@@ -1,6 +1,6 @@
 /** Errors with a redirect target (§7.2): browsers are redirected, other clients get the error. */
 import t from 'tap'
-import { ServiceError } from '../../src/errors.ts'
+import { ServiceError } from '#base/errors'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { ServiceError } from '../../src/errors.ts'
+import { ServiceError } from '#base/errors'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
 import { errorsOf, globalErrorOf } from '../support/error-response.ts'
 

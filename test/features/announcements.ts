@@ -1,6 +1,6 @@
 /** A feature for tests: the rows of its table belong to no user. */
-import { defineFeature, invalidatesNothing, query, type Steps, type Write } from '../../src/feature.ts'
-import { table } from '../../src/storage/stored-feature.ts'
+import { defineFeature, invalidatesNothing, query, type Steps, type Write } from '#feature/declaration'
+import { table } from '#storage/stored-feature'
 
 interface AnnouncementsTable {
   id: string

@@ -1,14 +1,9 @@
 /** A feature for tests whose operations make mistakes. */
-import { defineFeature } from '../../src/feature.ts'
-import { type Query, query, rows, type Steps, unlessTaken } from '../../src/storage/operations/operation.ts'
-import { lockUser } from '../../src/storage/operations/user-locks.ts'
-import {
-  invalidates,
-  invalidatesNothing,
-  refusedFor,
-  type Write,
-} from '../../src/storage/operations/write.ts'
-import { table } from '../../src/storage/stored-feature.ts'
+import { defineFeature } from '#feature/declaration'
+import { type Query, query, rows, type Steps, unlessTaken } from '#storage/operations/operation'
+import { lockUser } from '#storage/operations/user-locks'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import { table } from '#storage/stored-feature'
 
 interface ThingsTable {
   id: string

@@ -1,7 +1,7 @@
 /** Background tasks of features: they run in every process for as long as the service does (docs/design.md, "Features"). */
 import { once } from 'node:events'
 import t from 'tap'
-import { BackgroundTasks } from '../../src/jobs/background-tasks.ts'
+import { BackgroundTasks } from '#feature/jobs/background-tasks'
 import { build as buildApp, logCapture } from '../support/build.ts'
 import { until } from '../support/until.ts'
 import { busy } from './busy.ts'

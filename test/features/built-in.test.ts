@@ -1,8 +1,8 @@
 /** Features that every service has, besides those that a team or a host adds (docs/design.md, "Features"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import type { ServicesOf } from '#feature/declaration'
 import type { notes } from '../../examples/notes/notes.ts'
-import type { ServicesOf } from '../../src/feature.ts'
 import { asAdmin, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { unlessTaken } from '../support/examples.ts'
@@ -19,8 +19,8 @@ await onEnginesOfRun(
   t,
   async (t, { emptyDatabase }) => {
     t.test('a service that is given features has the built-in ones too', async t => {
-      const list = withBuiltIn('notes', `import { notes } from '../examples/notes/notes.ts'\n`)
-      const tree = projectTree(t, { 'src/built-in-features.ts': list }, PARTS)
+      const list = withBuiltIn('notes', `import { notes } from '../../examples/notes/notes.ts'\n`)
+      const tree = projectTree(t, { 'src/features/built-in.ts': list }, PARTS)
       const env = { DATABASE_URL: await emptyDatabase(t) }
       const app = await tree.build(t, { env, features: [announcements] })
       const { id } = await signUp(app)

@@ -1,5 +1,5 @@
 /** A feature with a background task that a test chooses. */
-import { defineFeature, type Feature } from '../../src/feature.ts'
+import { defineFeature, type Feature } from '#feature/declaration'
 
 export const feature = defineFeature({ name: 'busy', module: import.meta.url })
 

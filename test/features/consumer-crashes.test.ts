@@ -1,7 +1,7 @@
 /** Durable consumers whose process is too slow for its lease (docs/design.md, "Features"). */
 import t from 'tap'
-import type { ConsumerStore } from '../../src/consumers/stored-consumers.ts'
-import type { LoggedEvent } from '../../src/feature.ts'
+import type { ConsumerStore } from '#feature/consumers/stored-consumers'
+import type { LoggedEvent } from '#feature/declaration'
 import { build, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'

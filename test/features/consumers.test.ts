@@ -1,8 +1,8 @@
 /** Durable consumers of events: at least once, in order, in one process of all (docs/design.md, "Features"). */
 import t from 'tap'
-import type { ConsumerStore } from '../../src/consumers/stored-consumers.ts'
-import type { LoggedEvent } from '../../src/feature.ts'
-import type { JobStore } from '../../src/jobs/stored-jobs.ts'
+import type { ConsumerStore } from '#feature/consumers/stored-consumers'
+import type { LoggedEvent } from '#feature/declaration'
+import type { JobStore } from '#feature/jobs/stored-jobs'
 import { build as buildApp, logCapture, signUp, updateUser } from '../support/build.ts'
 import { runCommand } from '../support/cli.ts'
 import { onEnginesOfRun } from '../support/engines.ts'

@@ -10,7 +10,7 @@ import {
   type Steps,
   table,
   type Write,
-} from '../../src/feature.ts'
+} from '#feature/declaration'
 
 interface DesksTable {
   id: string

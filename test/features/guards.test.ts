@@ -1,7 +1,7 @@
 /** Guards, caches and removals of users: parts of a feature (docs/extending.md). */
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import { FeatureCaches } from '../../src/auth/feature-caches.ts'
+import { FeatureCaches } from '#core/auth/feature-caches'
 import gatehouse from '../../src/gatehouse.ts'
 import { asAdmin, bearer, newFile, PASSWORD, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'

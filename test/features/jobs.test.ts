@@ -1,8 +1,8 @@
 /** Jobs of features: one process of all runs them, by a lease with a fencing number (docs/design.md, "Features"). */
 import t from 'tap'
-import type { JobRun } from '../../src/feature.ts'
-import { Jobs } from '../../src/jobs/jobs.ts'
-import type { JobStore } from '../../src/jobs/stored-jobs.ts'
+import type { JobRun } from '#feature/declaration'
+import { Jobs } from '#feature/jobs/jobs'
+import type { JobStore } from '#feature/jobs/stored-jobs'
 import { build as buildApp, logCapture } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'

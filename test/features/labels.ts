@@ -1,7 +1,7 @@
 /** A feature for tests: its table has no `ON DELETE CASCADE`, a value that must be unique, and columns of every type. */
 import { sql } from 'kysely'
-import { defineFeature } from '../../src/feature.ts'
-import { table } from '../../src/storage/stored-feature.ts'
+import { defineFeature } from '#feature/declaration'
+import { table } from '#storage/stored-feature'
 
 interface LabelsTable {
   id: string

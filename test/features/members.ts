@@ -6,8 +6,8 @@ import {
   type Steps,
   unlessTaken,
   type Write,
-} from '../../src/feature.ts'
-import { table } from '../../src/storage/stored-feature.ts'
+} from '#feature/declaration'
+import { table } from '#storage/stored-feature'
 
 interface MembersTable {
   id: string

@@ -1,6 +1,6 @@
 /** What the services of features are created with (docs/design.md, "Features"). */
 import t from 'tap'
-import type { FeatureConfig, ServicesOf } from '../../src/feature.ts'
+import type { FeatureConfig, ServicesOf } from '#feature/declaration'
 import { build } from '../support/build.ts'
 import { announcements } from './announcements.ts'
 

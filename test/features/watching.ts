@@ -1,6 +1,6 @@
 /** A feature with one consumer of events, whose handler a test chooses. */
-import type { Delivery, Feature, LoggedEvent } from '../../src/feature.ts'
-import { defineFeature } from '../../src/feature.ts'
+import type { Delivery, Feature, LoggedEvent } from '#feature/declaration'
+import { defineFeature } from '#feature/declaration'
 
 type Handle = (event: LoggedEvent, delivery: Delivery) => unknown
 

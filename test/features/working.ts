@@ -6,7 +6,7 @@ import {
   type JobRun,
   type Steps,
   type Write,
-} from '../../src/feature.ts'
+} from '#feature/declaration'
 
 function* isCurrent(lease: { readonly job: string; readonly fence: number }): Steps<Write<boolean>> {
   return invalidatesNothing(yield* hasLease(lease))

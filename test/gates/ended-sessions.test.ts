@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import type { PasswordHasher } from '../../src/passwords/hasher.ts'
+import type { PasswordHasher } from '#core/passwords/hasher'
 import { accountOf, call, changeEmail, remove, resend } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'

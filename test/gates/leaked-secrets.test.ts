@@ -1,7 +1,7 @@
 /** Secrets in every place of every route appear in no log line and no response (docs/design.md, "Errors"). */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
-import { ADMIN_KEY_PREFIX, API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
+import { ADMIN_KEY_PREFIX, API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
 import { build, freshEmail, logCapture } from '../support/build.ts'
 
 const KEY = 'canary-real-admin-key-5d2e8b71'

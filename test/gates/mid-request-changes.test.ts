@@ -1,8 +1,8 @@
 /** Changes during a request, and the cost of concurrent requests. */
 import { hashSync } from '@node-rs/argon2'
 import t from 'tap'
-import { PooledPasswordHasher } from '../../src/passwords/hasher.ts'
-import { Users } from '../../src/users/users.ts'
+import { PooledPasswordHasher } from '#core/passwords/hasher'
+import { Users } from '#core/users/users'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { parseResponse } from '../support/process.ts'

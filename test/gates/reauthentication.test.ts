@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { call } from '../support/account-routes.ts'
 import { type AuditLine, getEvents, impersonate } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'

@@ -189,7 +189,7 @@ t.test('a user without the role does not count towards the rate limit of the rou
     env: { RATE_LIMIT: 'on' },
     hasher: quickHashing,
     rateLimits: {
-      ...(await import('../../src/rate-limits/limits.ts')).RATE_LIMITS,
+      ...(await import('#core/rate-limits/limits')).RATE_LIMITS,
       // The sign-up is one of them.
       perAddress: perAddress({ mail: 2 }),
     },

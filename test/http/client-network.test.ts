@@ -2,8 +2,8 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { clientAddress } from '../../src/http/ip-address.ts'
-import { clientNetwork } from '../../src/rate-limits/rate-limit.ts'
+import { clientNetwork } from '#core/rate-limits/rate-limit'
+import { clientAddress } from '#http/ip-address'
 
 const NETWORKS: Record<string, (string | undefined)[]> = {
   '192.0.2.1': [

@@ -1,8 +1,8 @@
 /** When schemas are compiled (docs/design.md, "Start and idle memory"): in development at the start, else on demand. */
 import type { FastifySchema } from 'fastify'
 import t, { type Test } from 'tap'
-import { serializerFactory } from '../../src/http/serializer-compiler.ts'
-import { lazyJsonValidator, lazyQueryValidator } from '../../src/validation/compile.ts'
+import { serializerFactory } from '#http/serializer-compiler'
+import { lazyJsonValidator, lazyQueryValidator } from '#http/validation/compile'
 import { ADMIN_KEY, build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 
 const PRODUCTION = { NODE_ENV: 'production', PUBLIC_URL: 'https://accounts.example.com' }

@@ -1,6 +1,6 @@
 /** The cache of compiled response schemas. */
 import t from 'tap'
-import { serializerFactory } from '../../src/http/serializer-compiler.ts'
+import { serializerFactory } from '#http/serializer-compiler'
 
 const buildSerializer = serializerFactory('development')
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { staticResponse } from '../../src/http/static-responses.ts'
+import { staticResponse } from '#http/static-responses'
 
 t.test('content is created once, and again after a failure', async t => {
   let calls = 0

@@ -2,7 +2,7 @@
  * No client can flood the mailbox of another user, over any route and with any number of accounts (docs/design.md, "Account life cycle").
  */
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'
 import {
   bearer,

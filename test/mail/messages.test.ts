@@ -3,7 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import type { SMTPServerAuthentication } from 'smtp-server'
 import t from 'tap'
-import type { AccountMails } from '../../src/accounts/mails.ts'
+import type { AccountMails } from '#core/accounts/mails'
 import { ADMIN_KEY, bearer, build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'

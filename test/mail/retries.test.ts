@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { DeliveryQueue } from '../../src/mail/delivery-queue.ts'
+import { DeliveryQueue } from '#core/mail/delivery-queue'
 import type { Context } from '../support/build.ts'
 import { createMailer, mailLog, recipient, startSmtp } from '../support/smtp.ts'
 
@@ -227,8 +227,8 @@ t.test('waiting mails get their retry when the service stops', async t => {
 t.test('waiting mails do not keep a process alive', async t => {
   const { url } = await startSilent(t)
   const script = `
-    import { ACCOUNT_MAILS } from './src/accounts/mails.ts'
-    import { Mailer } from './src/mail/mailer.ts'
+    import { ACCOUNT_MAILS } from './src/core/accounts/mails.ts'
+    import { Mailer } from './src/core/mail/mailer.ts'
     setTimeout(() => process.exit(1), 4_000).unref()
     const mailer = (url, closing) => new Mailer(ACCOUNT_MAILS, {
       mail: { url, from: 'a@example.com', folder: '' }, publicUrl: 'http://x', webUrl: 'http://x', accountUrl: 'http://x', productName: 'x', closing,

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import {
   accountStatus,
   asAdmin,

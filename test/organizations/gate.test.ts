@@ -1,9 +1,9 @@
 /** The gate of organizations: its declarations, its cost, and how fast a change holds (docs/organizations.md). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { defineFeature } from '../../src/feature.ts'
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { defineFeature } from '#feature/declaration'
+import { allFeatures } from '#features/built-in'
+import { openSqliteStorage } from '#storage/sqlite/storage'
 import { bearer, build, newFile, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'

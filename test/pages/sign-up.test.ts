@@ -1,6 +1,6 @@
 /** The page to sign up (docs/design.md, "Hosted pages"): a client of `POST /account/sign-up`, whose rules hold. */
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { accountOf } from '../support/account-routes.ts'
 import { accountStatus, build, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'

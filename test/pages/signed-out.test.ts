@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { Secret, TOTP } from 'otpauth'
 import type { Email } from 'postal-mime'
 import t, { type Test } from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { accountOf, changeEmail, forgot } from '../support/account-routes.ts'
 import { addTotp } from '../support/authenticator-apps.ts'
 import {

@@ -1,7 +1,7 @@
 /** Challenges work once, for five minutes (docs/design.md, "Passkeys"). */
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { MARGIN } from '../../src/accounts/clean-up.ts'
+import { MARGIN } from '#core/accounts/clean-up'
 import { manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'

@@ -1,6 +1,6 @@
 /** The relying party that follows from the configuration (docs/design.md, "Passkeys"). */
 import t from 'tap'
-import { relyingPartyOf } from '../../src/passkeys/relying-party.ts'
+import { relyingPartyOf } from '#features/passkeys/relying-party'
 import { call } from '../support/account-routes.ts'
 import { build, cookie, signUp } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'

@@ -1,7 +1,7 @@
 /** Sign-in with a passkey (docs/design.md, "Passkeys"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { call } from '../support/account-routes.ts'
 import { allEvents, deleteUser } from '../support/admin-routes.ts'
 import { accountStatus, bearer, manualClock, signUp, updateUser } from '../support/build.ts'

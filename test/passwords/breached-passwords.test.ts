@@ -1,7 +1,7 @@
 /** New passwords are compared with breached ones (`BREACHED_PASSWORDS_URL`; docs/design.md, "Account life cycle"). */
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { BreachedPasswords } from '../../src/passwords/breached-passwords.ts'
+import { BreachedPasswords } from '#core/passwords/breached-passwords'
 import { call, forgot, reset } from '../support/account-routes.ts'
 import { postUser } from '../support/admin-routes.ts'
 import { bearer, build, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'

@@ -5,8 +5,8 @@
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
-import { dummyHash, relativeCost } from '../../src/passwords/formats.ts'
-import { hasherLimits } from '../../src/passwords/hasher.ts'
+import { dummyHash, relativeCost } from '#core/passwords/formats'
+import { hasherLimits } from '#core/passwords/hasher'
 import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 import { scryptPhc } from '../support/scrypt-phc.ts'
 

@@ -4,8 +4,8 @@
 import { createRequire } from 'node:module'
 import { hashSync, parseOptions, verifySync } from '@node-rs/argon2'
 import t from 'tap'
-import { dummyHash, isWeak } from '../../src/passwords/formats.ts'
-import { isCommon } from '../../src/passwords/policy.ts'
+import { dummyHash, isWeak } from '#core/passwords/formats'
+import { isCommon } from '#core/passwords/policy'
 import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 
 const PASSWORD = 'a pass phrase'

@@ -5,8 +5,8 @@
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
-import { dummyHash, HASH_PARAMETERS, relativeCost } from '../../src/passwords/formats.ts'
-import { Padding, paddingFor } from '../../src/passwords/padding.ts'
+import { dummyHash, HASH_PARAMETERS, relativeCost } from '#core/passwords/formats'
+import { Padding, paddingFor } from '#core/passwords/padding'
 import { scryptPhc } from '../support/scrypt-phc.ts'
 
 const PASSWORD = 'a pass phrase'
@@ -87,8 +87,8 @@ t.test('the padding follows the machine, not single hashes', t => {
 t.test('the thread adds it to every comparison but that with our hashes', async t => {
   const library = await import('@node-rs/argon2')
   let added = 0
-  const { verify } = await t.mockImport<typeof import('../../src/passwords/hashing-thread.ts')>(
-    '../../src/passwords/hashing-thread.ts',
+  const { verify } = await t.mockImport<typeof import('#core/passwords/hashing-thread')>(
+    '../../src/core/passwords/hashing-thread.ts',
     {
       '@node-rs/argon2': {
         ...library,

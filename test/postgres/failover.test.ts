@@ -1,16 +1,16 @@
 /** Several servers in `DATABASE_URL`: the writable one is found, also after a failover (docs/design.md, "Storage"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
+import { ConfigError } from '#base/settings/readers'
+import { parseServers } from '#storage/postgres/connection-url'
+import { migrate } from '#storage/postgres/migrate'
+import { PrimaryServer } from '#storage/postgres/primary-server'
 import {
   type PostgresServer,
   REPLICATION,
   startPostgres,
   startStandby,
 } from '../../scripts/postgres-server.ts'
-import { ConfigError } from '../../src/config/readers.ts'
-import { parseServers } from '../../src/storage/postgres/connection-url.ts'
-import { migrate } from '../../src/storage/postgres/migrate.ts'
-import { PrimaryServer } from '../../src/storage/postgres/primary-server.ts'
 import {
   accountStatus,
   bearer,

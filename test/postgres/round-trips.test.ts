@@ -1,9 +1,9 @@
 /** How many round trips to PostgreSQL a request takes: over a network each costs its latency (docs/design.md, "Storage"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { FEATURES } from '../../src/features.ts'
-import { tablesOf } from '../../src/storage/stored-feature.ts'
-import { recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
+import { FEATURES } from '#features/own'
+import { recoveryCodeDigest } from '#features/totp/recovery-codes'
+import { tablesOf } from '#storage/stored-feature'
 import { addTotp, ENCRYPTION_KEY, signInWith } from '../support/authenticator-apps.ts'
 import {
   accountStatus,

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import { ensureSchema } from '../../src/storage/sqlite/ensure-schema.ts'
+import { BUILT_IN_FEATURES } from '#features/built-in'
+import { ensureSchema } from '#storage/sqlite/ensure-schema'
 import { temporaryFolder } from '../support/build.ts'
 import { type Running, startServer } from '../support/process.ts'
 
@@ -12,7 +12,7 @@ import { type Running, startServer } from '../support/process.ts'
  * Adds to a file which packages of `node_modules` and files of the project each thread loads, once, and at its end whether it has
  * stripped types and loaded `fetch`. Not to standard error: a pipe that is full would end the process.
  *
- * The service has the built-in features only: what those of `src/features.ts` load is the choice of their team.
+ * The service has the built-in features only: what those of `src/features/own.ts` load is the choice of their team.
  */
 const RECORD = `
 import { appendFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ registerHooks({
     const [, name] = /node_modules.((?:@[^/]+.)?[^/]+)/.exec(url) ?? /.((?:src|plugins)[/].*)$/.exec(url) ?? []
     if (name !== undefined && !known.has(name)) record('loads ' + name)
     known.add(name)
-    if (name === 'src/features.ts')
+    if (name === 'src/features/own.ts')
       return { format: 'module', source: 'export const FEATURES = []', shortCircuit: true }
     return next(url, context)
   },
@@ -91,8 +91,8 @@ const ON_DEMAND = [
   'commander',
   'openid-client',
   'jose',
-  'src/identities/openid-client.ts',
-  'src/tracing/tracing.ts',
+  'src/features/identities/openid-client.ts',
+  'src/process/tracing/tracing.ts',
 ]
 
 t.test('an idle service on SQLite has not loaded what it may never use', async t => {
@@ -126,8 +126,8 @@ t.test('the writer thread loads operations, without schemas, services and the se
   for (const name of [
     'src/storage/sqlite/writer-thread.ts',
     'better-sqlite3',
-    'src/api-keys/stored-api-keys.ts',
-    'src/admin-keys/stored-admin-keys.ts',
+    'src/features/api-keys/stored-api-keys.ts',
+    'src/features/admin-keys/stored-admin-keys.ts',
   ])
     t.ok(loaded.has(name), `the record has ${name}`)
   const others = [
@@ -136,7 +136,7 @@ t.test('the writer thread loads operations, without schemas, services and the se
     'fastify',
     'ajv',
     'pino',
-    'src/feature.ts',
+    'src/feature/declaration.ts',
     'src/services.ts',
   ]
   t.strictSame(
@@ -148,7 +148,7 @@ t.test('the writer thread loads operations, without schemas, services and the se
 t.test('the primary of several workers loads neither Fastify nor the app', async t => {
   const idle = await startIdle(t, { WORKERS: '2', NODE_ENV: 'production' })
   const loaded = loadedBy(idle, 'main')
-  t.ok(loaded.has('src/workers/primary.ts'))
+  t.ok(loaded.has('src/process/workers/primary.ts'))
   t.strictSame(
     ['fastify', 'src/app.ts', 'src/services.ts'].filter(name => loaded.has(name)),
     [],
@@ -172,7 +172,7 @@ t.test('also after a kill, the next start strips no types', async t => {
 const FILL_AND_RELEASE = `
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics } from 'node:v8'
-import { releaseIdleMemory } from './src/idle-memory.ts'
+import { releaseIdleMemory } from './src/base/idle-memory.ts'
 const { NODE_PERFORMANCE_GC_MINOR: MINOR, NODE_PERFORMANCE_GC_FLAGS_FORCED: FORCED } = constants
 const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size
 let wasForced = false

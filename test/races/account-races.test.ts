@@ -1,7 +1,7 @@
 /** Two concurrent changes of one account (docs/design.md, "Account life cycle"), also on two instances of one database. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import type { PasswordHasher } from '../../src/passwords/hasher.ts'
+import type { PasswordHasher } from '#core/passwords/hasher'
 import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,

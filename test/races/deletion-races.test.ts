@@ -3,8 +3,8 @@
  */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { type EmailTokenPurpose, newEmailToken } from '../../src/accounts/email-token.ts'
-import { anonymous, newEvent } from '../../src/audit-log/event.ts'
+import { type EmailTokenPurpose, newEmailToken } from '#core/accounts/email-token'
+import { anonymous, newEvent } from '#core/audit-log/event'
 import { call, changeEmail, resend, reset, verify } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import {

@@ -1,6 +1,6 @@
 /** The memory of in-memory counters (rate limits; docs/design.md, "Account life cycle"). */
 import t from 'tap'
-import { fromLimiter, memoryLimiter } from '../../src/storage/rate-limits.ts'
+import { fromLimiter, memoryLimiter } from '#storage/rate-limits'
 
 t.test('the least recently used key is evicted when there are too many', async t => {
   const limit = fromLimiter(memoryLimiter({ name: 'limit', points: 10, seconds: 600 }, 3))

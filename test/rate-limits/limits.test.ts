@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { RATE_LIMITS, type RateLimits } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS, type RateLimits } from '#core/rate-limits/limits'
 import { createKey } from '../support/api-keys.ts'
 import { asAdmin, bearer, build, freshEmail, logCapture, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'

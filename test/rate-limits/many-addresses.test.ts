@@ -3,15 +3,15 @@
  * factors").
  */
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import {
   codeSubject,
   emailSubject,
   type LoginSubject,
   StoredLoginThrottle,
   userSubject,
-} from '../../src/rate-limits/login-throttle.ts'
-import { fromLimiter, memoryLimiter } from '../../src/storage/rate-limits.ts'
+} from '#core/rate-limits/login-throttle'
+import { fromLimiter, memoryLimiter } from '#storage/rate-limits'
 
 const KEYS = 100
 

@@ -1,7 +1,7 @@
 /** A PostgreSQL database as SQL text: the statements of its migrations, then its rows. It needs no `pg_dump` of the same version. */
 import pg from 'pg'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import { migrate } from '../../src/storage/postgres/migrate.ts'
+import { BUILT_IN_FEATURES } from '#features/built-in'
+import { migrate } from '#storage/postgres/migrate'
 import { query } from '../support/postgres.ts'
 
 const isSchemaChange = (text: unknown): text is string =>

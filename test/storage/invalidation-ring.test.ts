@@ -2,12 +2,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { newId } from '../../src/ids.ts'
+import { newId } from '#base/ids'
 import {
   InvalidationPublisher,
   InvalidationReceiver,
   newInvalidationBuffer,
-} from '../../src/storage/sqlite/invalidation-ring.ts'
+} from '#storage/sqlite/invalidation-ring'
 
 const ALL = 'all'
 

@@ -4,15 +4,15 @@
  */
 
 import t from 'tap'
+import { BUILT_IN_FEATURES } from '#features/built-in'
+import { MIGRATIONS } from '#storage/migrations/known-schema'
+import { openPostgresStorage } from '#storage/postgres/storage'
+import type { StoredFeature } from '#storage/stored-feature'
 import { notes } from '../../examples/notes/notes.ts'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import { MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
-import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
-import type { StoredFeature } from '../../src/storage/stored-feature.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 
-/** Without those of `src/features.ts`, which a fork adds. */
+/** Without those of `src/features/own.ts`, which a fork adds. */
 const builtIn: readonly StoredFeature[] = BUILT_IN_FEATURES
 
 const start = async (url: string, features: readonly StoredFeature[]): Promise<void> => {

@@ -1,10 +1,10 @@
 /** Opens PostgreSQL stores for tests. */
 import pg from 'pg'
 import type { Test } from 'tap'
-import { allFeatures } from '../../src/built-in-features.ts'
-import type { Statement } from '../../src/storage/postgres/database.ts'
-import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
-import type { Storage } from '../../src/storage/storage.ts'
+import { allFeatures } from '#features/built-in'
+import type { Statement } from '#storage/postgres/database'
+import { openPostgresStorage } from '#storage/postgres/storage'
+import type { Storage } from '#storage/storage'
 import { createDatabase, newDatabase, query } from '../support/postgres.ts'
 
 const CONNECTIONS = 10

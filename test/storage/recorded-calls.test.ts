@@ -1,11 +1,11 @@
 /** Migrations are compared by the calls that they make, where calls show everything (docs/design.md, "Start and idle memory"). */
 import { type Kysely, sql } from 'kysely'
 import t from 'tap'
+import { allFeatures } from '#features/built-in'
+import { recordedCalls } from '#storage/migrations/recorded-calls'
+import type { FeatureDialect } from '#storage/migrations/schema-dialect'
+import type { FeatureMigration } from '#storage/stored-feature'
 import { notes } from '../../examples/notes/notes.ts'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { recordedCalls } from '../../src/storage/migrations/recorded-calls.ts'
-import type { FeatureDialect } from '../../src/storage/migrations/schema-dialect.ts'
-import type { FeatureMigration } from '../../src/storage/stored-feature.ts'
 
 type Up = FeatureMigration['up']
 // biome-ignore lint/suspicious/noExplicitAny: tables that no interface declares

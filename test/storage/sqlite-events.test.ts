@@ -2,17 +2,13 @@
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import t, { type Test } from 'tap'
-import type { AuditEvent } from '../../src/audit-log/event.ts'
-import { eventsQuery } from '../../src/storage/event-queries.ts'
-import { migrations } from '../../src/storage/migrations/list.ts'
-import { createDatabaseFile, openDatabase } from '../../src/storage/sqlite/database.ts'
-import {
-  positionRangeQuery,
-  SELECT_FIRST_POSITION,
-  SELECT_LAST_POSITION,
-} from '../../src/storage/sqlite/events.ts'
-import { SQLITE_DIALECT } from '../../src/storage/sqlite/migrate.ts'
-import { queries } from '../../src/storage/sqlite/query-builder.ts'
+import type { AuditEvent } from '#core/audit-log/event'
+import { eventsQuery } from '#storage/event-queries'
+import { migrations } from '#storage/migrations/list'
+import { createDatabaseFile, openDatabase } from '#storage/sqlite/database'
+import { positionRangeQuery, SELECT_FIRST_POSITION, SELECT_LAST_POSITION } from '#storage/sqlite/events'
+import { SQLITE_DIALECT } from '#storage/sqlite/migrate'
+import { queries } from '#storage/sqlite/query-builder'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { add, eventOf, NOW, removeOld } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'

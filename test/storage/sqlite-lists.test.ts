@@ -1,11 +1,11 @@
 /** Lists of users on SQLite: their indexes, and slices in between which other requests are served. */
 import { setImmediate as nextRound } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ERRORS } from '../../src/errors.ts'
-import { estimateUsers, listUsers } from '../../src/storage/sqlite/lists.ts'
-import { Reader } from '../../src/storage/sqlite/reader.ts'
-import { type SlicedTask, TimeSlicer } from '../../src/storage/sqlite/time-slicer.ts'
-import { parseSort, type UserFilter, type UserQuery } from '../../src/users/listing.ts'
+import { ERRORS } from '#base/errors'
+import { parseSort, type UserFilter, type UserQuery } from '#core/users/listing'
+import { estimateUsers, listUsers } from '#storage/sqlite/lists'
+import { Reader } from '#storage/sqlite/reader'
+import { type SlicedTask, TimeSlicer } from '#storage/sqlite/time-slicer'
 import { add, addUsers, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 

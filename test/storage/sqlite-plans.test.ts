@@ -1,6 +1,7 @@
 /** The indexes of every query of SQLite lists, as SQLite plans them (docs/design.md, "Contract"). */
 import type { Compilable } from 'kysely'
 import t, { type Test } from 'tap'
+import { parseSort, type SignInTables, SORTS, type UserFilter, type UserQuery } from '#core/users/listing'
 import {
   creationRange,
   type IndexRange,
@@ -9,21 +10,9 @@ import {
   sliceEndQuery,
   sortedRange,
   usersInRange,
-} from '../../src/storage/sqlite/access-paths.ts'
-import {
-  EXPORT_USERS,
-  firstMatchesQuery,
-  uniqueLookup,
-  usersAtQuery,
-} from '../../src/storage/sqlite/lists.ts'
-import { countQuery, pageQuery } from '../../src/storage/user-queries.ts'
-import {
-  parseSort,
-  type SignInTables,
-  SORTS,
-  type UserFilter,
-  type UserQuery,
-} from '../../src/users/listing.ts'
+} from '#storage/sqlite/access-paths'
+import { EXPORT_USERS, firstMatchesQuery, uniqueLookup, usersAtQuery } from '#storage/sqlite/lists'
+import { countQuery, pageQuery } from '#storage/user-queries'
 import { add, NOW } from './contract/fixtures.ts'
 import { connect, open } from './sqlite-support.ts'
 

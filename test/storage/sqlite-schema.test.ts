@@ -5,18 +5,18 @@
 
 import { join } from 'node:path'
 import t from 'tap'
+import type { Feature } from '#feature/declaration'
+import { BUILT_IN_FEATURES } from '#features/built-in'
+import { MIGRATIONS } from '#storage/migrations/known-schema'
+import { migrations } from '#storage/migrations/list'
+import { openDatabase } from '#storage/sqlite/database'
+import { ensureSchema } from '#storage/sqlite/ensure-schema'
+import { migrate, SQLITE_DIALECT } from '#storage/sqlite/migrate'
 import { notes } from '../../examples/notes/notes.ts'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
-import type { Feature } from '../../src/feature.ts'
-import { MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
-import { migrations } from '../../src/storage/migrations/list.ts'
-import { openDatabase } from '../../src/storage/sqlite/database.ts'
-import { ensureSchema } from '../../src/storage/sqlite/ensure-schema.ts'
-import { migrate, SQLITE_DIALECT } from '../../src/storage/sqlite/migrate.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 
-/** Without those of `src/features.ts`, which a fork adds. */
+/** Without those of `src/features/own.ts`, which a fork adds. */
 const builtIn: readonly Feature[] = BUILT_IN_FEATURES
 
 const fileOf = (t: Parameters<typeof temporaryFolder>[0]): string => join(temporaryFolder(t), 'test.db')

@@ -2,17 +2,17 @@
  * A write that does not state what it invalidates does not compile (docs/design.md, "Storage"). `npm run types` checks the marked lines.
  */
 import t from 'tap'
-import { type Operation, type Query, query } from '../../src/storage/operations/operation.ts'
-import { operationsOf } from '../../src/storage/operations/operations.ts'
+import { type Operation, type Query, query } from '#storage/operations/operation'
+import { operationsOf } from '#storage/operations/operations'
 import {
   invalidates,
   invalidatesNothing,
   refusedFor,
   type UncachedWrite,
   type Write,
-} from '../../src/storage/operations/write.ts'
-import type { Database } from '../../src/storage/postgres/database.ts'
-import type { HandWritten } from '../../src/storage/sqlite/operations.ts'
+} from '#storage/operations/write'
+import type { Database } from '#storage/postgres/database'
+import type { HandWritten } from '#storage/sqlite/operations'
 
 t.test('operations, PostgreSQL transactions and SQLite writes by hand return a Write', t => {
   const operations: Record<string, Operation> = {

@@ -1,7 +1,7 @@
 /** API keys over HTTP (docs/design.md, "Machine callers"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { userScopesOf } from '../../src/feature.ts'
+import { userScopesOf } from '#feature/declaration'
+import { allFeatures } from '#features/built-in'
 import { call } from './account-routes.ts'
 import { asAdmin, bearer } from './build.ts'
 

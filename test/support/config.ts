@@ -1,7 +1,7 @@
 /** The configuration of a service with the features of every service. */
-import { allFeatures } from '../../src/built-in-features.ts'
-import { type Config, loadConfig as loadConfigOf } from '../../src/config/config.ts'
-import type { Environment } from '../../src/config/read-settings.ts'
+import { allFeatures } from '#features/built-in'
+import { type Config, loadConfig as loadConfigOf } from '#process/config/config'
+import type { Environment } from '#process/config/read-settings'
 
 /** @throws {ConfigError} */
 export const loadConfig = (environment: Environment, basePath = ''): Config =>

@@ -1,11 +1,11 @@
 /** A copy from one store to the other, and the contents to compare afterwards. */
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { type CopyReport, copy } from '../../src/storage/copy/copy.ts'
-import { openDatabase } from '../../src/storage/sqlite/database.ts'
-import { migrate } from '../../src/storage/sqlite/migrate.ts'
-import type { StoredFeature } from '../../src/storage/stored-feature.ts'
+import { allFeatures } from '#features/built-in'
+import { type CopyReport, copy } from '#storage/copy/copy'
+import { openDatabase } from '#storage/sqlite/database'
+import { migrate } from '#storage/sqlite/migrate'
+import type { StoredFeature } from '#storage/stored-feature'
 import { type CommandLine, runCli } from './cli.ts'
 import { query } from './postgres.ts'
 

@@ -1,9 +1,9 @@
 /** Replaces hashing threads in tests of other things. */
 import { createHash } from 'node:crypto'
-import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
-import { ServiceError } from '../../src/errors.ts'
-import { dummyHash } from '../../src/passwords/formats.ts'
-import type { PasswordHasher } from '../../src/passwords/hasher.ts'
+import { BoundedQueue } from '#base/concurrency/bounded-queue'
+import { ServiceError } from '#base/errors'
+import { dummyHash } from '#core/passwords/formats'
+import type { PasswordHasher } from '#core/passwords/hasher'
 
 const HASH = dummyHash()
 const PARAMETERS = HASH.split('$').slice(0, -1).join('$')

@@ -1,7 +1,7 @@
 /** PasswordHasher by itself, on real threads. */
 
-import { ServiceError } from '../../src/errors.ts'
-import { type HasherLimits, PooledPasswordHasher } from '../../src/passwords/hasher.ts'
+import { ServiceError } from '#base/errors'
+import { type HasherLimits, PooledPasswordHasher } from '#core/passwords/hasher'
 import type { Context } from './build.ts'
 
 /** One thread and two places in the queue for either kind of hash, unless the test says otherwise. */

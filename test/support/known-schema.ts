@@ -73,7 +73,7 @@ registerHooks({
     return next(url, context)
   },
 })
-const { BUILT_IN_FEATURES } = await import('./src/built-in-features.ts')
+const { BUILT_IN_FEATURES } = await import('./src/features/built-in.ts')
 const { notes } = await import('./examples/notes/notes.ts')
 `
 

@@ -1,6 +1,6 @@
-import { allFeatures } from '../../src/built-in-features.ts'
-import { rateLimitsOf } from '../../src/feature.ts'
-import { RATE_LIMITS, type RateLimits } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS, type RateLimits } from '#core/rate-limits/limits'
+import { rateLimitsOf } from '#feature/declaration'
+import { allFeatures } from '#features/built-in'
 
 /** More requests than any test sends. */
 const UNREACHED = 100_000

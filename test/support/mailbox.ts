@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import PostalMime, { type Email } from 'postal-mime'
-import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
-import { type BuiltInMails as AccountMails, allFeatures } from '../../src/built-in-features.ts'
-import type { MailKinds } from '../../src/mail/kinds.ts'
+import { ACCOUNT_MAILS } from '#core/accounts/mails'
+import type { MailKinds } from '#core/mail/kinds'
+import { type BuiltInMails as AccountMails, allFeatures } from '#features/built-in'
 
 /** Editors complete the kinds of the core. Features have further ones. */
 type Kind = keyof AccountMails | (string & {})

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
+import { allFeatures } from '#features/built-in'
+import { migrate } from '#storage/postgres/migrate'
 import { startPostgres } from '../../scripts/postgres-server.ts'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { migrate } from '../../src/storage/postgres/migrate.ts'
 import type { Context } from './build.ts'
 
 let own: Promise<string> | null = null

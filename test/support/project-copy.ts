@@ -31,10 +31,10 @@ const UNTRACKED = ['.env', '.git', '.tap', 'data', 'node_modules']
 /** Everything in the repository. */
 export const WHOLE_PROJECT: readonly string[] = readdirSync(PROJECT).filter(name => !UNTRACKED.includes(name))
 
-/** @returns the text of `src/built-in-features.ts` with another feature. */
+/** @returns the text of `src/features/built-in.ts` with another feature. */
 export const withBuiltIn = (feature: string, importStatement: string): string =>
   importStatement +
-  readFileSync(join(PROJECT, 'src/built-in-features.ts'), 'utf8').replace(
+  readFileSync(join(PROJECT, 'src/features/built-in.ts'), 'utf8').replace(
     'BUILT_IN_FEATURES = [',
     `$&${feature}, `,
   )

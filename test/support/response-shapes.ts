@@ -1,7 +1,7 @@
 /** The shapes of the responses of docs/design.md, "Errors" and §4. */
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
-import { FIELD_NAMES } from '../../src/users/fields.ts'
+import { FIELD_NAMES } from '#core/users/fields'
 
 export type Assert = Pick<Test, 'equal' | 'match' | 'ok' | 'strictSame'>
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import { BUILT_IN_FEATURES } from '#features/built-in'
 
 export interface LiveRoute {
   readonly method: string
@@ -21,7 +21,7 @@ export interface LiveRoute {
   readonly documentation: boolean
   /** A hosted page, which is for people. */
   readonly page: boolean
-  /** A route of a feature in `src/features.ts`. The documents list the others. */
+  /** A route of a feature in `src/features/own.ts`. The documents list the others. */
   readonly ofFeature: boolean
 }
 

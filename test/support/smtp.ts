@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
-import { Mailer, type MailerDeps } from '../../src/mail/mailer.ts'
-import { SHUTDOWN } from '../../src/shutdown.ts'
+import { ACCOUNT_MAILS } from '#core/accounts/mails'
+import { Mailer, type MailerDeps } from '#core/mail/mailer'
+import { SHUTDOWN } from '#process/shutdown'
 import { type Context, temporaryFolder } from './build.ts'
 
 export interface Received {

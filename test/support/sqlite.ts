@@ -3,8 +3,8 @@ import { randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { allFeatures } from '../../src/built-in-features.ts'
-import { migrate } from '../../src/storage/sqlite/migrate.ts'
+import { allFeatures } from '#features/built-in'
+import { migrate } from '#storage/sqlite/migrate'
 
 /** Where the header of a database has its stamp (`src/storage/sqlite/file-format.ts`). */
 const STAMP = 60

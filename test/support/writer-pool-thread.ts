@@ -1,7 +1,7 @@
 /** The thread of `writer-pool.ts`. */
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import { runWriteLoop } from '../../src/storage/sqlite/write-loop.ts'
-import type { WriterData } from '../../src/storage/sqlite/writer-protocol.ts'
+import { runWriteLoop } from '#storage/sqlite/write-loop'
+import type { WriterData } from '#storage/sqlite/writer-protocol'
 
 export interface PooledWriter {
   readonly data: WriterData

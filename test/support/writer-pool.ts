@@ -4,7 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { MessageChannel, Worker } from 'node:worker_threads'
-import type { StartWriter } from '../../src/storage/sqlite/writer-owner.ts'
+import type { StartWriter } from '#storage/sqlite/writer-owner'
 import type { PooledWriter } from './writer-pool-thread.ts'
 
 let pool: Worker | undefined

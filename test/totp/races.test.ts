@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import type { PasswordHasher } from '../../src/passwords/hasher.ts'
+import type { PasswordHasher } from '#core/passwords/hasher'
 import { call } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isRecoveryCode, newRecoveryCodes, recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
+import { isRecoveryCode, newRecoveryCodes, recoveryCodeDigest } from '#features/totp/recovery-codes'
 
 t.test('ten codes, each another one', async t => {
   const codes = newRecoveryCodes()

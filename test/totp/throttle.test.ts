@@ -1,8 +1,8 @@
 /** One limit for the codes of a user, wherever they are sent (docs/design.md, "Second factors"). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { ServiceError } from '../../src/errors.ts'
-import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { ServiceError } from '#base/errors'
+import { RATE_LIMITS } from '#core/rate-limits/limits'
 import { call, forgot } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import {

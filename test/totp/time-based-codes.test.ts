@@ -8,7 +8,7 @@ import {
   stepAt,
   toBase32,
   totpUri,
-} from '../../src/totp/time-based-codes.ts'
+} from '#features/totp/time-based-codes'
 import { createRandom } from '../support/random.ts'
 
 const STEP = 30_000

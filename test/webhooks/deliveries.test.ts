@@ -1,10 +1,10 @@
 /** Deliveries of webhooks to real receivers: in order, at least once, one at a time (docs/design.md, "Webhooks"). */
 import t from 'tap'
-import { OPERATOR } from '../../src/audit-log/event.ts'
-import { LOG_START } from '../../src/audit-log/listing.ts'
-import { newId } from '../../src/ids.ts'
-import type { WebhookStore } from '../../src/webhooks/stored-webhooks.ts'
-import type { WebhookAttempt } from '../../src/webhooks/webhook.ts'
+import { newId } from '#base/ids'
+import { OPERATOR } from '#core/audit-log/event'
+import { LOG_START } from '#core/audit-log/listing'
+import type { WebhookStore } from '#features/webhooks/stored-webhooks'
+import type { WebhookAttempt } from '#features/webhooks/webhook'
 import {
   build as buildApp,
   type Context,

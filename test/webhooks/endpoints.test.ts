@@ -1,6 +1,6 @@
 /** The routes of webhooks: what is refused, what is shown, what is recorded (docs/api.md, "Webhooks"). */
 import t from 'tap'
-import type { WebhookStore } from '../../src/webhooks/stored-webhooks.ts'
+import type { WebhookStore } from '#features/webhooks/stored-webhooks'
 import { createKey } from '../support/admin-keys.ts'
 import { createKey as createApiKey } from '../support/api-keys.ts'
 import { bearer, logCapture, signUp } from '../support/build.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { CONTENT_TYPE } from '../../../src/metrics/text-format.ts'
+import { CONTENT_TYPE } from '#base/statistics/text-format'
 import { ErrorBody } from '../../schemas.ts'
 
 const Text = Type.String({

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { missingScopes } from '../../../src/auth/admin-key.ts'
+import { missingScopes } from '#core/auth/admin-key'
 import { adminKeyOf } from '../../request-context.ts'
 import { Count, ErrorBody, Status, Strict } from '../../schemas.ts'
 import { serializeStatus } from '../../serializers.ts'

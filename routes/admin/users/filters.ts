@@ -1,7 +1,7 @@
 /** Filters of the admin's list of users. */
 import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { MAX_IDS, parseIds, type UserFilter } from '../../../src/users/listing.ts'
-import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
+import { MAX_IDS, parseIds, type UserFilter } from '#core/users/listing'
+import { earlierThan, laterThan } from '#http/validation/formats'
 import { KnownEmail, Role, TimeFilter } from '../../schemas.ts'
 
 /** Last requests are written in batches: the service knows newer ones than the store. */

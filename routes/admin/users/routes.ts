@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { ADMIN_SCOPES_OF_FIELDS } from '../../../src/users/fields.ts'
-import { NewAccount } from '../../../src/validation/schemas.ts'
+import { ADMIN_SCOPES_OF_FIELDS } from '#core/users/fields'
+import { NewAccount } from '#http/validation/schemas'
 import { adminActor, disconnectSignal } from '../../request-context.ts'
 import { linkToNext, setETag, withHeaders } from '../../response-headers.ts'
 import {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { OWN_FIELDS } from '../../../src/users/fields.ts'
+import { OWN_FIELDS } from '#core/users/fields'
 import { userActor } from '../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../response-headers.ts'
 import { Account, ErrorBody, ErrorOf, fieldProperties, Strict } from '../../schemas.ts'

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { SIGN_UP_FIELDS } from '../../../src/users/fields.ts'
+import { SIGN_UP_FIELDS } from '#core/users/fields'
 import { clientOf, disconnectSignal, preferredLocaleOf, sessionUserOf } from '../../request-context.ts'
 import { withHeaders } from '../../response-headers.ts'
 import {

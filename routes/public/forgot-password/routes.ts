@@ -1,6 +1,6 @@
 /** The page for users who have forgotten their password. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { forgotPasswordPage, forgotPasswordSentPage } from '../../../src/pages/signed-out.ts'
+import { forgotPasswordPage, forgotPasswordSentPage } from '#http/pages/signed-out'
 import { FormText, linkedPage, Strict } from '../../schemas.ts'
 
 const forgotPassword: FastifyPluginAsyncTypebox = async app => {

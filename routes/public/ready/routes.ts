@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { ServiceError } from '../../../src/errors.ts'
+import { ServiceError } from '#base/errors'
 import { ErrorBody } from '../../schemas.ts'
 import { sendJson } from '../../serializers.ts'
 

@@ -1,8 +1,8 @@
 /** The page behind the link in a mail that resets the password. Opening it changes nothing. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { errorBody, ServiceError } from '../../../src/errors.ts'
-import { deadResetPage, resetPasswordPage } from '../../../src/pages/signed-out.ts'
+import { errorBody, ServiceError } from '#base/errors'
+import { deadResetPage, resetPasswordPage } from '#http/pages/signed-out'
 import { FormText, linkedPage, Strict } from '../../schemas.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {

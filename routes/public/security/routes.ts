@@ -6,11 +6,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ApiResponse } from '../../../src/pages/feature-pages.ts'
-import { type Html, type PageContext, SIGNED_IN } from '../../../src/pages/layout.ts'
-import { changePasswordPage, securityPage } from '../../../src/pages/security.ts'
-import { signInLostPage } from '../../../src/pages/signed-out.ts'
-import { needsCode } from '../../../src/users/factors.ts'
+import { needsCode } from '#core/users/factors'
+import type { ApiResponse } from '#http/pages/feature-pages'
+import { type Html, type PageContext, SIGNED_IN } from '#http/pages/layout'
+import { changePasswordPage, securityPage } from '#http/pages/security'
+import { signInLostPage } from '#http/pages/signed-out'
 import { FormText, InputId, linkedPage, ProofFields, pageForm } from '../../schemas.ts'
 
 const security: FastifyPluginAsyncTypebox = async app => {

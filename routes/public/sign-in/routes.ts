@@ -1,7 +1,7 @@
 /** The page to sign in. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { signInPage } from '../../../src/pages/signed-out.ts'
+import { signInPage } from '#http/pages/signed-out'
 import { FormText, Strict } from '../../schemas.ts'
 
 const signIn: FastifyPluginAsyncTypebox = async app => {

@@ -1,7 +1,7 @@
 /** The page to sign up. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { type SignUpState, signUpPage, signUpSentPage } from '../../../src/pages/signed-out.ts'
+import { type SignUpState, signUpPage, signUpSentPage } from '#http/pages/signed-out'
 import { FormText, pageForm } from '../../schemas.ts'
 
 const signUp: FastifyPluginAsyncTypebox = async app => {

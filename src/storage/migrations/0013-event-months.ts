@@ -1,7 +1,7 @@
 /** Partitions the events of PostgreSQL by month, see `postgres/event-months.ts`. */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { firstIdAt } from '../../ids.ts'
+import { firstIdAt } from '#base/ids'
 import { addMonth, nextMonth, partitionBefore, partitionOf } from '../postgres/event-months.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 

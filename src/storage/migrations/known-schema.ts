@@ -4,7 +4,7 @@
  * PostgreSQL 110 ms (17 %) and 7 MB.
  */
 import { createHash } from 'node:crypto'
-import { FIELDS } from '../../users/fields.ts'
+import { FIELDS } from '#core/users/fields'
 import { type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { recordedCalls } from './recorded-calls.ts'
 import type { FeatureDialect } from './schema-dialect.ts'

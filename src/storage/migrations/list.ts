@@ -1,7 +1,7 @@
 /** All migrations, for both engines. They run in the order of their names. A released migration is never changed. */
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { FIELDS } from '../../users/fields.ts'
+import { FIELDS } from '#core/users/fields'
 import { accounts } from './0001-accounts.ts'
 import { accountLife } from './0002-account-life.ts'
 import { eventPositions } from './0003-event-positions.ts'

@@ -1,7 +1,7 @@
 /** New accounts of operations that add more than a sign-up does. Sign-ups and imports: `hot-operations.ts` and `import-operations.ts` of each engine. */
-import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/session.ts'
-import type { NewUser } from '../../users/user.ts'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { Session } from '#core/auth/session'
+import type { NewUser } from '#core/users/user'
 import { USER_COLUMNS, userColumns } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { type Steps, unlessTaken } from './operation.ts'

@@ -6,10 +6,10 @@ import {
   MAIL_DAY,
   MAIL_WINDOW,
   MAX_MAILS,
-} from '../../accounts/email-token.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Factor } from '../../users/factors.ts'
-import type { User } from '../../users/user.ts'
+} from '#core/accounts/email-token'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { Factor } from '#core/users/factors'
+import type { User } from '#core/users/user'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
 import { countEvents, recordStatement } from './events.ts'
 import { factorsOf } from './factors.ts'

@@ -1,6 +1,7 @@
 /** Writes of the audit log, each in the transaction of the change that the event records. */
-import type { AuditEvent } from '../../audit-log/event.ts'
-import { firstIdAt, newId } from '../../ids.ts'
+
+import { firstIdAt, newId } from '#base/ids'
+import type { AuditEvent } from '#core/audit-log/event'
 import { EVENT_COLUMNS, eventColumns } from '../rows.ts'
 import { firstRow, type Query, query, type Statement, type Steps } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'

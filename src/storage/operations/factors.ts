@@ -1,6 +1,6 @@
 /** The list of a user's factors, which operations of features that add and remove factors keep. */
-import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Factor } from '../../users/factors.ts'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { Factor } from '#core/users/factors'
 import { factorsColumn, toFactors } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Steps } from './operation.ts'

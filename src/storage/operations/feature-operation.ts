@@ -2,7 +2,7 @@
  * Operations of features behave alike on both engines: the same values are accepted, arguments and results are copied, and a
  * mistake has the same error. The core's operations are tested on both engines instead, and save this.
  */
-import { ServiceError } from '../../errors.ts'
+import { ServiceError } from '#base/errors'
 import type { Statement, Steps } from './operation.ts'
 import type { Write } from './write.ts'
 

@@ -1,5 +1,5 @@
 /** What authentication writes of API keys and admin keys. Their features have the other operations. */
-import type { CredentialLastRequest } from '../../auth/last-requests.ts'
+import type { CredentialLastRequest } from '#core/auth/last-requests'
 import { firstRow, rows, type Statement, type Steps } from './operation.ts'
 import { invalidates, invalidatesNothing, type Write } from './write.ts'
 

@@ -2,10 +2,11 @@
  * Limits on mails for which anybody can ask. Requests from networks from which the user has signed in count apart, so that strangers cannot
  * use up the mails of the owner.
  */
-import { MAIL_WINDOW, MAX_MAILS, MAX_MAILS_IN_ALL } from '../../accounts/email-token.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
-import { firstIdAt } from '../../ids.ts'
-import { KNOWN_FOR, networkDigest } from '../../rate-limits/known-networks.ts'
+
+import { firstIdAt } from '#base/ids'
+import { MAIL_WINDOW, MAX_MAILS, MAX_MAILS_IN_ALL } from '#core/accounts/email-token'
+import type { AuditEvent } from '#core/audit-log/event'
+import { KNOWN_FOR, networkDigest } from '#core/rate-limits/known-networks'
 import { rows, type Steps } from './operation.ts'
 
 /**

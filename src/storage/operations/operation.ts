@@ -3,7 +3,7 @@
  * returns a {@link Write}. The SQLite engine runs it synchronously in a savepoint on its writer thread, the PostgreSQL engine in a
  * transaction, with one round trip for each statement.
  */
-import type { MaybePromise } from '../../maybe-promise.ts'
+import type { MaybePromise } from '#base/maybe-promise'
 import type { Dialect } from './dialect.ts'
 import type { UncachedWrite, Write } from './write.ts'
 

@@ -3,7 +3,7 @@
  * passkey, an authenticator app, another e-mail. Each has a row with the session. The rows end with the proof: `endProofs` in `sessions.ts`,
  * and with their session. What the feature has stored of the change is worth nothing without the row.
  */
-import { EMAIL_TOKEN_POLICIES } from '../../accounts/email-token.ts'
+import { EMAIL_TOKEN_POLICIES } from '#core/accounts/email-token'
 import { firstRow, type Statement, type Steps, USER_KEY } from './operation.ts'
 
 /** The purposes of e-mail tokens that complete such a change. */

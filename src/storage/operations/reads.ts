@@ -1,9 +1,9 @@
 /** Reads by a key, on the event loop. Without joins, see `selectUser`. */
-import type { EmailToken } from '../../accounts/email-token.ts'
-import type { LogPosition } from '../../audit-log/listing.ts'
-import type { Session } from '../../auth/session.ts'
-import type { SignInTables } from '../../users/listing.ts'
-import type { User } from '../../users/user.ts'
+import type { EmailToken } from '#core/accounts/email-token'
+import type { LogPosition } from '#core/audit-log/listing'
+import type { Session } from '#core/auth/session'
+import type { SignInTables } from '#core/users/listing'
+import type { User } from '#core/users/user'
 import {
   SESSION_COLUMNS,
   type SessionRow,

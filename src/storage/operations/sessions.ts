@@ -6,10 +6,10 @@ import {
   type MethodAmr,
   type ProvedWith,
   type RemovedProofs,
-} from '../../accounts/sign-in-methods.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/session.ts'
-import { needsCode } from '../../users/factors.ts'
+} from '#core/accounts/sign-in-methods'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { Session } from '#core/auth/session'
+import { needsCode } from '#core/users/factors'
 import { amrColumn, SESSION_COLUMNS, sessionColumns, toAmr, toFactors } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, rows, type Statement, type Steps, USER_KEY } from './operation.ts'

@@ -1,6 +1,6 @@
 /** Removal of ways to sign in. The last one stays, exactly: every removal locks the user, by `changeFactors`. Administrators may remove all factors. */
-import { CORE_SIGN_IN_METHODS, type MethodAmr, removedMethod } from '../../accounts/sign-in-methods.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
+import { CORE_SIGN_IN_METHODS, type MethodAmr, removedMethod } from '#core/accounts/sign-in-methods'
+import type { AuditEvent } from '#core/audit-log/event'
 import { type ConfiguredMethod, signInTablesOf } from '../sign-in-tables.ts'
 import { type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { changeFactors, type OwnFactorChange, setFactor } from './factors.ts'

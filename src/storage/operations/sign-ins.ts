@@ -5,11 +5,11 @@
  * If the method proves the mailbox and the e-mail was never confirmed, somebody else may have opened the account with it: the sign-in empties
  * the account, so that nobody else keeps access.
  */
-import type { RemovedAccess } from '../../accounts/mails.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/session.ts'
-import type { Factor } from '../../users/factors.ts'
-import type { User } from '../../users/user.ts'
+import type { RemovedAccess } from '#core/accounts/mails'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { Session } from '#core/auth/session'
+import type { Factor } from '#core/users/factors'
+import type { User } from '#core/users/user'
 import { factorsColumn, selectUser, toFactors, toUser, type UserRow } from '../rows.ts'
 import {
   givesAccess,

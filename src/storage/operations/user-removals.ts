@@ -1,5 +1,5 @@
 /** The removal of users, with the parts that features have in it. */
-import type { AuditEvent } from '../../audit-log/event.ts'
+import type { AuditEvent } from '#core/audit-log/event'
 import type { StoredFeature } from '../stored-feature.ts'
 import { recordRemoval } from './events.ts'
 import type { Steps } from './operation.ts'

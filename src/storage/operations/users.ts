@@ -1,7 +1,7 @@
 /** Writes of users. Sign-ups and imports add them: `hot-operations.ts` and `import-operations.ts` of each engine. */
-import { type MethodAmr, removedFactors } from '../../accounts/sign-in-methods.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
-import type { User, UserChanges } from '../../users/user.ts'
+import { type MethodAmr, removedFactors } from '#core/accounts/sign-in-methods'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { User, UserChanges } from '#core/users/user'
 import { changedColumns, selectUser, toUser, USER_VALUES, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'

@@ -1,7 +1,7 @@
 /** Pooled connections to PostgreSQL, with a timeout for everything that can wait. */
 import { Socket } from 'node:net'
 import pg from 'pg'
-import { ServiceError } from '../../errors.ts'
+import { ServiceError } from '#base/errors'
 import { OperationError } from '../operations/feature-operation.ts'
 import { isRefused, type Write } from '../operations/write.ts'
 import type { PoolStatistics } from '../statistics.ts'

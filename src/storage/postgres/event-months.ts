@@ -3,7 +3,7 @@
  * select the partition. `events_2026_12` has the events of a month, `events_before_2026_12` all before one, and `events_other` what
  * no other partition takes, so that no write fails. Migration `0013_event_months` creates the first ones.
  */
-import { firstIdAt } from '../../ids.ts'
+import { firstIdAt } from '#base/ids'
 import { invalidatesNothing } from '../operations/write.ts'
 import type { CleanUpStore } from '../stores.ts'
 import type { Database, Run } from './database.ts'

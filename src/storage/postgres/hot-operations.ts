@@ -1,10 +1,10 @@
 /** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookups of sessions, API keys and admin keys. */
 
-import type { AuditEvent } from '../../audit-log/event.ts'
-import type { AdminKey } from '../../auth/admin-key.ts'
-import type { FoundApiKey } from '../../auth/api-key.ts'
-import type { Session } from '../../auth/session.ts'
-import type { NewUser } from '../../users/user.ts'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { AdminKey } from '#core/auth/admin-key'
+import type { FoundApiKey } from '#core/auth/api-key'
+import type { Session } from '#core/auth/session'
+import type { NewUser } from '#core/users/user'
 import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type ApiKeyRow, toAdminKey, toApiKey } from '../key-rows.ts'
 import { eventValues } from '../operations/events.ts'
 import { parameters, valuesOf } from '../operations/parameters.ts'

@@ -1,8 +1,8 @@
 /** Imports many users with one statement. */
 
-import type { AuditEvent } from '../../audit-log/event.ts'
-import { ServiceError } from '../../errors.ts'
-import type { UserWithHash } from '../../users/user.ts'
+import { ServiceError } from '#base/errors'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { UserWithHash } from '#core/users/user'
 import { UNIQUE_VIOLATION } from '../operations/operation.ts'
 import { insertOwned, type OwnedRow, quoted, uniquesOfNewUser } from '../operations/owned-rows.ts'
 import { EVENT_COLUMNS, eventColumns, factorsColumn, USER_COLUMNS, userColumns } from '../rows.ts'

@@ -1,7 +1,7 @@
 /** Writes of last requests, one batch a second. */
 import pg from 'pg'
-import type { CredentialLastRequest, UserLastRequests } from '../../auth/last-requests.ts'
-import { ServiceError } from '../../errors.ts'
+import { ServiceError } from '#base/errors'
+import type { CredentialLastRequest, UserLastRequests } from '#core/auth/last-requests'
 import type { Database } from './database.ts'
 
 /** Writes in the order of keys, so that two instances that write the same users cannot deadlock. */

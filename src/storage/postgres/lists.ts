@@ -1,8 +1,8 @@
 /**
  * Lists, counts and exports of users (docs/design.md, "Contract"). The server chooses the index; a statement that times out ends with 503.
  */
-import type { Position, SignInTables, UserFilter, UserQuery } from '../../users/listing.ts'
-import type { User, UserWithHash } from '../../users/user.ts'
+import type { Position, SignInTables, UserFilter, UserQuery } from '#core/users/listing'
+import type { User, UserWithHash } from '#core/users/user'
 import {
   START,
   selectUser,

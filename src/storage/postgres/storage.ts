@@ -1,8 +1,9 @@
 /** The PostgreSQL engine: reads and writes through one pool, invalidations through a connection of their own. */
-import type { InvalidationListener } from '../../auth/invalidation.ts'
-import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
-import { ServiceError } from '../../errors.ts'
-import type { UserFilter } from '../../users/listing.ts'
+
+import { BoundedQueue } from '#base/concurrency/bounded-queue'
+import { ServiceError } from '#base/errors'
+import type { InvalidationListener } from '#core/auth/invalidation'
+import type { UserFilter } from '#core/users/listing'
 import { storageOf } from '../engine.ts'
 import { operationsOf } from '../operations/operations.ts'
 import type { Storage } from '../storage.ts'

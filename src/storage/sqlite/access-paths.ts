@@ -3,7 +3,7 @@
  * them match.
  */
 import { sql } from 'kysely'
-import type { Position, SortField, UserFilter, UserQuery } from '../../users/listing.ts'
+import type { Position, SortField, UserFilter, UserQuery } from '#core/users/listing'
 import type { UsersTable } from '../schema.ts'
 import {
   creation,

@@ -2,8 +2,8 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
-import { ServiceError } from '../../errors.ts'
-import { syncDirectory } from '../../files.ts'
+import { ServiceError } from '#base/errors'
+import { syncDirectory } from '#base/files'
 import { isMistake } from '../operations/feature-operation.ts'
 
 export type Connection = Database.Database

@@ -1,6 +1,6 @@
 /** Reads of the audit log, in slices that do not block the event loop. */
 
-import type { AuditEvent } from '../../audit-log/event.ts'
+import type { AuditEvent } from '#core/audit-log/event'
 import {
   type EventFilter,
   type EventQuery,
@@ -9,7 +9,7 @@ import {
   isLater,
   LOG_START,
   type LogPosition,
-} from '../../audit-log/listing.ts'
+} from '#core/audit-log/listing'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent, toPosition } from '../rows.ts'
 import { queries } from './query-builder.ts'

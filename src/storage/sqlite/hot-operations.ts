@@ -3,9 +3,9 @@
  * 28,000 instructions, objects with 74,000. SQLite binds their values by position, without a lookup of each name.
  */
 
-import type { EmailToken } from '../../accounts/email-token.ts'
-import type { Session } from '../../auth/session.ts'
-import type { NewUser } from '../../users/user.ts'
+import type { EmailToken } from '#core/accounts/email-token'
+import type { Session } from '#core/auth/session'
+import type { NewUser } from '#core/users/user'
 import { valuesOf } from '../operations/parameters.ts'
 import { refusalOf, type UserRefusal } from '../operations/refusals.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../operations/write.ts'

@@ -1,7 +1,7 @@
 /** Bulk import: many users in one call. Other writes wait until the call ends. */
 
-import type { AuditEvent } from '../../audit-log/event.ts'
-import type { UserWithHash } from '../../users/user.ts'
+import type { AuditEvent } from '#core/audit-log/event'
+import type { UserWithHash } from '#core/users/user'
 import { eventValues } from '../operations/events.ts'
 import { insertOwned, type OwnedRow, quoted, uniquesOfNewUser } from '../operations/owned-rows.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'

@@ -1,5 +1,5 @@
 /** Writes the timestamps of last requests, in one batch a second. */
-import type { CredentialLastRequest, UserLastRequests } from '../../auth/last-requests.ts'
+import type { CredentialLastRequest, UserLastRequests } from '#core/auth/last-requests'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
 import type { Connection } from './database.ts'
 

@@ -1,7 +1,7 @@
 /** Lists, counts and exports of users (docs/design.md, "Contract"), in slices that never block the event loop for long. */
 import { sql } from 'kysely'
-import type { Position, SignInTables, UserFilter, UserQuery } from '../../users/listing.ts'
-import type { User, UserWithHash } from '../../users/user.ts'
+import type { Position, SignInTables, UserFilter, UserQuery } from '#core/users/listing'
+import type { User, UserWithHash } from '#core/users/user'
 import { START, selectUser, toListedUser, toUserWithHash, type UserRowWithHash } from '../rows.ts'
 import { featureMethodsColumn } from '../sign-in-tables.ts'
 import {

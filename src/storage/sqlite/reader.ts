@@ -1,6 +1,6 @@
 /** Reads on the event loop, with a connection of their own: each takes microseconds, and in WAL mode no writer blocks them. */
 import type { Compilable } from 'kysely'
-import { ServiceError } from '../../errors.ts'
+import { ServiceError } from '#base/errors'
 import { type Connection, openDatabase, storeError } from './database.ts'
 
 /** Milliseconds to wait for another process's lock while opening. */

@@ -1,6 +1,6 @@
 /** Fills a SQLite file with users. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Session } from '../../auth/session.ts'
+import type { Session } from '#core/auth/session'
 import {
   SEED_EMAILS,
   type SeedAccount,

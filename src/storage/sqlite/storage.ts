@@ -1,8 +1,8 @@
 /** The SQLite engine: reads on the event loop, writes on the writer thread, which the event loops of a process share. */
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import type { InvalidationListener } from '../../auth/invalidation.ts'
-import type { MaybePromise } from '../../maybe-promise.ts'
-import type { OpenRateLimit, RateLimit, RateLimitOptions } from '../../rate-limits/rate-limit.ts'
+import type { MaybePromise } from '#base/maybe-promise'
+import type { InvalidationListener } from '#core/auth/invalidation'
+import type { OpenRateLimit, RateLimit, RateLimitOptions } from '#core/rate-limits/rate-limit'
 import { storageOf } from '../engine.ts'
 import {
   ADMIN_KEY_COLUMNS,

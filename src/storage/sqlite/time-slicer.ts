@@ -1,6 +1,6 @@
 /** Runs long reads in slices. Between two slices the event loop serves other requests. */
 import { setImmediate } from 'node:timers/promises'
-import type { MaybePromise } from '../../maybe-promise.ts'
+import type { MaybePromise } from '#base/maybe-promise'
 
 /** A task that yields between its slices. */
 export type SlicedTask<Result> = Generator<undefined, Result, void>

@@ -1,7 +1,7 @@
 /** The thread that commits the writes of a database, see `write-loop.ts`. */
 import { flushCompileCache } from 'node:module'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { releaseIdleMemory } from '../../idle-memory.ts'
+import { releaseIdleMemory } from '#base/idle-memory'
 import { runWriteLoop } from './write-loop.ts'
 
 await runWriteLoop(workerData, parentPort as MessagePort, () => process.exit(1))

@@ -1,7 +1,7 @@
 /** An event loop's side of the writer thread: queues calls, sends them in batches, and settles their promises. */
 import type { MessagePort } from 'node:worker_threads'
-import { ServiceError } from '../../errors.ts'
-import { DURATIONS, Histogram } from '../../statistics/histogram.ts'
+import { ServiceError } from '#base/errors'
+import { DURATIONS, Histogram } from '#base/statistics/histogram'
 import { OperationError } from '../operations/feature-operation.ts'
 import type { WriterStatistics } from '../statistics.ts'
 import { storeError } from './database.ts'

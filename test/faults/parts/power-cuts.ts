@@ -7,8 +7,8 @@
  */
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { secretFileOf } from '../../../src/auth/secret-file.ts'
-import { migrate } from '../../../src/storage/sqlite/migrate.ts'
+import { secretFileOf } from '#core/auth/secret-file'
+import { migrate } from '#storage/sqlite/migrate'
 import { Report } from '../../instances/report.ts'
 import { temporaryFolder } from '../../support/build.ts'
 import { startServer } from '../../support/process.ts'

@@ -1,11 +1,11 @@
 /** Contract: the lookup of API keys, and the operations of their feature, with notifications (docs/design.md, "Machine callers"). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { apiKeys as feature } from '../../../src/api-keys/api-keys.ts'
-import type { ApiKeyStore } from '../../../src/api-keys/stored-api-keys.ts'
-import type { AuditEvent } from '../../../src/audit-log/event.ts'
-import { API_KEY_PREFIX, newOpaqueKey } from '../../../src/auth/opaque-key.ts'
-import type { Storage } from '../../../src/storage/storage.ts'
+import type { AuditEvent } from '#core/audit-log/event'
+import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
+import { apiKeys as feature } from '#features/api-keys/api-keys'
+import type { ApiKeyStore } from '#features/api-keys/stored-api-keys'
+import type { Storage } from '#storage/storage'
 import { type Added, add, eventOf, NOTIFICATION_LIMIT, NOW, onChange, type Part } from './fixtures.ts'
 
 const storeOf = (storage: Storage): ApiKeyStore => storage.features[feature.name] as ApiKeyStore

@@ -1,8 +1,8 @@
 /** Contract: every user that leaves the store has the last request that this process has cached (docs/design.md, "Hot path"). */
-import { newEmailToken } from '../../../src/accounts/email-token.ts'
-import { UserCache } from '../../../src/auth/user-cache.ts'
-import { withUserCache } from '../../../src/storage/with-user-cache.ts'
-import type { User } from '../../../src/users/user.ts'
+import { newEmailToken } from '#core/accounts/email-token'
+import { UserCache } from '#core/auth/user-cache'
+import type { User } from '#core/users/user'
+import { withUserCache } from '#storage/with-user-cache'
 import {
   ALL,
   actingIn,

@@ -1,7 +1,7 @@
 /** Contract: changes of a user, and their notifications. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import type { UserChanges } from '../../../src/users/user.ts'
+import type { UserChanges } from '#core/users/user'
 import { freshEmail } from '../../support/build.ts'
 import {
   actingIn,

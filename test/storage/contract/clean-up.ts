@@ -1,9 +1,9 @@
 /** Contract: expired rows are removed a slice at a time, and no others (Sessions; docs/design.md, "Account life cycle"). */
 import { v7 as uuidv7 } from 'uuid'
-import { newEmailToken } from '../../../src/accounts/email-token.ts'
-import type { Session } from '../../../src/auth/session.ts'
-import type { Storage } from '../../../src/storage/storage.ts'
-import type { ExpiredSessions } from '../../../src/storage/stores.ts'
+import { newEmailToken } from '#core/accounts/email-token'
+import type { Session } from '#core/auth/session'
+import type { Storage } from '#storage/storage'
+import type { ExpiredSessions } from '#storage/stores'
 import {
   type Added,
   add,

@@ -8,7 +8,7 @@ import {
   MAIL_WINDOW,
   MAX_MAILS,
   newEmailToken,
-} from '../../../src/accounts/email-token.ts'
+} from '#core/accounts/email-token'
 import { freshEmail } from '../../support/build.ts'
 import {
   actingIn,

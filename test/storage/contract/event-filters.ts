@@ -1,4 +1,4 @@
-import type { EventFilter } from '../../../src/audit-log/listing.ts'
+import type { EventFilter } from '#core/audit-log/listing'
 import { NOW } from './fixtures.ts'
 
 /** One of each shape: a user with many events, and a rare type. */

@@ -1,14 +1,9 @@
 /** Contract: an event is stored together with its change, and read newest first (docs/design.md, "Account life cycle"). */
 import { v7 as uuidv7 } from 'uuid'
-import { newEmailToken } from '../../../src/accounts/email-token.ts'
-import { type AuditEvent, newEvent } from '../../../src/audit-log/event.ts'
-import {
-  type EventFilter,
-  type FollowPage,
-  LOG_START,
-  type LogPosition,
-} from '../../../src/audit-log/listing.ts'
-import type { Storage } from '../../../src/storage/storage.ts'
+import { newEmailToken } from '#core/accounts/email-token'
+import { type AuditEvent, newEvent } from '#core/audit-log/event'
+import { type EventFilter, type FollowPage, LOG_START, type LogPosition } from '#core/audit-log/listing'
+import type { Storage } from '#storage/storage'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'
 import {

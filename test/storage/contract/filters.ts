@@ -2,9 +2,9 @@
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
-import type { Storage } from '../../../src/storage/storage.ts'
-import { MAX_IDS, parseSort, SORTS, type Sort, sortKey, type UserFilter } from '../../../src/users/listing.ts'
-import type { User } from '../../../src/users/user.ts'
+import { MAX_IDS, parseSort, SORTS, type Sort, sortKey, type UserFilter } from '#core/users/listing'
+import type { User } from '#core/users/user'
+import type { Storage } from '#storage/storage'
 import { ALL, add, asStored, forEach, NOW, type Part, userRequests } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 

@@ -1,6 +1,6 @@
 /** Contract: lists and counts of more users than one slice, with random names, against a model. */
 import fc from 'fast-check'
-import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/listing.ts'
+import { parseSort, SORTS, sortKey, type UserFilter } from '#core/users/listing'
 import { addUsers, asStored, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 

@@ -1,11 +1,11 @@
 /** Contract: users are removed completely, once, with a notification; versions count changes (docs/design.md, "Account life cycle"). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { newEmailToken } from '../../../src/accounts/email-token.ts'
-import { newEvent } from '../../../src/audit-log/event.ts'
-import type { Session } from '../../../src/auth/session.ts'
-import type { Storage } from '../../../src/storage/storage.ts'
-import type { NewUser } from '../../../src/users/user.ts'
+import { newEmailToken } from '#core/accounts/email-token'
+import { newEvent } from '#core/audit-log/event'
+import type { Session } from '#core/auth/session'
+import type { NewUser } from '#core/users/user'
+import type { Storage } from '#storage/storage'
 import { freshEmail } from '../../support/build.ts'
 import {
   type Added,

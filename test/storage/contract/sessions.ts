@@ -1,10 +1,10 @@
 /** Contract: sessions are listed, ended one by one or together, and replaced with a password, with notifications. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { networkDigest } from '../../../src/rate-limits/known-networks.ts'
-import type { Storage } from '../../../src/storage/storage.ts'
-import type { VerifiedState } from '../../../src/storage/stores.ts'
-import { type Factor, NO_FACTORS } from '../../../src/users/factors.ts'
+import { networkDigest } from '#core/rate-limits/known-networks'
+import { type Factor, NO_FACTORS } from '#core/users/factors'
+import type { Storage } from '#storage/storage'
+import type { VerifiedState } from '#storage/stores'
 import {
   actingIn,
   add,

@@ -1,9 +1,9 @@
 /** Contract: roles and metadata are stored exactly, and lists of users with a role follow every change. */
 
-import { NO_FACTORS } from '../../../src/users/factors.ts'
-import { parseSort, SORTS } from '../../../src/users/listing.ts'
-import type { JsonObject } from '../../../src/users/metadata.ts'
-import type { User } from '../../../src/users/user.ts'
+import { NO_FACTORS } from '#core/users/factors'
+import { parseSort, SORTS } from '#core/users/listing'
+import type { JsonObject } from '#core/users/metadata'
+import type { User } from '#core/users/user'
 import { ALL, add, addUsers, asStored, eventOf, forEach, NOW, newUser, type Part } from './fixtures.ts'
 import { inOrder, readAll } from './list-model.ts'
 

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { ADMIN_SCOPES_OF_FIELDS, FIELD_NAMES } from '../../../../src/users/fields.ts'
-import { adminActor } from '../../../request-context.ts'
-import { expectedVersions, setETag, withHeaders } from '../../../response-headers.ts'
-import { AdminUser, Email, ErrorBody, ErrorOf, fieldProperties, IdParams, Strict } from '../../../schemas.ts'
-import { serializeAdminUser } from '../../../serializers.ts'
+import { ADMIN_SCOPES_OF_FIELDS, FIELD_NAMES } from '#core/users/fields'
+import { adminActor } from '#routes/request-context'
+import { expectedVersions, setETag, withHeaders } from '#routes/response-headers'
+import { AdminUser, Email, ErrorBody, ErrorOf, fieldProperties, IdParams, Strict } from '#routes/schemas'
+import { serializeAdminUser } from '#routes/serializers'
 
 const user: FastifyPluginAsyncTypebox = async app => {
   const { users } = app.services

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { ExportedUser as User } from '../../../../src/accounts/bulk-users.ts'
-import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
-import { bulkPropertySchemasOf, credentialSchemasOf } from '../../../../src/feature.ts'
-import { NDJSON } from '../../../../src/validation/ndjson.ts'
-import { adminKeyOf } from '../../../request-context.ts'
-import { AdminUser, ErrorBody, FactorCredentials, PasswordHash, Strict } from '../../../schemas.ts'
+import type { ExportedUser as User } from '#core/accounts/bulk-users'
+import { serializeExportedUser } from '#core/accounts/serializers'
+import { bulkPropertySchemasOf, credentialSchemasOf } from '#feature/declaration'
+import { NDJSON } from '#http/validation/ndjson'
+import { adminKeyOf } from '#routes/request-context'
+import { AdminUser, ErrorBody, FactorCredentials, PasswordHash, Strict } from '#routes/schemas'
 
 const Query = Strict({
   passwordHashes: Type.Boolean({

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { ImportResult, UserLine } from '../../../../src/accounts/bulk-users.ts'
-import { serializeImportResult } from '../../../../src/accounts/serializers.ts'
-import { bulkPropertySchemasOf, credentialSchemasOf } from '../../../../src/feature.ts'
-import { NDJSON } from '../../../../src/validation/ndjson.ts'
-import { ImportedUser } from '../../../../src/validation/schemas.ts'
-import { adminActor, adminKeyOf } from '../../../request-context.ts'
-import { ErrorBody, Id } from '../../../schemas.ts'
+import type { ImportResult, UserLine } from '#core/accounts/bulk-users'
+import { serializeImportResult } from '#core/accounts/serializers'
+import { bulkPropertySchemasOf, credentialSchemasOf } from '#feature/declaration'
+import { NDJSON } from '#http/validation/ndjson'
+import { ImportedUser } from '#http/validation/schemas'
+import { adminActor, adminKeyOf } from '#routes/request-context'
+import { ErrorBody, Id } from '#routes/schemas'
 
 const ImportedLine = Type.Object(
   {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { userActor } from '../../../request-context.ts'
-import { ACCEPTED, Accepted, Email, ErrorBody, ErrorOf, Strict } from '../../../schemas.ts'
+import { userActor } from '#routes/request-context'
+import { ACCEPTED, Accepted, Email, ErrorBody, ErrorOf, Strict } from '#routes/schemas'
 
 const email: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses } = app.services

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { eventsProperties, eventsResponses, sendEvents } from '../../../events.ts'
-import { accountEvent, Strict } from '../../../schemas.ts'
-import { serializeOwnEvent } from '../../../serializers.ts'
+import { eventsProperties, eventsResponses, sendEvents } from '#routes/events'
+import { accountEvent, Strict } from '#routes/schemas'
+import { serializeOwnEvent } from '#routes/serializers'
 
 const events: FastifyPluginAsyncTypebox = async app => {
   const { eventSchemas } = app.services

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { ErrorBody, MethodList } from '../../../schemas.ts'
-import { serializeMethod } from '../../../serializers.ts'
+import { ErrorBody, MethodList } from '#routes/schemas'
+import { serializeMethod } from '#routes/serializers'
 
 const methods: FastifyPluginAsyncTypebox = async app => {
   const { accountMethods } = app.services

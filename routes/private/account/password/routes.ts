@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { clientOf, disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
-import { withHeaders } from '../../../response-headers.ts'
+import { clientOf, disconnectSignal, refuseImpersonation, userActor } from '#routes/request-context'
+import { withHeaders } from '#routes/response-headers'
 import {
   EndOthers,
   ErrorBody,
@@ -12,8 +12,8 @@ import {
   SignedIn,
   Strict,
   withExample,
-} from '../../../schemas.ts'
-import { sendSignedIn } from '../../../serializers.ts'
+} from '#routes/schemas'
+import { sendSignedIn } from '#routes/serializers'
 
 const password: FastifyPluginAsyncTypebox = async app => {
   const { passwordChanges } = app.services

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { disconnectSignal } from '../../../request-context.ts'
-import { ErrorBody, OptionalCode, PresentedPassword, Strict } from '../../../schemas.ts'
+import { disconnectSignal } from '#routes/request-context'
+import { ErrorBody, OptionalCode, PresentedPassword, Strict } from '#routes/schemas'
 
 const reauthenticate: FastifyPluginAsyncTypebox = async app => {
   const { reauthentication } = app.services

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { sessionIdOf, userActor } from '../../../request-context.ts'
-import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, ErrorOf, IdParams, SessionList, Strict } from '../../../schemas.ts'
-import { serializeSession } from '../../../serializers.ts'
+import { sessionIdOf, userActor } from '#routes/request-context'
+import { withHeaders } from '#routes/response-headers'
+import { ErrorBody, ErrorOf, IdParams, SessionList, Strict } from '#routes/schemas'
+import { serializeSession } from '#routes/serializers'
 
 const Scope = Strict({
   scope: Type.Unsafe<'others' | 'all'>({ type: 'string', enum: ['others', 'all'], default: 'others' }),

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { actorOf } from '../../../request-context.ts'
-import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody } from '../../../schemas.ts'
+import { actorOf } from '#routes/request-context'
+import { withHeaders } from '#routes/response-headers'
+import { ErrorBody } from '#routes/schemas'
 
 const signOut: FastifyPluginAsyncTypebox = async app => {
   const { sessions } = app.services

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { ACCEPTED, Accepted, KnownEmail, Strict } from '../../../schemas.ts'
+import { ACCEPTED, Accepted, KnownEmail, Strict } from '#routes/schemas'
 
 const forgotPassword: FastifyPluginAsyncTypebox = async app => {
   const { passwordResets } = app.services

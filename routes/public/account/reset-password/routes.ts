@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { clientOf, disconnectSignal } from '../../../request-context.ts'
-import { withHeaders } from '../../../response-headers.ts'
+import { clientOf, disconnectSignal } from '#routes/request-context'
+import { withHeaders } from '#routes/response-headers'
 import {
   ErrorBody,
   ErrorOf,
@@ -9,8 +9,8 @@ import {
   PresentedToken,
   SignedIn,
   Strict,
-} from '../../../schemas.ts'
-import { sendSignedIn } from '../../../serializers.ts'
+} from '#routes/schemas'
+import { sendSignedIn } from '#routes/serializers'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
   const { passwordResets } = app.services

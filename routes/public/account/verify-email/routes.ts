@@ -1,20 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { isApiKeyPrincipal } from '../../../../src/auth/principal.ts'
-import type {
-  PendingConfirmation,
-  PresentedSession,
-} from '../../../../src/email-confirmation/email-confirmations.ts'
-import { ServiceError } from '../../../../src/errors.ts'
-import {
-  confirmEmailPage,
-  emailConfirmedPage,
-  emailRejectedPage,
-  errorPage,
-} from '../../../../src/pages/signed-out.ts'
-import { clientOf, disconnectSignal } from '../../../request-context.ts'
-import { withHeaders } from '../../../response-headers.ts'
+import { ServiceError } from '#base/errors'
+import { isApiKeyPrincipal } from '#core/auth/principal'
+import type { PendingConfirmation, PresentedSession } from '#core/email-confirmation/email-confirmations'
+import { confirmEmailPage, emailConfirmedPage, emailRejectedPage, errorPage } from '#http/pages/signed-out'
+import { clientOf, disconnectSignal } from '#routes/request-context'
+import { withHeaders } from '#routes/response-headers'
 import {
   Account,
   ErrorBody,
@@ -26,8 +18,8 @@ import {
   PresentedToken,
   SignedIn,
   Strict,
-} from '../../../schemas.ts'
-import { sendSignedIn, serializeAccount } from '../../../serializers.ts'
+} from '#routes/schemas'
+import { sendSignedIn, serializeAccount } from '#routes/serializers'
 
 const sessionOf = ({ principal }: FastifyRequest): PresentedSession | null =>
   principal === null || isApiKeyPrincipal(principal)

@@ -1,8 +1,9 @@
 /** The notes of the user. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { userActor } from '../../../../../routes/request-context.ts'
-import { linkToNext, withHeaders } from '../../../../../routes/response-headers.ts'
+import type { ServicesOf } from '#feature/declaration'
+import { userActor } from '#routes/request-context'
+import { linkToNext, withHeaders } from '#routes/response-headers'
 import {
   ErrorBody,
   ErrorOf,
@@ -12,8 +13,7 @@ import {
   pageProperties,
   Strict,
   Timestamp,
-} from '../../../../../routes/schemas.ts'
-import type { ServicesOf } from '../../../../../src/feature.ts'
+} from '#routes/schemas'
 import { ERRORS, type notes as feature, type Note as StoredNote } from '../../../notes.ts'
 
 const Text = Strict({

@@ -1,8 +1,8 @@
 /** Notes that their users share by a code, for everybody. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { ErrorBody, ErrorOf, Strict } from '../../../../../routes/schemas.ts'
-import type { ServicesOf } from '../../../../../src/feature.ts'
+import type { ServicesOf } from '#feature/declaration'
+import { ErrorBody, ErrorOf, Strict } from '#routes/schemas'
 import { ERRORS, type notes as feature } from '../../../notes.ts'
 
 const Code = Strict({

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { adminActor } from '../../../../request-context.ts'
-import { ErrorBody, ErrorOf, IdParams } from '../../../../schemas.ts'
+import { adminActor } from '#routes/request-context'
+import { ErrorBody, ErrorOf, IdParams } from '#routes/schemas'
 
 const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
   const { factorRemoval } = app.services

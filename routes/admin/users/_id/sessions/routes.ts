@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { adminActor } from '../../../../request-context.ts'
-import { ErrorBody, ErrorOf, IdParams, InputId, SessionList, Strict } from '../../../../schemas.ts'
-import { serializeSession } from '../../../../serializers.ts'
+import { adminActor } from '#routes/request-context'
+import { ErrorBody, ErrorOf, IdParams, InputId, SessionList, Strict } from '#routes/schemas'
+import { serializeSession } from '#routes/serializers'
 
 const sessions: FastifyPluginAsyncTypebox = async app => {
   app.get(

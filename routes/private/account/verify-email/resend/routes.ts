@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { userActor } from '../../../../request-context.ts'
-import { ACCEPTED, Accepted, ErrorBody } from '../../../../schemas.ts'
+import { userActor } from '#routes/request-context'
+import { ACCEPTED, Accepted, ErrorBody } from '#routes/schemas'
 
 const resend: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses } = app.services

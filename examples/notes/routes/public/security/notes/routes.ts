@@ -1,6 +1,6 @@
 /** The page of notes. */
 import type { FastifyPluginAsync } from 'fastify'
-import { InputId, pageForm } from '../../../../../../routes/schemas.ts'
+import { InputId, pageForm } from '#routes/schemas'
 import { notesPage } from '../../../../pages.ts'
 
 const routes: FastifyPluginAsync = async app => {

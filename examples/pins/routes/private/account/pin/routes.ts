@@ -2,9 +2,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { userActor } from '../../../../../../routes/request-context.ts'
-import { ErrorBody, ErrorOf, Strict } from '../../../../../../routes/schemas.ts'
-import { actingSession, type ServicesOf } from '../../../../../../src/feature.ts'
+import { actingSession, type ServicesOf } from '#feature/declaration'
+import { userActor } from '#routes/request-context'
+import { ErrorBody, ErrorOf, Strict } from '#routes/schemas'
 import { ERRORS, type pins as feature } from '../../../../pins.ts'
 
 const NewPin = Strict({ pin: Type.String({ pattern: '^[0-9]{4}$', examples: ['4711'] }) })

@@ -1,18 +1,11 @@
 /** Sign-in with a PIN. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { clientOf } from '../../../../../../../routes/request-context.ts'
-import { withHeaders } from '../../../../../../../routes/response-headers.ts'
-import {
-  ErrorBody,
-  ErrorOf,
-  KnownEmail,
-  OptionalCode,
-  SignedIn,
-  Strict,
-} from '../../../../../../../routes/schemas.ts'
-import { sendSignedIn } from '../../../../../../../routes/serializers.ts'
-import type { ServicesOf } from '../../../../../../../src/feature.ts'
+import type { ServicesOf } from '#feature/declaration'
+import { clientOf } from '#routes/request-context'
+import { withHeaders } from '#routes/response-headers'
+import { ErrorBody, ErrorOf, KnownEmail, OptionalCode, SignedIn, Strict } from '#routes/schemas'
+import { sendSignedIn } from '#routes/serializers'
 import { ERRORS, type pins as feature } from '../../../../../pins.ts'
 
 const SignIn = Strict({

@@ -1,0 +1,96 @@
+/** Requests for links that verify or change e-mail addresses. */
+
+import type { DeferredWork } from '#base/concurrency/deferred-work'
+import { ServiceError } from '#base/errors'
+import type { EmailTokenStore, EventStore, UserStore } from '#storage/stores'
+import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
+import type { MailRecipient } from '../mail/kinds.ts'
+import type { User } from '../users/user.ts'
+import { MAIL_WINDOW, MAX_MAILS, newEmailToken, tooManyMails } from './email-token.ts'
+import type { Mails } from './mails.ts'
+
+export interface EmailAddressesDeps {
+  readonly users: UserStore
+  readonly emailTokens: EmailTokenStore
+  readonly mails: Mails
+  readonly deferred: DeferredWork
+  readonly events: Pick<EventStore, 'recordLimited'>
+  /** Then no response reveals which addresses have accounts. */
+  readonly requireEmailVerification: boolean
+  readonly clock: () => number
+}
+
+export class EmailAddresses {
+  readonly #deps: EmailAddressesDeps
+
+  constructor(deps: EmailAddressesDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Mails a link to the new address, and a notice to the current one. The caller has required a proof of identity.
+   * @param email in canonical form.
+   * @throws {ServiceError} `emailIsCurrent`, `emailTaken` (unless requireEmailVerification), `tooManyRequests`; `signInRequired` when the
+   * user was disabled or deleted, or the session ended meanwhile
+   */
+  async requestChange(owner: SessionOwner, email: string, actor: Actor): Promise<void> {
+    const { users, emailTokens, mails, deferred, requireEmailVerification, clock } = this.#deps
+    const { user } = owner.cachedUser
+    if (email === user.email) throw new ServiceError('emailIsCurrent')
+    const holder = await users.findByEmail(email)
+    if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
+    const now = clock()
+    const { token, stored } = newEmailToken('emailChange', user.id, email, now)
+    const event = newEvent('email.change-requested', actor, user.id, now)
+    const outcome = await emailTokens.add(stored, event, actingSession(owner))
+    if (outcome === 'tooManyMails') throw tooManyMails()
+    if (outcome !== 'added') throw new ServiceError('signInRequired')
+    // Deferred, so that response times reveal nothing.
+    if (holder !== undefined) deferred.run(() => this.#notifyHolder(email, actor.ip))
+    else mails.send('emailChange', { email, locale: user.locale }, { token })
+    mails.send('emailChangeRequested', user, { newEmail: email })
+  }
+
+  /**
+   * Mails another link for verification, unless the user's e-mail is verified.
+   * @throws {ServiceError} `tooManyRequests`; `signInRequired` when the user was disabled or deleted, or the session ended meanwhile
+   */
+  resendVerification({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
+    return this.sendVerification(cachedUser.user, credentialId, actor)
+  }
+
+  /** As {@link resendVerification}. @param sessionId of the user's session. */
+  async sendVerification(user: User, sessionId: string, actor: Actor): Promise<void> {
+    if (user.emailVerified) return
+    const { emailTokens, mails, clock } = this.#deps
+    const now = clock()
+    const { token, stored } = newEmailToken('verification', user.id, user.email, now)
+    const event = newEvent('email.verification-requested', actor, user.id, now)
+    const outcome = await emailTokens.add(stored, event, sessionId)
+    if (outcome === 'tooManyMails') throw tooManyMails()
+    if (outcome !== 'added') throw new ServiceError('signInRequired')
+    mails.send('verification', user, { token })
+  }
+
+  /**
+   * With REQUIRE_EMAIL_VERIFICATION no response reveals that an e-mail has an account. Its owner is mailed instead, within the limit.
+   * @param ip of the client, for the audit log.
+   */
+  async #notifyHolder(email: string, ip: string | null): Promise<void> {
+    const { users, events, mails, clock } = this.#deps
+    const holder = (await users.findByEmail(email))?.user
+    if (holder === undefined) return
+    const now = clock()
+    const event = newEvent('user.sign-up-repeated', anonymous(ip), holder.id, now)
+    const outcome = await events.recordLimited(event, MAX_MAILS, now - MAIL_WINDOW + 1)
+    if (outcome === 'recorded') mails.send('accountExists', holder)
+  }
+
+  /** Mails both addresses of a change by an administrator, which is stored. */
+  announceChange(from: MailRecipient, to: MailRecipient): void {
+    const { mails } = this.#deps
+    mails.send('emailChanged', from, { newEmail: to.email })
+    mails.send('emailAssigned', to)
+  }
+}

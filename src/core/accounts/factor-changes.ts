@@ -1,0 +1,32 @@
+/** Changes that users make to their own factors: what every kind of factor has in common. */
+
+import { type DeclaredError, ServiceError } from '#base/errors'
+import type { SessionRefusal } from '#storage/stores'
+import type { Actor } from '../audit-log/event.ts'
+
+export interface FactorChange {
+  /** Whether the user's other sessions end. */
+  readonly endsOthers: boolean
+  readonly actor: Actor
+}
+
+/**
+ * @param errors of the feature, by the refusals of its store.
+ * @throws {ServiceError} if the store has refused a change: `signInRequired` for its session or user, else the error of the refusal.
+ */
+export const assertDone = <Refusal extends string = never>(
+  outcome: 'done' | SessionRefusal | Refusal,
+  errors: Readonly<Record<NoInfer<Refusal>, DeclaredError>>,
+): void => {
+  switch (outcome) {
+    case 'done':
+      return
+    case 'sessionNotFound':
+    case 'userNotFound':
+    case 'accountDisabled':
+    case 'passwordChanged':
+      throw new ServiceError('signInRequired')
+    default:
+      throw new ServiceError(errors[outcome])
+  }
+}

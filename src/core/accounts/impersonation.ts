@@ -1,0 +1,67 @@
+/** Lets an administrator act as a user, for an hour, with an event in the audit log. */
+
+import { ServiceError } from '#base/errors'
+import type { AdminKeyStore, SessionStore, UserStore } from '#storage/stores'
+import { type Actor, newEvent } from '../audit-log/event.ts'
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import type { PresentedAdminKey } from '../auth/admin-key.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import { type AuthResult, authResult } from './auth-result.ts'
+import { IMPERSONATION } from './sign-in-methods.ts'
+
+/** Milliseconds. */
+const LIFETIME = 3_600_000
+
+export interface ImpersonationDeps {
+  readonly users: UserStore
+  readonly sessions: SessionStore
+  readonly adminKeys: Pick<AdminKeyStore, 'endSessionsIfRevoked'>
+  readonly tokens: AccessTokens
+  readonly limits: SessionLimits
+  readonly clock: () => number
+}
+
+export class Impersonation {
+  readonly #deps: ImpersonationDeps
+
+  constructor(deps: ImpersonationDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Opens a session that ends with the admin key, when it expires or is revoked.
+   * @param actor the administrator with the key.
+   * @throws {ServiceError} `userNotFound`, `accountDisabled`; `adminKeyRequired` if the key has been revoked meanwhile.
+   */
+  async begin(
+    userId: string,
+    adminKey: PresentedAdminKey,
+    actor: Actor,
+    client: SessionClient,
+  ): Promise<AuthResult> {
+    const { users, sessions, tokens, limits, clock } = this.#deps
+    const user = await users.find(userId)
+    if (user === undefined) throw new ServiceError('userNotFound')
+    const now = clock()
+    // A session ends with a whole second: with the last one before.
+    const endsBy = adminKey.expiresAt ?? Number.POSITIVE_INFINITY
+    const lifetime = Math.min(LIFETIME, Math.floor(endsBy / 1_000) * 1_000 - now)
+    const session = {
+      ...newSession(userId, now, { ...limits, lifetime }, IMPERSONATION, client),
+      impersonatedBy: adminKey.id,
+    }
+    const event = newEvent('user.impersonated', actor, userId, now, { session: session.id })
+    const outcome = await sessions.open(session, null, event)
+    if (outcome !== 'opened')
+      throw new ServiceError(outcome === 'accountDisabled' ? 'accountDisabled' : 'userNotFound')
+    await this.#confirmKey(adminKey)
+    return authResult(tokens, user, session)
+  }
+
+  /** Must follow the opening of the session: a revocation that ran at the same time may not have seen it. */
+  async #confirmKey({ id, scopes }: PresentedAdminKey): Promise<void> {
+    const isRootKey = scopes === null
+    if (!isRootKey && (await this.#deps.adminKeys.endSessionsIfRevoked(id)))
+      throw new ServiceError('adminKeyRequired')
+  }
+}

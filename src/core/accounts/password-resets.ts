@@ -1,0 +1,116 @@
+/** Resetting a forgotten password, by a link that is mailed. */
+
+import type { DeferredWork } from '#base/concurrency/deferred-work'
+import { ServiceError } from '#base/errors'
+import type { EmailTokenStore, UserStore } from '#storage/stores'
+import { anonymous, newEvent } from '../audit-log/event.ts'
+import type { SessionClient } from '../auth/session.ts'
+import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
+import { isOwnEmail } from '../passwords/policy.ts'
+import type { User } from '../users/user.ts'
+import type { AuthResult } from './auth-result.ts'
+import { digestOf, type EmailToken, isTokenFor, newEmailToken } from './email-token.ts'
+import type { Mails } from './mails.ts'
+import type { SignIns, VerifiedSignIn } from './sign-ins.ts'
+
+export interface PasswordResetsDeps {
+  readonly users: UserStore
+  readonly emailTokens: EmailTokenStore
+  readonly signIns: SignIns
+  readonly hasher: PasswordHasher
+  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
+  readonly mails: Mails
+  readonly clock: () => number
+  readonly deferred: DeferredWork
+}
+
+export class PasswordResets {
+  readonly #deps: PasswordResetsDeps
+
+  constructor(deps: PasswordResetsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Mails a link to choose another password, if there is an enabled account with this e-mail. All work is deferred, so that
+   * neither the response nor its time reveals whether there is one.
+   * @param email in canonical form.
+   */
+  request(email: string, ip: string | null): void {
+    this.#deps.deferred.run(() => this.#mail(email, ip))
+  }
+
+  /**
+   * Reads a token without using it.
+   * @throws {ServiceError} `badEmailToken`, `storeUnavailable`
+   */
+  async check(token: string): Promise<void> {
+    const { userId } = await this.#find(token)
+    await this.#findUser(userId)
+  }
+
+  /**
+   * Uses a token: changes the password of its user, ends all sessions and opens a new one. If the e-mail was never confirmed, it empties the
+   * account: somebody else may have opened it.
+   * @param code for users with a second factor: a mailbox alone must not open an account that has one. An account that was never confirmed
+   * needs none: the factor may be a stranger's.
+   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `passwordBreached`, `secondFactorRequired`, `wrongSecondFactor`,
+   * `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   */
+  async reset(
+    token: string,
+    password: string,
+    code: string | undefined,
+    client: SessionClient,
+    signal?: AbortSignal,
+  ): Promise<AuthResult> {
+    const { signIns, mails, hasher, breachedPasswords } = this.#deps
+    // Before hashing, which costs 10 ms: clients without a token must not cause it.
+    const { digest, userId, email } = await this.#find(token)
+    if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
+    // Before the code, which works once.
+    await breachedPasswords.refuse(password, 'passwordBreached', signal)
+    let isFirstConfirmation = false
+    const verify = async (): Promise<VerifiedSignIn> => {
+      const user = await this.#findUser(userId)
+      isFirstConfirmation = !user.emailVerified
+      return {
+        user,
+        proof: ['useResetToken', digest],
+        newHash: () => hasher.hash(password, signal),
+        event: 'password.reset',
+      }
+    }
+    const result = await signIns.complete('passwordReset', { client, code, verify })
+    mails.send('passwordChanged', { email, locale: result.user.locale }, { isFirstConfirmation })
+    return result
+  }
+
+  /** @throws {ServiceError} `badEmailToken` */
+  async #find(token: string): Promise<EmailToken> {
+    const { emailTokens, clock } = this.#deps
+    const stored = await emailTokens.find(digestOf(token), clock())
+    if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
+    return stored
+  }
+
+  /** @throws {ServiceError} `badEmailToken` */
+  async #findUser(id: string): Promise<User> {
+    const user = await this.#deps.users.find(id)
+    if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
+    return user
+  }
+
+  async #mail(email: string, ip: string | null): Promise<void> {
+    const { users, emailTokens, mails, clock } = this.#deps
+    const found = await users.findByEmail(email)
+    if (found === undefined) return
+    const { id } = found.user
+    const now = clock()
+    const { token, stored } = newEmailToken('passwordReset', id, email, now)
+    const event = newEvent('password.reset-requested', anonymous(ip), id, now)
+    if ((await emailTokens.add(stored, event, null)) === 'added')
+      mails.send('passwordReset', found.user, { token })
+  }
+}

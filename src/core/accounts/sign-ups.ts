@@ -1,0 +1,117 @@
+/** Sign-up. With REQUIRE_EMAIL_VERIFICATION it opens no account yet, and does not reveal whether the e-mail has one. */
+
+import { KeyedMutex } from '#base/concurrency/keyed-mutex'
+import { ServiceError } from '#base/errors'
+import type { AccountStore, UserStore } from '#storage/stores'
+import { actingUser, newEvent } from '../audit-log/event.ts'
+import type { Session, SessionClient } from '../auth/session.ts'
+import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
+import { newSignUpFields, type SignUpFields } from '../users/fields.ts'
+import type { UserWithHash } from '../users/user.ts'
+import { newUser } from './account-creation.ts'
+import type { AuthResult } from './auth-result.ts'
+import { newEmailToken } from './email-token.ts'
+import type { Mails } from './mails.ts'
+import { Outcomes } from './outcomes.ts'
+import type { SignIns } from './sign-ins.ts'
+
+export interface SignUp extends Partial<SignUpFields> {
+  /** In canonical form. */
+  readonly email: string
+  readonly password: string
+}
+
+/** Sign-ups that wait for a confirmation. */
+interface PendingSignUpList {
+  /** Stores one and mails its link, with the same work for a free and a taken e-mail. */
+  add(
+    signUp: {
+      readonly email: string
+      readonly passwordHash: string
+      readonly fields: SignUpFields
+    },
+    ip: string | null,
+  ): Promise<void>
+}
+
+export interface SignUpsDeps {
+  readonly users: UserStore
+  readonly accountStore: AccountStore
+  readonly hasher: PasswordHasher
+  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
+  readonly signIns: Pick<SignIns, 'openAccount'>
+  readonly mails: Mails
+  /** `null` unless an account exists only once its e-mail is confirmed. */
+  readonly pendingSignUps: PendingSignUpList | null
+  readonly clock: () => number
+}
+
+export class SignUps {
+  readonly #deps: SignUpsDeps
+  readonly #openings = new KeyedMutex()
+  readonly outcomes = new Outcomes(['email_taken', 'overloaded', 'cancelled'])
+
+  constructor(deps: SignUpsDeps) {
+    this.#deps = deps
+  }
+
+  /** For a sign-up whose body has not been read. @returns the error that it gets if its hash would be rejected; `null` if not. */
+  refusal(): ServiceError | null {
+    return this.outcomes.countRefusal(this.#deps.hasher.refusal())
+  }
+
+  /**
+   * Adds an account, or with REQUIRE_EMAIL_VERIFICATION a pending sign-up, and mails a link that confirms its e-mail.
+   * @param signal aborted when the client disconnects. It cancels the sign-up until hashing starts.
+   * @returns the first session; `null` for a pending sign-up.
+   * @throws {ServiceError} `passwordBreached`, `emailTaken` (not for a pending sign-up), `overloaded`, `clientClosedRequest`,
+   * `draining`, `storeUnavailable`
+   */
+  async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<AuthResult | null> {
+    // Before the e-mail is looked up, so that its time tells nothing of the account.
+    await this.#deps.breachedPasswords.refuse(input.password, 'passwordBreached', signal)
+    const { pendingSignUps, hasher } = this.#deps
+    return this.outcomes.count(async () => {
+      if (pendingSignUps === null) return this.#open(input, client, signal)
+      const { email, password } = input
+      const passwordHash = await hasher.hash(password, signal)
+      await pendingSignUps.add({ email, passwordHash, fields: newSignUpFields(input) }, client.ip)
+      return null
+    })
+  }
+
+  /**
+   * Simultaneous sign-ups with one e-mail run one after the other, so that a thousand of them cost one hash. Uniqueness does
+   * not depend on it: the store has a constraint.
+   */
+  async #open(input: SignUp, client: SessionClient, signal: AbortSignal | undefined): Promise<AuthResult> {
+    const { hasher, signIns, clock } = this.#deps
+    await this.#refuseTaken(input.email)
+    return this.#openings.runExclusive(input.email, async hasWaited => {
+      if (hasWaited) await this.#refuseTaken(input.email)
+      const passwordHash = await hasher.hash(input.password, signal)
+      const user = newUser(input, passwordHash, clock())
+      const open = (session: Session) => this.#add(user, client.ip, session)
+      const opened = await signIns.openAccount('password', { newUser: user, open }, client)
+      if (opened === undefined) throw new ServiceError('emailTaken')
+      return opened
+    })
+  }
+
+  /** @returns false when the e-mail is taken. */
+  async #add(user: UserWithHash, ip: string | null, session: Session): Promise<boolean> {
+    const { accountStore, mails } = this.#deps
+    const { id, email, createdAt } = user
+    const { token, stored } = newEmailToken('verification', id, email, createdAt)
+    const event = newEvent('user.signed-up', actingUser(id, ip), id, createdAt)
+    const extras = { emailToken: stored, session }
+    const isAdded = await accountStore.addUser(user, event, extras)
+    if (isAdded) mails.send('verification', user, { token })
+    return isAdded
+  }
+
+  async #refuseTaken(email: string): Promise<void> {
+    if ((await this.#deps.users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
+  }
+}

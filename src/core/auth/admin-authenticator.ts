@@ -1,0 +1,174 @@
+/**
+ * Verifies admin keys: the root keys of the configuration, which have every scope, and the keys of the store, which have the scopes
+ * that they were created with (docs/design.md, "Machine callers"). A key of the store is looked up once. Afterwards a request costs its
+ * digest and one lookup in memory (1.5 µs together).
+ */
+import { timingSafeEqual } from 'node:crypto'
+import type { MaybePromise } from '#base/maybe-promise'
+import type { AdminKeyStore } from '#storage/stores'
+import { type AdminKey, MAX_ADMIN_KEYS, type PresentedAdminKey } from './admin-key.ts'
+import { CacheValidity } from './cache-validity.ts'
+import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
+import type { InvalidationListener } from './invalidation.ts'
+import type { CachedAdminKeyRequests, LastRequests } from './last-requests.ts'
+import { ADMIN_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
+
+/** Hexadecimal digits of the id of a root key. */
+const ROOT_ID_LENGTH = 8
+
+export interface AdminAuthenticatorDeps {
+  /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. */
+  readonly rootKeys: readonly string[]
+  readonly adminKeys: Pick<AdminKeyStore, 'find'>
+  readonly lastRequests: Pick<LastRequests, 'recordAdminKey' | 'latestOf'>
+  /** See `Storage`. */
+  readonly deliverInvalidations: () => void
+  readonly clock: () => number
+}
+
+interface RootKey {
+  readonly digest: Buffer
+  readonly key: PresentedAdminKey
+}
+
+interface CachedAdminKey extends CachedAdminKeyRequests {
+  readonly key: PresentedAdminKey
+}
+
+const rootKeyOf = (key: string): RootKey => {
+  const digest = keyDigest(key)
+  return {
+    digest: Buffer.from(digest),
+    key: { id: digest.slice(0, ROOT_ID_LENGTH), scopes: null, expiresAt: null },
+  }
+}
+
+/**
+ * Revoked keys are evicted before the revocation is acknowledged, and on other instances as revoked sessions are. The cache is
+ * bypassed while invalidations are not received in time.
+ */
+export class AdminAuthenticator implements InvalidationListener {
+  readonly #deps: AdminAuthenticatorDeps
+  readonly #rootKeys: readonly RootKey[]
+  /** By digest, so that no key stays in memory. */
+  readonly #cache = new Map<string, CachedAdminKey>()
+  /** The digests of the cached keys, by id. */
+  readonly #digests = new Map<string, string>()
+  readonly #inFlightLookups = new InFlightLookups()
+  readonly #validity = new CacheValidity()
+
+  constructor(deps: AdminAuthenticatorDeps) {
+    this.#deps = deps
+    this.#rootKeys = deps.rootKeys.map(rootKeyOf)
+  }
+
+  /**
+   * The key that was presented, with its last request recorded; `null` if it is not valid. A promise only if the store has to be queried
+   * across a network.
+   * @throws {ServiceError} `storeUnavailable`
+   */
+  authenticate(presented: string): MaybePromise<PresentedAdminKey | null> {
+    const digest = keyDigest(presented)
+    const rootKey = this.#rootKey(digest)
+    if (rootKey !== null) return rootKey
+    this.#deps.deliverInvalidations()
+    const cached = this.#validity.isReliable ? this.#cache.get(digest) : undefined
+    if (cached !== undefined) return this.#use(cached)
+    if (!isOpaqueKey(ADMIN_KEY_PREFIX, presented)) return null
+    const lookup = new Lookup(onStart => this.#deps.adminKeys.find(digest, onStart))
+    const onResult = (found: AdminKey | undefined) => this.#useFound(digest, found)
+    const ownerOf = (found: AdminKey | undefined) => found?.id
+    const found = lookup.run()
+    return found instanceof Promise
+      ? this.#inFlightLookups.awaitUnchanged({ subject: digest, lookup, firstRun: found, onResult, ownerOf })
+      : onResult(found)
+  }
+
+  /**
+   * Whether a key may be used without another check: this authenticator has returned it, and nothing has changed since. The digest of a
+   * presented key costs 1 µs.
+   */
+  isCurrent(key: PresentedAdminKey): boolean {
+    if (this.#rootKeys.some(rootKey => rootKey.key === key)) return true
+    this.#deps.deliverInvalidations()
+    const digest = this.#validity.isReliable ? this.#digests.get(key.id) : undefined
+    if (digest === undefined || this.#cache.get(digest)?.key !== key) return false
+    return key.expiresAt === null || this.#deps.clock() < key.expiresAt
+  }
+
+  /** Whether it is a root key, or a cached key of the store. Without a query, for what may be wrong about other keys: log levels. */
+  recognizes(presented: string): boolean {
+    const digest = keyDigest(presented)
+    return this.#rootKey(digest) !== null || this.#cache.has(digest)
+  }
+
+  invalidate(id: string): void {
+    this.#inFlightLookups.invalidate(id)
+    const digest = this.#digests.get(id)
+    if (digest !== undefined) this.#drop(digest, id)
+  }
+
+  invalidateAll(): void {
+    this.#inFlightLookups.invalidateAll()
+    this.#cache.clear()
+    this.#digests.clear()
+  }
+
+  setFeedConnected(isConnected: boolean): void {
+    if (this.#validity.setFeedConnected(isConnected)) this.invalidateAll()
+  }
+
+  setFeedLate(isLate: boolean): void {
+    this.#validity.setFeedLate(isLate)
+  }
+
+  closed(): void {
+    this.setFeedConnected(false)
+  }
+
+  /** Digests have one length and every key is compared, so response times reveal nothing about a key. */
+  #rootKey(digest: string): PresentedAdminKey | null {
+    const presented = Buffer.from(digest)
+    let accepted: PresentedAdminKey | null = null
+    for (const rootKey of this.#rootKeys)
+      if (timingSafeEqual(presented, rootKey.digest)) accepted = rootKey.key
+    return accepted
+  }
+
+  #useFound(digest: string, found: AdminKey | undefined): PresentedAdminKey | null {
+    if (found === undefined) {
+      // As in Authenticator: another instance may have revoked it, and an older result must not make it valid again.
+      this.#inFlightLookups.invalidateKey(digest)
+      const cached = this.#cache.get(digest)
+      if (cached !== undefined) this.#drop(digest, cached.key.id)
+      return null
+    }
+    const { id, scopes, expiresAt, lastUsedAt } = found
+    const lastRequestAt = this.#deps.lastRequests.latestOf(id, lastUsedAt ?? 0)
+    const key = { id, scopes, expiresAt }
+    const cached = { key, credentialId: id, lastRequestAt, storedRequestAt: lastRequestAt }
+    if (this.#validity.isReliable) this.#add(digest, cached)
+    return this.#use(cached)
+  }
+
+  #use(cached: CachedAdminKey): PresentedAdminKey | null {
+    const { key } = cached
+    const now = this.#deps.clock()
+    if (key.expiresAt !== null && now >= key.expiresAt) return null
+    this.#deps.lastRequests.recordAdminKey(cached, now)
+    return key
+  }
+
+  /** Bounded like the store. */
+  #add(digest: string, cached: CachedAdminKey): void {
+    if (this.#cache.size >= MAX_ADMIN_KEYS)
+      for (const [oldest, { key }] of this.#cache.entries().take(1)) this.#drop(oldest, key.id)
+    this.#cache.set(digest, cached)
+    this.#digests.set(cached.key.id, digest)
+  }
+
+  #drop(digest: string, id: string): void {
+    this.#cache.delete(digest)
+    this.#digests.delete(id)
+  }
+}

@@ -1,0 +1,455 @@
+/**
+ * Authenticates requests (§5.1.2). A token is verified and its session looked up once; an API key is looked up by its digest
+ * (docs/design.md, "Machine callers"). Afterwards a request costs one lookup in memory (under 1 µs; verifying costs 6 and the session 11).
+ *
+ * Revocation: every cached token refers to its user's record, and a change of a user, a session or an API key marks that record as no
+ * longer current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.
+ * Other processes are notified: they follow within a second, typically within milliseconds.
+ */
+import type { MaybePromise } from '#base/maybe-promise'
+import type { ApiKeyStore, FoundSession, SessionStore } from '#storage/stores'
+import { accountTextOf } from '../users/serializers.ts'
+import { type AccessTokens, isTokenOf } from './access-tokens.ts'
+import type { FoundApiKey } from './api-key.ts'
+import { CacheValidity } from './cache-validity.ts'
+import { type ChangeWatch, InFlightLookups, Lookup } from './in-flight-lookups.ts'
+import type { InvalidationListener } from './invalidation.ts'
+import type { LastRequests } from './last-requests.ts'
+import { OffHeapTokenCache } from './off-heap-token-cache.ts'
+import { API_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
+import type { Principal } from './principal.ts'
+import { RejectedTokens } from './rejected-tokens.ts'
+import { NO_AMR, type Session, type SessionLimits } from './session.ts'
+import { heapTokenCapacity, TokenCache } from './token-cache.ts'
+import { copyString, type TokenRecord } from './token-record.ts'
+import type { UserCache } from './user-cache.ts'
+
+export interface AuthenticatorDeps {
+  readonly tokens: AccessTokens
+  readonly sessions: Pick<SessionStore, 'find'>
+  readonly apiKeys: Pick<ApiKeyStore, 'find'>
+  readonly userCache: UserCache
+  readonly lastRequests: LastRequests
+  readonly limits: SessionLimits
+  /** See `Storage`. */
+  readonly deliverInvalidations: () => void
+  readonly clock: () => number
+  /** How many tokens to cache. */
+  readonly capacity: number
+  /** How many of them on the heap at most; by default {@link HOT_TOKENS}, or as many as fit into the heap. */
+  readonly hotCapacity?: number
+}
+
+/** Tokens on the heap at most. The others are restored from records in about 5 µs; more on the heap prolong garbage collection. */
+const HOT_TOKENS = 32_768
+
+/** For metrics: counts since the start. */
+export interface TokenCacheStatistics {
+  readonly entries: number
+  /** How many fit, if their users have no metadata. */
+  readonly capacity: number
+  /** Tokens that were found. */
+  readonly hits: number
+  /** Tokens that were verified or looked up in the store, valid or not. */
+  readonly misses: number
+  readonly evictions: number
+}
+
+/** What identifies a user: a session, or an API key. */
+type Credential = Pick<
+  Principal,
+  'credentialId' | 'scopes' | 'amr' | 'impersonatedBy' | 'authenticatedAt' | 'expiresAt' | 'lastRequestAt'
+>
+
+/** @param expiresAt of the token. */
+const sessionCredential = (session: Session, expiresAt: number): Credential => ({
+  credentialId: session.id,
+  scopes: null,
+  amr: session.amr,
+  impersonatedBy: session.impersonatedBy,
+  authenticatedAt: session.impersonatedBy === null ? session.authenticatedAt : 0,
+  expiresAt: Math.min(session.expiresAt, expiresAt),
+  lastRequestAt: session.lastRequestAt,
+})
+
+const apiKeyCredential = ({ apiKey }: FoundApiKey): Credential => ({
+  credentialId: apiKey.id,
+  scopes: apiKey.scopes,
+  amr: NO_AMR,
+  impersonatedBy: null,
+  authenticatedAt: 0,
+  expiresAt: apiKey.expiresAt ?? Number.POSITIVE_INFINITY,
+  lastRequestAt: apiKey.lastUsedAt ?? 0,
+})
+
+export class Authenticator implements InvalidationListener {
+  readonly #deps: AuthenticatorDeps
+  /** The first level: the tokens that are used most often. */
+  readonly #cache: TokenCache
+  /** The second level: tokens that the first had no place for, also those of them that have moved there since. */
+  readonly #offHeapCache: OffHeapTokenCache
+  readonly #rejectedTokens: RejectedTokens
+  readonly #inFlightLookups = new InFlightLookups()
+  readonly #validity = new CacheValidity()
+  readonly #capacity: number
+  #hits = 0
+  #misses = 0
+  /** Tokens that the first level has evicted, and that the second did not take. */
+  #evictions = 0
+
+  constructor(deps: AuthenticatorDeps) {
+    this.#deps = deps
+    const { capacity, userCache, hotCapacity = Math.min(HOT_TOKENS, heapTokenCapacity()) } = deps
+    const hot = Math.min(capacity, hotCapacity)
+    this.#cache = new TokenCache(hot, userCache, principal => {
+      const isKept =
+        principal.cachedUser.current && this.#offHeapCache.add(principal, this.#requests) !== null
+      if (!isKept) this.#evictions += 1
+    })
+    this.#offHeapCache = new OffHeapTokenCache(capacity > hot ? capacity : 0)
+    this.#capacity = capacity
+    this.#rejectedTokens = new RejectedTokens(Math.min(capacity, heapTokenCapacity()))
+  }
+
+  get cacheStatistics(): TokenCacheStatistics {
+    return {
+      entries: this.#entries,
+      capacity: this.#capacity,
+      hits: this.#hits,
+      misses: this.#misses,
+      evictions: this.#evictions + this.#offHeapCache.evictions,
+    }
+  }
+
+  /**
+   * The principal of a token, with its last request recorded; `null` if the token is invalid. A promise only if the store has to
+   * be queried across a network.
+   * @throws {ServiceError} `storeUnavailable`
+   */
+  authenticate(token: string): MaybePromise<Principal | null> {
+    const now = this.#deps.clock()
+    const principal = this.#cached(token, now)
+    if (principal === null) {
+      const restored = this.#restored(token, now, true)
+      if (restored === null) {
+        this.#misses += 1
+        return this.#resolve(token, true)
+      }
+      this.#hits += 1
+      return restored
+    }
+    this.#hits += 1
+    principal.used = true
+    this.#deps.lastRequests.record(principal, now)
+    return principal
+  }
+
+  /**
+   * As {@link authenticate}, for a token that its user does not present here: no last request is recorded, so the session's idle time
+   * goes on.
+   */
+  introspect(token: string): MaybePromise<Principal | null> {
+    const now = this.#deps.clock()
+    const principal = this.#cached(token, now)
+    if (principal === null) return this.#restored(token, now, false) ?? this.#resolve(token, false)
+    principal.used = true
+    return principal
+  }
+
+  /** Whether tokens can be cached now: notifications of changes are received in time. */
+  get isCaching(): boolean {
+    return this.#validity.isReliable
+  }
+
+  /** Must be opened before sessions are queried that {@link preload} gets. */
+  watchChanges(): ChangeWatch {
+    return this.#inFlightLookups.watch()
+  }
+
+  /**
+   * Caches the token of a session that no request has presented, unless that evicts another one. A revocation that is notified
+   * later evicts it, like every cached token; one that was notified since the watch was opened keeps it out.
+   * @returns whether the token was `added`, or was `cached` already; `full` if there is no room, `null` if it cannot be used now.
+   */
+  preload(found: FoundSession, watch: ChangeWatch): 'added' | 'cached' | 'full' | null {
+    const { session, user } = found
+    const { tokens, lastRequests, limits, clock } = this.#deps
+    if (!this.isCaching || user.disabled || watch.hasChanged(user.id) || this.#isOutdated(found)) return null
+    const now = clock()
+    const lastRequestAt = lastRequests.latestOf(session.id, session.lastRequestAt)
+    if (now >= session.expiresAt || now - lastRequestAt >= limits.idle) return null
+    const token = tokens.issue(session)
+    const earlier = this.#cache.get(token)
+    if (earlier?.cachedUser.current || this.#offHeapCache.get(token, now) !== undefined) return 'cached'
+    if (earlier !== undefined) this.#cache.drop(earlier)
+    const credential = sessionCredential(session, session.expiresAt)
+    const isHot = this.#cache.hasRoomFor(user)
+    if (this.#entries === this.#capacity || !(isHot || this.#offHeapCache.hasRoom)) return 'full'
+    const principal = this.#newPrincipal(token, found, credential, Number.NEGATIVE_INFINITY)
+    if (isHot) this.#cache.add(principal)
+    else if (this.#offHeapCache.add(principal, this.#requests) === null) return null
+    return 'added'
+  }
+
+  /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */
+  invalidate(userId: string): void {
+    this.#validity.recordInvalidation()
+    this.#inFlightLookups.invalidate(userId)
+    this.#deps.userCache.evict(userId)
+    this.#offHeapCache.invalidate(userId)
+  }
+
+  /** For changes by another process whose users are unknown. */
+  invalidateAll(): void {
+    this.#validity.recordInvalidation()
+    this.#inFlightLookups.invalidateAll()
+    this.#deps.userCache.evictAll()
+    this.#cache.clear()
+    this.#offHeapCache.clear()
+  }
+
+  /** While changes by other processes are not notified, every request queries the store: revocation has priority over speed. */
+  setFeedConnected(isConnected: boolean): void {
+    if (this.#validity.setFeedConnected(isConnected)) this.invalidateAll()
+  }
+
+  /** The cache is bypassed but kept, as notifications still update it: filling it again costs a busy store seconds. */
+  setFeedLate(isLate: boolean): void {
+    this.#validity.setFeedLate(isLate)
+  }
+
+  closed(): void {
+    this.setFeedConnected(false)
+  }
+
+  /** Whether a principal may be used without another query: nothing has changed since, or its query is recent. */
+  isCurrent({ cachedUser, queriedAt }: Principal): boolean {
+    this.#deps.deliverInvalidations()
+    return (cachedUser.current && this.#validity.isReliable) || this.#validity.isRecent(queriedAt)
+  }
+
+  /** Cached tokens. Those that the first level evicts can exceed the capacity by its size. */
+  get #entries(): number {
+    return Math.min(this.#cache.size + this.#offHeapCache.size, this.#capacity)
+  }
+
+  /** The number of requests so far. */
+  get #requests(): number {
+    return this.#hits + this.#misses
+  }
+
+  /** The principal of a token in the first level, if it is valid now. */
+  #cached(token: string, now: number): Principal | null {
+    this.#deps.deliverInvalidations()
+    const principal = this.#validity.isReliable ? this.#cache.get(token) : undefined
+    if (principal === undefined) return null
+    if (principal.cachedUser.current && this.#alive(principal, now)) return principal
+    // Idle on this instance: another one may have had requests.
+    this.#cache.drop(principal)
+    return null
+  }
+
+  /** The principal of a token in the second level, if it is valid now. @param isRequest as for {@link Authenticator.#resolve}. */
+  #restored(token: string, now: number, isRequest: boolean): Principal | null {
+    const record = this.#validity.isReliable ? this.#offHeapCache.get(token, now) : undefined
+    if (record === undefined) return null
+    if (this.#deps.userCache.isOutdated(record.userId, record.userVersion)) {
+      this.#offHeapCache.remove(record)
+      return null
+    }
+    const isHot = this.#isHot(record)
+    const principal = isHot ? this.#promoted(record) : this.#detached(record)
+    if (!this.#alive(principal, now)) {
+      // As in the first level.
+      this.#offHeapCache.remove(record)
+      return null
+    }
+    if (isRequest) this.#recordRequest(record, principal, now)
+    if (isHot) {
+      record.isHot = true
+      this.#cache.add(principal)
+    }
+    return principal
+  }
+
+  /**
+   * Whether the first level should take a token: it would still contain it if it were as large as the number of requests since the
+   * last use. So a rotation over more tokens than it can hold does not evict those that are used more often.
+   */
+  #isHot(record: TokenRecord): boolean {
+    return this.#requests - record.usedAt <= this.#cache.capacity || this.#cache.hasRoom
+  }
+
+  #promoted(record: TokenRecord): Principal {
+    const cachedUser = this.#deps.userCache.recordOf(record.user(), record.userKey)
+    cachedUser.accountText ??= record.accountText
+    return record.principal(cachedUser, Number.NEGATIVE_INFINITY)
+  }
+
+  /** For one request: valid like the result of a query, or as long as another token keeps the user in the cache. */
+  #detached(record: TokenRecord): Principal {
+    const { userCache } = this.#deps
+    const cached = userCache.get(record.userId)
+    if (cached !== undefined) return record.principal(cached, Number.NEGATIVE_INFINITY)
+    const cachedUser = userCache.uncachedRecordOf(record.user(), record.userKey)
+    cachedUser.accountText = record.accountText
+    return record.principal(cachedUser, performance.now())
+  }
+
+  /**
+   * Adds a token to the second level, because the first is full. If every new token passed through the first, requests of many users
+   * would evict the tokens that are used most often, and garbage collection would take a fifth of the CPU.
+   * @returns the principal for this request; `null` if the second level does not keep it.
+   */
+  #addDetached(principal: Principal, now: number, isRequest: boolean): Principal | null {
+    const { cachedUser } = principal
+    // For the record and the response.
+    cachedUser.accountText ??= accountTextOf(cachedUser.user)
+    const record = this.#offHeapCache.add(principal, this.#requests)
+    if (record === null) return null
+    const isShared = this.#deps.userCache.get(cachedUser.user.id) === cachedUser
+    if (!isShared) cachedUser.current = false
+    const detached = isShared ? principal : { ...principal, queriedAt: performance.now() }
+    if (isRequest) this.#recordRequest(record, detached, now)
+    return detached
+  }
+
+  /** Notes a request with a token of the second level. */
+  #recordRequest(record: TokenRecord, principal: Principal, now: number): void {
+    const { lastRequests, userCache } = this.#deps
+    if (principal.cachedUser.current) {
+      lastRequests.record(principal, now)
+    } else {
+      lastRequests.recordDetached(principal, now)
+      userCache.saveTimestamp(record.userId, principal.cachedUser.lastRequestAt)
+    }
+    record.setLastRequest(principal, this.#requests)
+  }
+
+  /** @param isRequest whether the user presents the token, so that the last request is recorded. */
+  #resolve(token: string, isRequest: boolean): MaybePromise<Principal | null> {
+    if (token.startsWith(API_KEY_PREFIX)) return this.#resolveApiKey(token, isRequest)
+    if (this.#rejectedTokens.has(token)) return null
+    const claims = this.#deps.tokens.verify(token)
+    if (claims === null) {
+      this.#rejectedTokens.add(token)
+      return null
+    }
+    if (this.#deps.clock() >= claims.expiresAt) return null
+    const lookup = new Lookup(onStart => this.#deps.sessions.find(claims.sessionId, onStart))
+    const onResult = (found: FoundSession | undefined): Principal | null => {
+      if (found !== undefined && !found.user.disabled && isTokenOf(claims, found.session))
+        return this.#createPrincipal(token, found, sessionCredential(found.session, claims.expiresAt), {
+          queriedAt: lookup.queriedAt,
+          isRequest,
+        })
+      // Another instance may have made a change that is not notified yet. An older result of a query in flight must not make
+      // the token valid again.
+      this.invalidate(claims.userId)
+      return null
+    }
+    const found = lookup.run()
+    return found instanceof Promise
+      ? this.#inFlightLookups.awaitUnchanged({
+          subject: claims.userId,
+          lookup,
+          firstRun: found,
+          onResult,
+          isOutdated: this.#isOutdated,
+        })
+      : onResult(found)
+  }
+
+  #resolveApiKey(token: string, isRequest: boolean): MaybePromise<Principal | null> {
+    if (!isOpaqueKey(API_KEY_PREFIX, token)) return null
+    const digest = keyDigest(token)
+    const lookup = new Lookup(onStart => this.#deps.apiKeys.find(digest, onStart))
+    const onResult = (found: FoundApiKey | undefined): Principal | null => {
+      if (found === undefined) {
+        // As for sessions.
+        this.#inFlightLookups.invalidateKey(digest)
+        const owner =
+          this.#cache.get(token)?.cachedUser.user.id ??
+          this.#offHeapCache.get(token, this.#deps.clock())?.userId
+        if (owner !== undefined) this.invalidate(owner)
+        return null
+      }
+      if (!found.user.disabled)
+        return this.#createPrincipal(token, found, apiKeyCredential(found), {
+          queriedAt: lookup.queriedAt,
+          isRequest,
+        })
+      this.invalidate(found.user.id)
+      return null
+    }
+    const ownerOf = (found: FoundApiKey | undefined) => found?.user.id
+    const found = lookup.run()
+    return found instanceof Promise
+      ? this.#inFlightLookups.awaitUnchanged({
+          subject: digest,
+          lookup,
+          firstRun: found,
+          onResult,
+          ownerOf,
+          isOutdated: this.#isOutdated,
+        })
+      : onResult(found)
+  }
+
+  /** Whether a newer version of the user of a lookup's result was read lately. */
+  readonly #isOutdated = (found: Pick<FoundSession, 'user'> | undefined): boolean =>
+    found !== undefined && this.#deps.userCache.isOutdated(found.user.id, found.user.version)
+
+  #createPrincipal(
+    token: string,
+    found: Pick<FoundSession, 'user' | 'userKey'>,
+    credential: Credential,
+    { queriedAt, isRequest }: { readonly queriedAt: number; readonly isRequest: boolean },
+  ): Principal | null {
+    const { userCache, lastRequests, clock } = this.#deps
+    const now = clock()
+    userCache.recordVersion(found.user)
+    const principal = this.#newPrincipal(token, found, credential, queriedAt)
+    if (!this.#alive(principal, now)) return null
+    const isCacheable = this.#validity.isReliable
+    if (isCacheable && !this.#cache.hasRoomFor(found.user)) {
+      const detached = this.#addDetached(principal, now, isRequest)
+      if (detached !== null) return detached
+    }
+    if (isCacheable) this.#cache.add(principal)
+    if (!isRequest) return principal
+    lastRequests.record(principal, now)
+    if (!isCacheable)
+      userCache.saveTimestamp(principal.cachedUser.user.id, principal.cachedUser.lastRequestAt)
+    return principal
+  }
+
+  #newPrincipal(
+    token: string,
+    { user, userKey }: Pick<FoundSession, 'user' | 'userKey'>,
+    credential: Credential,
+    queriedAt: number,
+  ): Principal {
+    const { userCache, lastRequests } = this.#deps
+    const lastRequestAt = lastRequests.latestOf(credential.credentialId, credential.lastRequestAt)
+    const isCacheable = this.#validity.isReliable
+    return {
+      token: copyString(token),
+      cachedUser: isCacheable ? userCache.recordOf(user, userKey) : userCache.uncachedRecordOf(user, userKey),
+      credentialId: credential.credentialId,
+      scopes: credential.scopes,
+      amr: credential.amr,
+      impersonatedBy: credential.impersonatedBy,
+      authenticatedAt: credential.authenticatedAt,
+      expiresAt: credential.expiresAt,
+      lastRequestAt,
+      storedRequestAt: lastRequestAt,
+      queriedAt: isCacheable ? Number.NEGATIVE_INFINITY : queriedAt,
+      used: false,
+    }
+  }
+
+  #alive({ scopes, expiresAt, lastRequestAt }: Principal, now: number): boolean {
+    return now < expiresAt && (scopes !== null || now - lastRequestAt < this.#deps.limits.idle)
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * Confirming an e-mail by the token of a mailed link. It needs the mailbox, which the token proves, and the account: two people never share
+ * an account because both had something to do with its address.
+ */
+
+import { ServiceError } from '#base/errors'
+import type { AccountProof, EmailTokenStore, UserStore } from '#storage/stores'
+import type { AuthResult } from '../accounts/auth-result.ts'
+import { confirmsCurrentEmail, digestOf, type EmailToken, isTokenFor } from '../accounts/email-token.ts'
+import type { Mails } from '../accounts/mails.ts'
+import { retryOnChange } from '../accounts/retry.ts'
+import { PresentedCode, type SecondFactor } from '../accounts/second-factor.ts'
+import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
+import type { SessionClient } from '../auth/session.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
+import { emailSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
+import type { User } from '../users/user.ts'
+import type { FinishRemoval } from '../users/users.ts'
+import type { PendingSignUps } from './pending-sign-ups.ts'
+import type { PendingSignUp } from './stored-pending-sign-ups.ts'
+
+export interface EmailConfirmationsDeps {
+  readonly users: UserStore
+  readonly emailTokens: EmailTokenStore
+  readonly pendingSignUps: PendingSignUps
+  readonly hasher: Pick<PasswordHasher, 'verify'>
+  readonly loginThrottle: LoginThrottle
+  readonly secondFactor: SecondFactor
+  readonly mails: Mails
+  readonly finishRemoval: FinishRemoval
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+/** The session of a request, if it has one. */
+export interface PresentedSession {
+  readonly id: string
+  readonly userId: string
+  readonly isImpersonated: boolean
+}
+
+/** What proves the account. */
+export interface PresentedProof {
+  readonly session: PresentedSession | null
+  readonly password: string | undefined
+  /** For users with a second factor, with the password. */
+  readonly code: string | undefined
+}
+
+/** What a token is about: the address of an account, the new address of one, or a sign-up without an account yet. */
+export type ConfirmationSubject = 'account' | 'emailChange' | 'signUp'
+
+/** A token that is valid. */
+export interface PendingConfirmation {
+  readonly subject: ConfirmationSubject
+  /** The address that is confirmed. */
+  readonly email: string
+  /** `null` without an account yet. */
+  readonly userId: string | null
+}
+
+/** RFC 9470 §3. */
+const CHALLENGE = 'Bearer error="insufficient_user_authentication"'
+
+const proofRequired = () =>
+  new ServiceError('accountProofRequired', { headers: { 'www-authenticate': CHALLENGE } })
+
+/** What a digest was found as. */
+type Found = { readonly token: EmailToken; readonly user: User } | { readonly signUp: PendingSignUp }
+
+export class EmailConfirmations {
+  readonly #deps: EmailConfirmationsDeps
+
+  constructor(deps: EmailConfirmationsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Reads a token without using it.
+   * @throws {ServiceError} `badEmailToken`, `emailTaken`
+   */
+  async check(token: string): Promise<PendingConfirmation> {
+    const found = await this.#find(token)
+    if ('signUp' in found) {
+      const { email } = found.signUp
+      await this.#assertFree(email)
+      return { subject: 'signUp', email, userId: null }
+    }
+    const { email } = found.token
+    const { user } = found
+    if (confirmsCurrentEmail(found.token)) {
+      // The user changed the e-mail after the mail was sent.
+      if (user.email !== email) throw new ServiceError('badEmailToken')
+      return { subject: 'account', email, userId: user.id }
+    }
+    if (user.email !== email) await this.#assertFree(email)
+    return { subject: 'emailChange', email, userId: user.id }
+  }
+
+  /**
+   * Uses a token: its address becomes the user's e-mail, as verified. That of a sign-up opens the account.
+   * @returns the user; the first session for a sign-up.
+   * @throws {ServiceError} `badEmailToken`, `emailTaken`; `accountProofRequired`, `impersonated`, `wrongPassword`, `secondFactorRequired`
+   * and `wrongSecondFactor` leave the token valid; `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`,
+   * `storeUnavailable`
+   */
+  async confirm(
+    token: string,
+    proof: PresentedProof,
+    client: SessionClient,
+    signal?: AbortSignal,
+  ): Promise<User | AuthResult> {
+    const found = await this.#find(token)
+    if ('token' in found) return this.#confirmEmail(found.token, found.user, proof, client.ip, signal)
+    if (proof.password === undefined) throw proofRequired()
+    return this.#deps.pendingSignUps.open(found.signUp, proof.password, client, signal)
+  }
+
+  /**
+   * Uses a token of somebody who does not know the account: ends the change of the e-mail, or removes the sign-up, or the account whose
+   * e-mail was never confirmed.
+   * @returns what was removed.
+   * @throws {ServiceError} `badEmailToken`, `storeUnavailable`
+   */
+  async reject(token: string, ip: string | null): Promise<ConfirmationSubject> {
+    const { emailTokens, pendingSignUps, finishRemoval, clock } = this.#deps
+    const found = await this.#find(token)
+    if ('signUp' in found) {
+      await pendingSignUps.remove(found.signUp)
+      return 'signUp'
+    }
+    const type = confirmsCurrentEmail(found.token) ? 'user.deleted' : 'email.change-rejected'
+    const event = newEvent(type, anonymous(ip), found.user.id, clock())
+    const outcome = await emailTokens.rejectEmail(found.token, event)
+    if (outcome === 'notFound') throw new ServiceError('badEmailToken')
+    if (outcome === 'changeEnded') return 'emailChange'
+    finishRemoval(outcome)
+    return 'account'
+  }
+
+  /** @throws {ServiceError} `badEmailToken` */
+  async #find(token: string): Promise<Found> {
+    const { users, emailTokens, pendingSignUps, clock } = this.#deps
+    const digest = digestOf(token)
+    const stored = await emailTokens.find(digest, clock())
+    if (stored === undefined) {
+      const signUp = await pendingSignUps.find(digest)
+      if (signUp !== undefined) return { signUp }
+    }
+    if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
+    const user = await users.find(stored.userId)
+    if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
+    return { token: stored, user }
+  }
+
+  /** @throws {ServiceError} `emailTaken` */
+  async #assertFree(email: string): Promise<void> {
+    if ((await this.#deps.users.findId(email)) !== undefined) throw new ServiceError('emailTaken')
+  }
+
+  async #confirmEmail(
+    token: EmailToken,
+    user: User,
+    presented: PresentedProof,
+    ip: string | null,
+    signal: AbortSignal | undefined,
+  ): Promise<User> {
+    const { emailTokens, mails, secondFactor, clock } = this.#deps
+    const code = new PresentedCode(secondFactor, presented.code, ip)
+    const confirmed = await retryOnChange(async () => {
+      const proof = await this.#prove(user, presented, code, ip, signal)
+      const type = confirmsCurrentEmail(token) ? 'email.verified' : 'email.changed'
+      const event = newEvent(type, actingUser(user.id, ip), user.id, clock())
+      const outcome = await emailTokens.confirmEmail(token, event, proof)
+      return outcome === 'notProved' ? undefined : outcome
+    })
+    if (confirmed === undefined) throw proofRequired()
+    if (confirmed === 'emailTaken') throw new ServiceError('emailTaken')
+    if (confirmed === 'notFound') throw new ServiceError('badEmailToken')
+    if (user.email !== confirmed.email) mails.send('emailChanged', user, { newEmail: confirmed.email })
+    return confirmed
+  }
+
+  /** The password is throttled like a sign-in's: strangers have tokens for addresses of their own. */
+  async #prove(
+    user: User,
+    { session, password }: PresentedProof,
+    code: PresentedCode,
+    ip: string | null,
+    signal: AbortSignal | undefined,
+  ): Promise<AccountProof> {
+    const { users, hasher, loginThrottle } = this.#deps
+    if (session?.userId === user.id) {
+      if (session.isImpersonated) throw new ServiceError('impersonated')
+      return { sessionId: session.id }
+    }
+    if (password === undefined) throw proofRequired()
+    const found = await loginThrottle.check(emailSubject(user.email, ip), async () => {
+      const account = await users.findByEmail(user.email)
+      // Another e-mail meanwhile has ended every link.
+      if (account?.user.id !== user.id) throw new ServiceError('badEmailToken')
+      const { passwordHash } = account
+      const isRight = await hasher.verify(password, passwordHash, signal)
+      return isRight && passwordHash !== null ? { ...account, passwordHash } : undefined
+    })
+    if (found === undefined) throw new ServiceError('wrongPassword')
+    await code.require(found.user)
+    return { passwordHash: found.passwordHash, factors: found.user.factors }
+  }
+}

@@ -1,0 +1,233 @@
+/**
+ * The fields of a user that the service stores and returns, but does not interpret, except for roles and language. Each is one entry of
+ * {@link USER_FIELDS}. The column and its migration, the types, the rows, the records of cached tokens, requests and responses, the
+ * OpenAPI document, sign-ups, import, export, copy and the options of the command line follow from it. CONTRIBUTING.md has the recipe.
+ */
+import { LOCALE_MAX_LENGTH } from './locale.ts'
+import { type JsonObject, NO_METADATA } from './metadata.ts'
+import { MAX_ROLES, NO_ROLES, ROLE_PATTERN, sortedRoles } from './roles.ts'
+
+/** The values of a field, and how they are stored. */
+interface FieldKind<Value> {
+  readonly name: 'text' | 'roles' | 'metadata'
+  /** The value of users without one. A constant, so that it costs cached users nothing. */
+  readonly absent: Value
+  /** The value in the form that is stored and returned. */
+  readonly canonical: (value: Value) => Value
+  /** `null` for {@link FieldKind.absent}. Equal for equal values: statements compare it. */
+  readonly toColumn: (value: Value) => string | null
+  readonly fromColumn: (column: string | null) => Value
+}
+
+const same = <Value>(value: Value): Value => value
+
+const TEXT: FieldKind<string | null> = {
+  name: 'text',
+  absent: null,
+  canonical: same,
+  toColumn: same,
+  fromColumn: same,
+}
+
+const ROLES: FieldKind<readonly string[]> = {
+  name: 'roles',
+  absent: NO_ROLES,
+  canonical: sortedRoles,
+  toColumn: roles => (roles.length === 0 ? null : JSON.stringify(roles)),
+  fromColumn: column => (column === null ? NO_ROLES : (JSON.parse(column) as string[])),
+}
+
+const METADATA: FieldKind<JsonObject> = {
+  name: 'metadata',
+  absent: NO_METADATA,
+  canonical: same,
+  toColumn(metadata) {
+    if (metadata === NO_METADATA) return null
+    const text = JSON.stringify(metadata)
+    return text === '{}' ? null : text
+  },
+  fromColumn: column => (column === null ? NO_METADATA : (JSON.parse(column) as JsonObject)),
+}
+
+interface FieldDeclaration {
+  // biome-ignore lint/suspicious/noExplicitAny: of any kind
+  readonly kind: FieldKind<any>
+  readonly column: string
+  /** The column of case-folded text by which users are searched and sorted. */
+  readonly searchColumn?: string
+  /** The migration that adds the column; never changed. The first fields were there before this table. */
+  readonly migration?: `${number}_${string}`
+  /** `user`: users themselves, and administrators. */
+  readonly writtenBy: 'user' | 'administrators'
+  /** Whether a sign-up may have it. */
+  readonly atSignUp?: true
+  /** What admin keys need to write it besides `users:write`. */
+  readonly adminScope?: string
+  /** Whether other users see it. */
+  readonly inProfile?: true
+  /** JSON Schema of input, with the keywords of `src/http/validation/keywords.ts`. */
+  readonly schema: Readonly<Record<string, unknown>>
+  /** JSON Schema of responses. */
+  readonly responseSchema: Readonly<Record<string, unknown>>
+  /** The option of `users create`: flags and description. */
+  readonly option: readonly [flags: string, description: string]
+}
+
+const nullableText = (rules: object, examples: readonly string[], description?: string) => {
+  const common = { type: ['string', 'null'], ...(description !== undefined && { description }), examples }
+  return { schema: { ...common, ...rules }, responseSchema: common }
+}
+
+/** Characters are Unicode code points. */
+const NAME = { normalize: 'trim', minLength: 1, maxLength: 128, personName: true }
+
+/** The title makes it a component of the OpenAPI document, which `plugins/openapi.ts` fills. The operator's schema is added to `schema`. */
+const metadata = (title: string) => ({
+  schema: { type: 'object', title },
+  // It is sent as it is stored, also if it does not match the operator's schema.
+  responseSchema: { type: 'object', title, additionalProperties: true },
+})
+
+export const USER_FIELDS = {
+  firstName: {
+    kind: TEXT,
+    column: 'first_name',
+    searchColumn: 'first_name_key',
+    writtenBy: 'user',
+    atSignUp: true,
+    inProfile: true,
+    ...nullableText(NAME, ['Ann']),
+    option: ['--first-name <name>', 'the first name'],
+  },
+  lastName: {
+    kind: TEXT,
+    column: 'last_name',
+    searchColumn: 'last_name_key',
+    writtenBy: 'user',
+    atSignUp: true,
+    inProfile: true,
+    ...nullableText(NAME, ['Lee']),
+    option: ['--last-name <name>', 'the last name'],
+  },
+  locale: {
+    kind: TEXT,
+    column: 'locale',
+    migration: '0012_locale',
+    writtenBy: 'user',
+    atSignUp: true,
+    ...nullableText(
+      { normalize: 'locale', maxLength: LOCALE_MAX_LENGTH, languageTag: true },
+      ['en-GB'],
+      'The language of mails and pages: a tag of BCP 47',
+    ),
+    option: ['--locale <tag>', 'the language of mails and pages, such as de'],
+  },
+  roles: {
+    kind: ROLES,
+    column: 'roles',
+    writtenBy: 'administrators',
+    adminScope: 'users:identity',
+    schema: {
+      type: 'array',
+      items: { type: 'string', pattern: ROLE_PATTERN, examples: ['editor'] },
+      maxItems: MAX_ROLES,
+      uniqueItems: true,
+    },
+    responseSchema: { type: 'array', items: { type: 'string' }, examples: [['editor']] },
+    option: ['--role <role>', 'a role; repeat it for several'],
+  },
+  userMetadata: {
+    kind: METADATA,
+    column: 'user_metadata',
+    writtenBy: 'user',
+    ...metadata('UserMetadata'),
+    option: ['--user-metadata <json>', 'a JSON object that the user may change'],
+  },
+  appMetadata: {
+    kind: METADATA,
+    column: 'app_metadata',
+    writtenBy: 'administrators',
+    ...metadata('AppMetadata'),
+    option: ['--app-metadata <json>', 'a JSON object that only administrators may change'],
+  },
+} as const satisfies Readonly<Record<string, FieldDeclaration>>
+
+type Fields = typeof USER_FIELDS
+
+export type FieldName = keyof Fields
+
+type ValueOf<Name extends FieldName> = Fields[Name]['kind'] extends FieldKind<infer Value> ? Value : never
+
+/** The fields of a user. */
+export type FieldValues = { readonly [Name in FieldName]: ValueOf<Name> }
+
+type FieldWith<Property> = {
+  [Name in FieldName]: Fields[Name] extends Property ? Name : never
+}[FieldName]
+
+/** Fields that users write. */
+export type OwnField = FieldWith<{ readonly writtenBy: 'user' }>
+/** Fields that a sign-up may have. */
+export type SignUpField = FieldWith<{ readonly atSignUp: true }>
+/** Fields that other users see. */
+export type ProfileField = FieldWith<{ readonly inProfile: true }>
+type SearchField = FieldWith<{ readonly searchColumn: string }>
+
+/** The fields that a sign-up has. */
+export type SignUpFields = Pick<FieldValues, SignUpField>
+
+type Column = Fields[FieldName]['column']
+type SearchColumn = Fields[SearchField]['searchColumn']
+
+/** The columns of fields. */
+export type FieldColumns = Readonly<Record<Column, string | null> & Record<SearchColumn, string>>
+
+/** With the declaration of each, as code that does not know the field sees it. */
+export const FIELDS: readonly (FieldDeclaration & { readonly field: FieldName; readonly column: Column })[] =
+  Object.entries(USER_FIELDS).map(([field, declaration]) => ({ field: field as FieldName, ...declaration }))
+
+const fieldsWhere = <Name extends FieldName>(
+  isIncluded: (declaration: FieldDeclaration) => boolean,
+): readonly Name[] => FIELDS.filter(isIncluded).map(({ field }) => field as Name)
+
+export const FIELD_NAMES = fieldsWhere(() => true)
+export const OWN_FIELDS = fieldsWhere<OwnField>(({ writtenBy }) => writtenBy === 'user')
+export const SIGN_UP_FIELDS = fieldsWhere<SignUpField>(({ atSignUp }) => atSignUp === true)
+export const PROFILE_FIELDS = fieldsWhere<ProfileField>(({ inProfile }) => inProfile === true)
+
+/** What admin keys need to write single fields. */
+export const ADMIN_SCOPES_OF_FIELDS: Readonly<Record<string, string>> = Object.fromEntries(
+  FIELDS.flatMap(({ field, adminScope }) => (adminScope === undefined ? [] : [[field, adminScope]])),
+)
+
+/**
+ * Compiles a function that returns an object, from the text of its properties for each field. A loop over the fields takes three to five
+ * times as long as a function with constant names, and every row that is read becomes a user.
+ * @param parameters of the function. Properties can also use `kinds`, by field.
+ */
+export const compileFields = <Args extends readonly unknown[], Result>(
+  parameters: string,
+  propertiesOf: (declaration: (typeof FIELDS)[number], index: number) => string,
+  names: readonly FieldName[] = FIELD_NAMES,
+): ((...args: Args) => Result) => {
+  const kinds = Object.fromEntries(FIELDS.map(({ field, kind }) => [field, kind]))
+  const properties = FIELDS.map(propertiesOf).filter((_, index) =>
+    names.includes(FIELDS[index]?.field as FieldName),
+  )
+  return new Function('kinds', `return (${parameters}) => ({ ${properties.join(', ')} })`)(kinds)
+}
+
+type Given<Name extends FieldName> = { readonly [Key in Name]?: FieldValues[Key] | undefined }
+
+const newField = ({ field }: { readonly field: FieldName }): string =>
+  `${field}: kinds.${field}.canonical(given.${field} ?? kinds.${field}.absent)`
+
+/** The fields of a new user: what is given, in the form that is stored, and what users have by default. */
+export const newFields = compileFields<[given: Given<FieldName>], FieldValues>('given', newField)
+
+/** The fields of a sign-up, likewise. */
+export const newSignUpFields = compileFields<[given: Given<SignUpField>], SignUpFields>(
+  'given',
+  newField,
+  SIGN_UP_FIELDS,
+)

@@ -1,0 +1,92 @@
+/**
+ * Keyset pagination of users (docs/design.md, "Contract"): a page starts after the last row of the previous one, so deep pages cost the
+ * same.
+ */
+import { asciiLowerCase } from '#base/ascii'
+import { cursorOfPosition, positionOfCursor } from '#base/pagination'
+import { searchKey, type User } from './user.ts'
+
+export const SORT_FIELDS = ['createdAt', 'firstName', 'lastName'] as const
+export type SortField = (typeof SORT_FIELDS)[number]
+
+/** A sort field, with `-` for descending. */
+export type Sort = SortField | `-${SortField}`
+export const SORTS: readonly Sort[] = SORT_FIELDS.flatMap(field => [field, `-${field}`] as const)
+
+export interface UserFilter {
+  /** The start of a first or last name, in any letter case. */
+  readonly search?: string
+  /** Whether `search` also matches the start of the e-mail. Only for administrators. */
+  readonly searchEmail?: boolean
+  readonly email?: string
+  readonly disabled?: boolean
+  readonly role?: string
+  /** At most {@link MAX_IDS}, as {@link parseIds} returns them. */
+  readonly ids?: readonly string[]
+  /** Strictly later and strictly earlier, in milliseconds since the epoch. */
+  readonly createdAfter?: number
+  readonly createdBefore?: number
+  readonly lastRequestAfter?: number
+  /**
+   * Users created before this time without a request since, including those without any request. Users who signed up later
+   * are not inactive: an administrator who disables the users found must not disable new ones.
+   */
+  readonly lastRequestBefore?: number
+}
+
+/** A table whose rows sign their owners in. */
+export interface SignInTable {
+  /** The name of the sign-in method. */
+  readonly method: string
+  readonly table: { readonly name: string; readonly owner: string }
+  /** Only rows that have one of these texts in a column; `null` for all. */
+  readonly rows: { readonly column: string; readonly values: readonly string[] } | null
+}
+
+export type SignInTables = readonly SignInTable[]
+
+/** As many as the users of the longest page. */
+export const MAX_IDS = 100
+
+/** Splits a comma-separated list. Returns each id once, in lower case as stored (RFC 9562 §4). */
+export const parseIds = (list: string): readonly string[] => [...new Set(asciiLowerCase(list).split(','))]
+
+/** The sort key and the id of the last row before a page. */
+export interface Position {
+  readonly key: number | string
+  readonly id: string
+}
+
+export interface UserQuery {
+  readonly filter: UserFilter
+  readonly sort: { readonly field: SortField; readonly descending: boolean }
+  readonly after: Position | null
+  readonly limit: number
+  /** Leave out the metadata, as if the users had none: it may take 16 KiB for each of them. */
+  readonly omitMetadata?: boolean
+  /** For `User.featureMethods`. By default users have none. */
+  readonly signInTables?: SignInTables
+}
+
+export interface Page {
+  readonly users: readonly User[]
+  /** Opaque; `null` on the last page. */
+  readonly nextCursor: string | null
+}
+
+export const parseSort = (sort: Sort): UserQuery['sort'] => {
+  const descending = sort.startsWith('-')
+  return { field: (descending ? sort.slice(1) : sort) as SortField, descending }
+}
+
+/** The value by which `field` sorts a user. */
+export const sortKey = (user: User, field: SortField): number | string =>
+  field === 'createdAt' ? user.createdAt : searchKey(user[field])
+
+/** The position behind a user. */
+export const encodeCursor = (sort: Sort, user: User): string =>
+  cursorOfPosition(sort, sortKey(user, parseSort(sort).field), user.id)
+
+/** @throws {ServiceError} `badCursor` if it is not a cursor of a list with this sort. */
+export const decodeCursor = (sort: Sort, cursor: string): Position =>
+  positionOfCursor(sort, cursor, parseSort(sort).field === 'createdAt' ? 'number' : 'string')

@@ -1,0 +1,161 @@
+/** Listing, changing and deleting users. */
+
+import { ServiceError } from '#base/errors'
+import { canonicalId } from '#base/ids'
+import { pageOf } from '#base/pagination'
+import type { RemovalRefused, Removed, UserStore } from '#storage/stores'
+import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
+import {
+  decodeCursor,
+  encodeCursor,
+  type Page,
+  parseSort,
+  type SignInTables,
+  type Sort,
+  type UserFilter,
+} from './listing.ts'
+import { canonicalEmail, type OwnChanges, type User, type UserChanges } from './user.ts'
+
+export interface PageRequest {
+  readonly filter: UserFilter
+  readonly sort: Sort
+  readonly cursor?: string | undefined
+  readonly limit: number
+  /** Read only what other users see: neither metadata nor sign-in methods. */
+  readonly isPublic?: boolean
+}
+
+/**
+ * Tells features of a removal that is stored.
+ * @throws {ServiceError} the error of the feature that has refused it.
+ */
+export type FinishRemoval = (outcome: Removed | RemovalRefused) => void
+
+export interface UsersDeps {
+  readonly store: UserStore
+  /** By which administrators see the sign-in methods of users. */
+  readonly signInTables: SignInTables
+  /** Called after an administrator's change of an e-mail is stored, with the user before and after it. */
+  readonly onEmailChange: (from: User, to: User) => void
+  readonly finishRemoval: FinishRemoval
+  readonly clock: () => number
+}
+
+/** The versions that a change applies to (`If-Match`); `null`: any. */
+export type Versions = readonly number[] | null
+
+const eventType = ({ disabled }: UserChanges): EventType => {
+  if (disabled === undefined) return 'user.changed'
+  return disabled ? 'user.disabled' : 'user.enabled'
+}
+
+export class Users {
+  readonly #store: UserStore
+  readonly #signInTables: SignInTables
+  readonly #onEmailChange: UsersDeps['onEmailChange']
+  readonly #finishRemoval: FinishRemoval
+  readonly #clock: () => number
+
+  constructor({ store, signInTables, onEmailChange, finishRemoval, clock }: UsersDeps) {
+    this.#store = store
+    this.#signInTables = signInTables
+    this.#onEmailChange = onEmailChange
+    this.#finishRemoval = finishRemoval
+    this.#clock = clock
+  }
+
+  /**
+   * Changes a user. Disabling ends all sessions, so that tokens stay invalid when the user is enabled again. A changed e-mail
+   * is unverified unless `changes` sets `emailVerified`, and its owner is told. Disabling and another e-mail invalidate all e-mail
+   * tokens.
+   * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
+   */
+  async update(id: string, changes: UserChanges, actor: Actor, versions: Versions = null): Promise<User> {
+    const current = await this.get(id)
+    const isEmailChanged = changes.email !== undefined && changes.email !== current.email
+    const complete = isEmailChanged ? { emailVerified: false, ...changes } : changes
+    const event = newEvent(eventType(changes), actor, id, this.#clock(), { fields: Object.keys(changes) })
+    const isExpected = versions === null || versions.includes(current.version)
+    // Whether an e-mail changes, and so whether it stays verified and who is told, is known of this version alone.
+    const options = {
+      revokeSessions: changes.disabled === true,
+      invalidateTokens: changes.disabled === true || changes.email !== undefined,
+      credentialId: null,
+      versions: changes.email !== undefined && isExpected ? [current.version] : versions,
+    }
+    const updated = await this.#store.update(id, complete, event, options)
+    // Another change came first.
+    if (updated === 'versionChanged' && options.versions !== versions)
+      return this.update(id, changes, actor, versions)
+    if (typeof updated === 'string') throw new ServiceError(updated)
+    if (isEmailChanged) this.#onEmailChange(current, updated)
+    // No change of a user adds or removes them.
+    return { ...updated, ...(current.featureMethods && { featureMethods: current.featureMethods }) }
+  }
+
+  /** @throws {ServiceError} `userNotFound` */
+  async get(id: string): Promise<User> {
+    const user = await this.#store.find(id, this.#signInTables)
+    if (user === undefined) throw new ServiceError('userNotFound')
+    return user
+  }
+
+  /** By id or e-mail, in any letter case. @throws {ServiceError} `userNotFound` */
+  async find(idOrEmail: string): Promise<User> {
+    if (!idOrEmail.includes('@')) return this.get(canonicalId(idOrEmail))
+    const id = await this.#store.findId(canonicalEmail(idOrEmail))
+    if (id === undefined) throw new ServiceError('userNotFound')
+    return this.get(id)
+  }
+
+  /**
+   * Changes the user's own names and metadata.
+   * @param credentialId of the session or API key that makes the change.
+   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or deleted, or the session or API key revoked
+   * meanwhile
+   */
+  async updateOwn(
+    id: string,
+    credentialId: string,
+    changes: OwnChanges,
+    actor: Actor,
+    versions: Versions,
+  ): Promise<User> {
+    const event = newEvent('user.changed', actor, id, this.#clock(), { fields: Object.keys(changes) })
+    const options = { revokeSessions: false, invalidateTokens: false, credentialId, versions }
+    const updated = await this.#store.update(id, changes, event, options)
+    if (updated === 'userNotFound' || updated === 'accountDisabled' || updated === 'sessionNotFound')
+      throw new ServiceError('signInRequired')
+    if (typeof updated === 'string') throw new ServiceError(updated)
+    return updated
+  }
+
+  /** Deletes a user with everything that belongs to them. @throws {ServiceError} `userNotFound`, and those of features that refuse it */
+  async remove(id: string, actor: Actor): Promise<void> {
+    const outcome = await this.#store.remove(newEvent('user.deleted', actor, id, this.#clock()), null)
+    if (typeof outcome === 'string') throw new ServiceError('userNotFound')
+    this.#finishRemoval(outcome)
+  }
+
+  /** @throws {ServiceError} `badCursor` */
+  async list({ filter, sort, cursor, limit, isPublic = false }: PageRequest): Promise<Page> {
+    const after = cursor === undefined ? null : decodeCursor(sort, cursor)
+    const rows = await this.#store.list({
+      filter,
+      sort: parseSort(sort),
+      after,
+      limit: limit + 1,
+      ...(isPublic ? { omitMetadata: true } : { signInTables: this.#signInTables }),
+    })
+    const { results, nextCursor } = pageOf(rows, limit, last => encodeCursor(sort, last))
+    return { users: results, nextCursor }
+  }
+
+  async count(filter: UserFilter): Promise<number> {
+    return this.#store.count(filter)
+  }
+
+  async estimate(filter: UserFilter): Promise<number> {
+    return this.#store.estimate(filter)
+  }
+}

@@ -1,4 +1,0 @@
-/** The features of this service. Add yours here: see docs/extending.md. */
-import type { Feature } from './feature.ts'
-
-export const FEATURES = [] as const satisfies readonly Feature[]

@@ -1,0 +1,98 @@
+/** Admin keys in the console. */
+import {
+  type ConsoleDeclarations,
+  type ConsoleParts,
+  html,
+  listField,
+  textField,
+  timeField,
+} from '#http/pages/feature-pages'
+
+/** Days for which a new key works. */
+const LIFETIMES = ['30', '90', '365'] as const
+
+/** @param days `undefined`: it does not expire. What is no choice goes to the API as it is, which rejects it. */
+const expiryAfter = (days: string | undefined): string | null => {
+  if (days === undefined) return null
+  if (!LIFETIMES.some(lifetime => lifetime === days)) return days
+  return new Date(Date.now() + Number(days) * 86_400_000).toISOString()
+}
+
+export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
+  pages: [
+    {
+      path: 'admin-keys',
+      title: { en: 'Admin keys', de: 'Admin-Schlüssel' },
+      list: {
+        scope: 'keys:write',
+        api: '/admin/keys',
+        empty: {
+          en: 'There is no admin key besides ADMIN_KEY.',
+          de: 'Es gibt keinen Admin-Schlüssel außer ADMIN_KEY.',
+        },
+        columns: [
+          textField({ en: 'Name', de: 'Name' }, 'name'),
+          { label: { en: 'Key', de: 'Schlüssel' }, value: ({ prefix }) => html`<code>${prefix}…</code>` },
+          listField({ en: 'Scopes', de: 'Scopes' }, 'scopes'),
+          timeField({ en: 'Created', de: 'Erzeugt' }, 'createdAt'),
+          timeField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'),
+          timeField({ en: 'Expires', de: 'Läuft ab' }, 'expiresAt'),
+        ],
+        actions: [
+          {
+            name: 'create',
+            label: { en: 'Create a key', de: 'Schlüssel erzeugen' },
+            scope: 'keys:write',
+            // Otherwise a stolen session could create a key, and with it do what needs the key again.
+            needsKey: true,
+            inputs: [
+              {
+                name: 'name',
+                label: { en: 'Name', de: 'Name' },
+                hint: { en: 'To recognise the key later.', de: 'Damit Sie den Schlüssel später erkennen.' },
+              },
+              {
+                name: 'scopes',
+                label: { en: 'What the key may do', de: 'Was der Schlüssel darf' },
+                kind: 'choices',
+                options: Object.entries(adminScopes),
+              },
+              {
+                name: 'days',
+                label: { en: 'Expires', de: 'Läuft ab' },
+                kind: 'choice',
+                options: [
+                  ['', { en: 'never', de: 'nie' }],
+                  ...LIFETIMES.map(
+                    days => [days, { en: `in ${days} days`, de: `in ${days} Tagen` }] as const,
+                  ),
+                ],
+              },
+            ],
+            call: (_, { name = '', scopes, days }) => ({
+              method: 'POST',
+              path: '/admin/keys',
+              body: { name, scopes, expiresAt: expiryAfter(days) },
+            }),
+            shown: ({ adminKey }) => [[{ en: 'Admin key', de: 'Admin-Schlüssel' }, adminKey]],
+            done: { en: 'The new admin key', de: 'Der neue Admin-Schlüssel' },
+          },
+        ],
+        rowActions: [
+          {
+            name: 'revoke',
+            label: { en: 'Revoke', de: 'Widerrufen' },
+            explanation: {
+              en: 'Requests with it are refused from now on, and the sessions that it has opened end.',
+              de: 'Anfragen mit ihm werden ab jetzt abgelehnt, und die Sitzungen enden, die er geöffnet hat.',
+            },
+            scope: 'keys:write',
+            isDangerous: true,
+            call: ({ rowId }) => ({ method: 'DELETE', path: '/admin/keys/:rowId', params: { rowId } }),
+            done: { en: 'The admin key is revoked.', de: 'Der Admin-Schlüssel ist widerrufen.' },
+          },
+        ],
+      },
+    },
+  ],
+})

@@ -1,0 +1,134 @@
+/** What the store runs for admin keys. The writer thread of SQLite imports this module, and with it no schemas and no services. */
+import type { AuditEvent } from '#core/audit-log/event'
+import { type AdminKey, MAX_ADMIN_KEYS, missingScopes, type PresentedAdminKey } from '#core/auth/admin-key'
+import {
+  ADMIN_KEY_COLUMNS,
+  type AdminKeyRow,
+  type AdminKeysTable,
+  addKeyColumns,
+  EXPIRED_KEPT,
+  toAdminKey,
+} from '#storage/key-rows'
+import { recordStatement } from '#storage/operations/events'
+import { endImpersonatedSessions } from '#storage/operations/keys'
+import { firstRow, type Query, query, type Statement, type Steps } from '#storage/operations/operation'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import { type StoredFeature, table } from '#storage/stored-feature'
+
+export interface StoredAdminKey extends AdminKey {
+  readonly digest: string
+}
+
+/** Concerns no user. */
+type KeyEvent = AuditEvent<null>
+
+/**
+ * Creations and revocations run one after the other: the bound of the keys is exact, no key is created by one that is being revoked,
+ * and their events are in order.
+ */
+const LOCK: Statement = {
+  text: ({ lockByName }) => lockByName('$1'),
+  values: ['admin_keys'],
+}
+
+/** @param creatorId the key of the store that creates it; `null`: a root key, or the operator. */
+function* addAdminKey(
+  { id, name, digest, prefix, scopes, createdAt, expiresAt, createdBy }: StoredAdminKey,
+  creatorId: string | null,
+  event: KeyEvent,
+): Steps<Write<'added' | 'creatorRevoked' | 'tooManyAdminKeys'>> {
+  yield LOCK
+  if (creatorId !== null) {
+    const creator = yield* firstRow({ text: 'SELECT id FROM admin_keys WHERE id = $1', values: [creatorId] })
+    if (creator === undefined) return refusedFor(creatorId, 'creatorRevoked')
+  }
+  const added = yield* firstRow({
+    text: `INSERT INTO admin_keys (id, digest, name, prefix, scopes, created_at, expires_at, last_used_at, created_by)
+      SELECT $1, $2, $3, $4, $5, $6, $7, 0, $8
+      WHERE (SELECT count(*) FROM admin_keys) < ${MAX_ADMIN_KEYS} RETURNING id`,
+    values: [id, digest, name, prefix, JSON.stringify(scopes), createdAt, expiresAt, createdBy],
+  })
+  if (added === undefined) return invalidatesNothing('tooManyAdminKeys')
+  yield recordStatement(event)
+  return invalidatesNothing('added')
+}
+
+/**
+ * Also ends the impersonated sessions that the key has opened.
+ * @param revoker what the key may do that revokes it.
+ * @returns the scopes of the key that the revoker does not have, if there are any.
+ */
+function* revokeAdminKey(
+  id: string,
+  revoker: Pick<PresentedAdminKey, 'scopes'>,
+  event: KeyEvent,
+): Steps<Write<'revoked' | 'adminKeyNotFound' | { readonly missing: readonly string[] }>> {
+  yield LOCK
+  const found = yield* firstRow<{ scopes: string }>({
+    text: 'SELECT scopes FROM admin_keys WHERE id = $1',
+    values: [id],
+  })
+  if (found === undefined) return refusedFor(id, 'adminKeyNotFound')
+  const missing = missingScopes(revoker, JSON.parse(found.scopes) as string[])
+  if (missing.length > 0) return invalidatesNothing({ missing })
+  yield { text: 'DELETE FROM admin_keys WHERE id = $1', values: [id] }
+  const userIds = yield* endImpersonatedSessions(id)
+  yield recordStatement(event)
+  return invalidates([id, ...userIds], 'revoked')
+}
+
+/** Newest first. */
+const listAdminKeys = (): Query<readonly AdminKey[]> =>
+  query(
+    {
+      name: 'admin-keys',
+      text: `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys ORDER BY id DESC`,
+      values: [],
+    },
+    (found: readonly AdminKeyRow[]) => found.map(toAdminKey),
+  )
+
+export const storedAdminKeys = {
+  name: 'admin-keys',
+  module: import.meta.url,
+  migrations: {
+    '0001_admin_keys': {
+      async up(db, { text }) {
+        await db.schema
+          .createTable('admin_keys')
+          .addColumn('id', text, column => column.primaryKey())
+          .$call(builder => addKeyColumns(builder, { text }))
+          .addColumn('created_by', 'text')
+          .execute()
+        await db.schema
+          .createIndex('admin_keys_by_expires_at')
+          .on('admin_keys')
+          .column('expires_at')
+          .execute()
+      },
+    },
+    // Keys from before `users:identity` keep what `users:write` allowed.
+    '0002_users_identity': {
+      async up(db) {
+        await db
+          .withTables<{ admin_keys: AdminKeysTable }>()
+          .updateTable('admin_keys')
+          .set(({ fn, val }) => ({
+            scopes: fn('replace', ['scopes', val('"users:write"'), val('"users:write","users:identity"')]),
+          }))
+          .where('scopes', 'like', '%"users:write"%')
+          .execute()
+      },
+    },
+  },
+  tables: {
+    admin_keys: table<AdminKeysTable>({
+      owner: null,
+      key: 'id',
+      updatedAt: 'last_used_at',
+      cleanUp: { column: 'expires_at', after: EXPIRED_KEPT },
+    }),
+  },
+  operations: { addAdminKey, revokeAdminKey },
+  reads: { listAdminKeys },
+} satisfies StoredFeature

@@ -1,0 +1,184 @@
+/** API keys on the hosted pages: a section of the security page, and the page of a new key. */
+import type { FieldErrors } from '#base/errors'
+import type { FeaturePages } from '#http/pages/feature-pages'
+import {
+  backToSecurity,
+  button,
+  Form,
+  type Html,
+  html,
+  links,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  time,
+} from '#http/pages/layout'
+
+const en = {
+  title: 'API keys',
+  text: 'Keys for your programs.',
+  name: 'Name',
+  nameHint: 'To recognise the key later.',
+  scopes: 'What the key may do',
+  lifetime: 'Expires',
+  lifetimes: {
+    never: 'Never',
+    30: 'In 30 days',
+    90: 'In 90 days',
+    365: 'In a year',
+  },
+  create: 'Create a key',
+  newKey: 'New API key',
+  created: 'Your new API key',
+  createdText: (name: string) => `Copy the key “${name}” now: it is not shown again.`,
+  copied: 'I have copied it',
+  expires: 'expires',
+  revoke: 'Revoke',
+  revokeOf: (name: string) => `Revoke the key ${name}`,
+}
+
+const de: typeof en = {
+  title: 'API-Schlüssel',
+  text: 'Schlüssel für Ihre Programme.',
+  name: 'Name',
+  nameHint: 'Damit Sie den Schlüssel später erkennen.',
+  scopes: 'Was der Schlüssel darf',
+  lifetime: 'Läuft ab',
+  lifetimes: {
+    never: 'Nie',
+    30: 'In 30 Tagen',
+    90: 'In 90 Tagen',
+    365: 'In einem Jahr',
+  },
+  create: 'Schlüssel erzeugen',
+  newKey: 'Neuer API-Schlüssel',
+  created: 'Ihr neuer API-Schlüssel',
+  createdText: name => `Kopieren Sie den Schlüssel „${name}“ jetzt: er wird nicht noch einmal gezeigt.`,
+  copied: 'Ich habe ihn kopiert',
+  expires: 'läuft ab',
+  revoke: 'Widerrufen',
+  revokeOf: name => `Schlüssel ${name} widerrufen`,
+}
+
+const TEXTS = { en, de }
+
+interface ApiKey {
+  readonly id: string
+  readonly name: string
+  readonly prefix: string
+  readonly scopes: readonly string[]
+  readonly createdAt: string
+  readonly expiresAt: string | null
+  readonly lastUsedAt: string | null
+}
+
+const apiKeyItem = (context: PageContext, key: ApiKey): Html => {
+  const { texts } = context
+  const own = TEXTS[context.language]
+  return html`<li><div>
+<p>${key.name} <code>${key.prefix}…</code></p>
+<p class="muted">${key.scopes.join(', ')} · ${
+    key.lastUsedAt === null ? texts.unused : html`${texts.lastUsed} ${time(context, key.lastUsedAt)}`
+  }${key.expiresAt !== null && html` · ${own.expires} ${time(context, key.expiresAt)}`}</p>
+</div>${button(context, {
+    action: 'security/api-keys/revoke',
+    text: own.revoke,
+    label: own.revokeOf(key.name),
+    className: 'danger',
+    id: key.id,
+  })}</li>`
+}
+
+const apiKeysSection = (context: PageContext, { results: apiKeys }: { results: readonly ApiKey[] }): Html => {
+  const own = TEXTS[context.language]
+  return html`<section>
+<h2>${own.title}</h2>
+<p>${own.text}</p>
+${apiKeys.length > 0 && html`<ul class="list">${apiKeys.map(key => apiKeyItem(context, key))}</ul>`}
+<p><a href="${context.root}security/api-keys">${own.newKey}</a></p>
+</section>`
+}
+
+export interface NewApiKeyState {
+  /** Every scope with what it allows, in English. */
+  readonly scopes: Readonly<Record<string, string>>
+  readonly name?: string
+  readonly chosen?: readonly string[]
+  readonly errors?: FieldErrors
+}
+
+export const newApiKeyPage = (
+  context: PageContext,
+  { scopes, name, chosen = [], errors = NO_ERRORS }: NewApiKeyState,
+): Page => {
+  const own = TEXTS[context.language]
+  const form = new Form(context, errors)
+  const nameField = form.field({
+    name: 'name',
+    label: own.name,
+    value: name,
+    hint: own.nameHint,
+    autocomplete: 'off',
+  })
+  const checks = Object.entries(scopes).map(([scope, description]) =>
+    form.check({
+      name: `scope:${scope}`,
+      isChecked: chosen.includes(scope),
+      label: html`<span><code>${scope}</code> <span lang="en">${description}</span></span>`,
+    }),
+  )
+  const scopesField = form.group('scopes', own.scopes, checks)
+  return {
+    title: own.newKey,
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${own.newKey}</h1>
+${form.summary()}
+<form method="post" action="${context.root}security/api-keys">
+${nameField}
+${scopesField}
+<div class="field">
+<label for="lifetime">${own.lifetime}</label>
+<select id="lifetime" name="lifetime">${Object.entries(own.lifetimes).map(
+      ([days, text]) => html`<option value="${days}"${days === 'never' && html` selected`}>${text}</option>`,
+    )}</select>
+</div>
+<button class="main">${own.create}</button>
+</form>
+</div>
+${backToSecurity(context)}`,
+  }
+}
+
+export const apiKeyCreatedPage = (context: PageContext, name: string, token: string): Page => {
+  const own = TEXTS[context.language]
+  return {
+    title: own.created,
+    isSignedIn: true,
+    body: html`<div class="card">
+<h1>${own.created}</h1>
+<p>${own.createdText(name)}</p>
+<p><code class="secret">${token}</code></p>
+</div>
+${links([[`${context.root}security`, own.copied]])}`,
+  }
+}
+
+export default {
+  errors: {
+    en: {
+      apiKeyNotFound: 'This API key is revoked already.',
+      tooManyApiKeys: 'You have 50 API keys. Revoke one first.',
+    },
+    de: {
+      apiKeyNotFound: 'Dieser API-Schlüssel ist schon widerrufen.',
+      tooManyApiKeys: 'Sie haben 50 API-Schlüssel. Widerrufen Sie zuerst einen.',
+    },
+  },
+  notices: {
+    en: { apiKeyRevoked: 'The API key is revoked.' },
+    de: { apiKeyRevoked: 'Der API-Schlüssel ist widerrufen.' },
+  },
+  security: { path: '/account/api-keys', section: apiKeysSection },
+} satisfies FeaturePages

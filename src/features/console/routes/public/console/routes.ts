@@ -1,0 +1,153 @@
+/** `/console`: signing in with an admin key, and pages that show what the API responds to it. */
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { asciiTrim } from '#base/ascii'
+import type { FieldErrors } from '#base/errors'
+import { consolePartsOf } from '#features/console/all-parts'
+import { ERRORS } from '#features/console/parts'
+import { type SignInNotice, signInBody } from '#features/console/render'
+import { html } from '#http/pages/feature-pages'
+import { SIGNED_IN } from '#http/pages/layout'
+import { adminActor } from '#routes/request-context'
+import { FormText, pageForm } from '#routes/schemas'
+import { addAction, placedActions } from '../../actions.ts'
+import { Shell } from '../../shell.ts'
+import { addItem, addList, addOverview, addStream, STREAM_PATH } from '../../views.ts'
+
+/** The notice of a session that has ended. */
+const ENDED = 'console/ended'
+
+/** Where the sign-in leads. Not the cookie of users: a link to the console would keep them away from their security page. */
+const WAY_BACK_COOKIE = 'CONSOLE_NEXT'
+
+/** The secret of a session. */
+const SESSION_COOKIE = 'gatehouse-console'
+
+/** What lets pages of `CORS_ORIGINS` read a response. */
+const CORS_HEADERS = [
+  'access-control-allow-origin',
+  'access-control-allow-credentials',
+  'access-control-expose-headers',
+]
+
+const consoleRoutes: FastifyPluginAsync = async app => {
+  const { consoleSessions: sessions, adminAuthenticator, features, eventSchemas, adminScopes } = app.services
+  if (sessions === null) return
+  const { publicUrl } = app.config
+  // ALLOWED_ORIGINS may act for users, not for administrators: none may read the console, or send its forms.
+  app.addHook('onRequest', function hideFromOtherOrigins(_request, reply, done) {
+    for (const name of CORS_HEADERS) reply.removeHeader(name)
+    done()
+  })
+  app.servePages([new URL(publicUrl).origin])
+  app.decorateRequest('consoleKey', '')
+  const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
+  const { pages, plots } = await consolePartsOf(features, declared)
+  const shell = new Shell(app, pages)
+
+  const sendSignIn = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    errors: FieldErrors,
+    notice: SignInNotice,
+  ): Promise<FastifyReply> =>
+    shell.send(request, reply, {
+      title: ({ texts }) => texts.signIn,
+      body: context => signInBody(context, errors, notice),
+      errors,
+    })
+
+  app.get('/sign-in', { schema: { hide: true } }, (request, reply) =>
+    sendSignIn(request, reply, {}, reply.takeNotice() === ENDED ? 'signInAgain' : null),
+  )
+
+  const SignInForm = pageForm({ adminKey: FormText })
+
+  app.post('/sign-in', { config: { rateLimit: 'console' }, ...SignInForm }, async (request, reply) => {
+    const { adminKey } = request.validatedData.body as { adminKey: string }
+    const presented = asciiTrim(adminKey)
+    const key = await adminAuthenticator.authenticate(presented)
+    if (key === null) {
+      request.log.warn('a sign-in to the console failed: the admin key is not valid')
+      const { status, field, message } = ERRORS.adminKeyWrong
+      const errors = { [field]: [message] }
+      return sendSignIn(request, reply.relay({ status, headers: {}, errors }), errors, null)
+    }
+    const former = request.hostCookie(SESSION_COOKIE)
+    if (former !== undefined) await sessions.close(former)
+    request.adminKey = key
+    const secret = await sessions.open(presented, adminActor(request))
+    reply.setHostCookie(SESSION_COOKIE, secret, { sameSite: 'strict' })
+    // A browser that has sent one cookie keeps the other one too.
+    const overview = request.hostCookie(WAY_BACK_COOKIE) === undefined ? `console?${SIGNED_IN}` : 'console'
+    const wayBack = reply.takeWayBack(WAY_BACK_COOKIE)
+    return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : overview)
+  })
+
+  app.post('/sign-out', { schema: { hide: true } }, async (request, reply) => {
+    const secret = request.hostCookie(SESSION_COOKIE)
+    if (secret !== undefined) await sessions.close(secret)
+    return reply.clearHostCookie(SESSION_COOKIE).redirectToPage('console/sign-in')
+  })
+
+  const isStream = ({ routeOptions }: FastifyRequest): boolean =>
+    routeOptions.url === `${app.prefix}${STREAM_PATH}`
+
+  const askToSignIn = (request: FastifyRequest, reply: FastifyReply, hasEnded: boolean) => {
+    const { url, method, headers } = request
+    if (!hasEnded && method === 'GET' && Object.hasOwn(request.query as object, SIGNED_IN))
+      return sendSignIn(request, reply.code(401), {}, 'signInLost')
+    // Below the service, whatever the request line has: a URL of another host (RFC 9112 §3.2.2) leads to the overview.
+    const below = url.startsWith('/') ? url.slice(app.prefix.length) : ''
+    // Browsers do not send the cookie behind a link of another site. A page that opens itself again gets it.
+    if (!hasEnded && method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
+      return reply.sendPage(({ texts, root }) => ({
+        title: texts.signIn,
+        body: html`<p><a href="${root}console${below}">${texts.signIn}</a></p>`,
+        refreshTo: `${root}console${below}`,
+      }))
+    if (method === 'GET' && below !== '' && !isStream(request))
+      reply.comeBackTo(`console${below}`, WAY_BACK_COOKIE)
+    return reply.redirectToPage('console/sign-in', hasEnded ? ENDED : undefined)
+  }
+
+  /** Whether the session of a request that began with one still exists, and its admin key is valid. */
+  const isOpen = async (request: FastifyRequest): Promise<boolean> => {
+    const adminKey = await sessions.adminKeyOf(request.hostCookie(SESSION_COOKIE) ?? '', false)
+    if (adminKey === null || request.adminKey === null) return false
+    return (
+      adminAuthenticator.isCurrent(request.adminKey) ||
+      (await adminAuthenticator.authenticate(adminKey)) !== null
+    )
+  }
+
+  /** @returns whether the request has a session whose admin key is valid; it is the `adminKey` of the request then. */
+  const authenticate = async (request: FastifyRequest, secret: string): Promise<boolean> => {
+    // Scripts send both by themselves, and browsers open a stream again that has ended.
+    const isUse = request.headers['console-refresh'] === undefined && !isStream(request)
+    const adminKey = await sessions.adminKeyOf(secret, isUse)
+    if (adminKey === null) return false
+    request.adminKey = await adminAuthenticator.authenticate(adminKey)
+    request.consoleKey = adminKey
+    return request.adminKey !== null
+  }
+
+  app.register(async function signedIn(scoped: FastifyInstance) {
+    scoped.addHook('onRequest', async (request, reply) => {
+      const secret = request.hostCookie(SESSION_COOKIE)
+      if (secret === undefined) return askToSignIn(request, reply, false)
+      if (await authenticate(request, secret)) return
+      // The session ends with its key.
+      await sessions.close(secret)
+      return askToSignIn(request, reply.clearHostCookie(SESSION_COOKIE), true)
+    })
+    addOverview(scoped, shell, plots)
+    addStream(scoped, shell, isOpen)
+    for (const page of pages) {
+      if (page.list !== undefined) addList(scoped, shell, page, page.list)
+      if (page.item !== undefined) addItem(scoped, shell, page, page.item)
+      for (const placed of placedActions(page)) addAction(scoped, shell, placed)
+    }
+  })
+}
+
+export default consoleRoutes

@@ -1,0 +1,149 @@
+/** What all pages of the console do: read the API with the admin key of the session, and send documents with the menu. */
+import { type TObject, Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { asciiTrim } from '#base/ascii'
+import { type FieldErrors, ServiceError } from '#base/errors'
+import { missingScopes } from '#core/auth/admin-key'
+import type {
+  ApiCall,
+  ApiResponse,
+  ConsoleContext,
+  ConsoleInput,
+  ConsolePage,
+  Html,
+  PageContext,
+  Text,
+} from '#http/pages/feature-pages'
+import { adminKeyOf } from '#routes/request-context'
+import { FormText, InputId, Strict } from '#routes/schemas'
+import { errorBody, framed, type Values } from '../render.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The admin key of the console's session, on its pages. */
+    consoleKey: string
+  }
+}
+
+interface Document {
+  readonly title: (context: ConsoleContext) => string
+  readonly body: (context: ConsoleContext) => Html
+  /** The path of the page in the menu. */
+  readonly current?: string
+  readonly errors?: FieldErrors
+}
+
+export class Shell {
+  readonly #app: FastifyInstance
+  readonly #pages: readonly ConsolePage[]
+  /** What pages say once, by the name in the notice. */
+  readonly #notices = new Map<string, Text>()
+
+  constructor(app: FastifyInstance, pages: readonly ConsolePage[]) {
+    this.#app = app
+    this.#pages = pages
+  }
+
+  send(request: FastifyRequest, reply: FastifyReply, document: Document): Promise<FastifyReply> {
+    const { title, body, current, errors = {} } = document
+    return reply.sendPage((page: PageContext) => {
+      const context: ConsoleContext = {
+        ...page,
+        say: text => text[page.language],
+        can: scope => request.adminKey !== null && this.may(request, scope),
+      }
+      return framed(context, {
+        title: title(context),
+        body: body(context),
+        pages: request.adminKey === null ? [] : this.#pages,
+        ...(current !== undefined && { current }),
+        hasErrors: Object.keys(errors).length > 0,
+      })
+    })
+  }
+
+  /** Sends a page with the errors of the API. */
+  fail(request: FastifyRequest, reply: FastifyReply, response: ApiResponse): Promise<FastifyReply> {
+    const { errors } = response
+    return this.send(request, reply.relay(response), {
+      title: ({ texts }) => texts.failed,
+      body: context => errorBody(context, errors),
+      errors,
+    })
+  }
+
+  call(request: FastifyRequest, call: ApiCall): Promise<ApiResponse> {
+    return this.#app.callApi(request, { ...call, adminKey: request.consoleKey })
+  }
+
+  /** @param ids in the path. */
+  read(request: FastifyRequest, path: string, { id = '', rowId = '' }: Ids = {}): Promise<ApiResponse> {
+    const params = { ...(path.includes(':id') && { id }), ...(path.includes(':rowId') && { rowId }) }
+    return this.call(request, { method: 'GET', path, params })
+  }
+
+  may(request: FastifyRequest, scope: string): boolean {
+    return missingScopes(adminKeyOf(request), [scope]).length === 0
+  }
+
+  /** For pages that only lead to the API: 403 as there, before the body is read and validated. */
+  needsScope(scope: string): onRequestHookHandler {
+    const shell = this
+    return function requireScope(request, _reply, done) {
+      done(
+        shell.may(request, scope)
+          ? undefined
+          : new ServiceError('scopeRequired', { missingAdminScopes: [scope] }),
+      )
+    }
+  }
+
+  addNotice(name: string, text: Text): void {
+    this.#notices.set(name, text)
+  }
+
+  takeNotice(reply: FastifyReply): (context: ConsoleContext) => string | null {
+    const text = this.#notices.get(reply.takeNotice() ?? '')
+    return ({ say }) => (text === undefined ? null : say(text))
+  }
+}
+
+/** A path of the API with parameters that it may have already. */
+export const withQuery = (api: string, query: URLSearchParams): string =>
+  query.size === 0 ? api : `${api}${api.includes('?') ? '&' : '?'}${query}`
+
+/** The path of a page of a list of the API. @param cursor `undefined` for the first one. */
+export const pageOf = (api: string, cursor: string | undefined): string =>
+  withQuery(api, new URLSearchParams(cursor === undefined ? {} : { cursor }))
+
+/** What a browser has entered, in the form that the API reads. `undefined` for nothing. */
+export const enteredIn = ({ name, kind, options = [] }: ConsoleInput, values: Values) => {
+  if (kind === 'choices') return options.map(([value]) => value).filter(value => `${name}:${value}` in values)
+  const text = asciiTrim(values[name] ?? '')
+  if (text === '') return undefined
+  return kind === 'day' ? `${text}T00:00:00.000Z` : text
+}
+
+const fieldsOf = ({ name, kind, options = [] }: ConsoleInput): readonly string[] =>
+  kind === 'choices' ? options.map(([value]) => `${name}:${value}`) : [name]
+
+/** The schemas of the fields of a form. */
+export const fieldSchemas = (inputs: readonly ConsoleInput[]) =>
+  Object.fromEntries(inputs.flatMap(fieldsOf).map(name => [name, Type.Optional(FormText)]))
+
+/** Of an item, and of a row of a table. */
+export interface Ids {
+  readonly id?: string
+  readonly rowId?: string
+}
+
+/** The path of a page with the ids in it. */
+export const filled = (path: string, { id = '', rowId = '' }: Ids): string =>
+  path.replace(':rowId', rowId).replace(':id', id)
+
+/** The schema of the ids in a path. */
+export const idsIn = (path: string): TObject =>
+  Strict({
+    ...(path.includes(':id') && { id: InputId }),
+    ...(path.includes(':rowId') && { rowId: InputId }),
+  })

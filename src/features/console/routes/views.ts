@@ -1,0 +1,131 @@
+/** Pages of the console that show what there is: lists, and items with their sections. */
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type {
+  ConsoleInput,
+  ConsoleItem,
+  ConsoleList,
+  ConsolePage,
+  ConsolePlot,
+} from '#http/pages/feature-pages'
+import { SIGNED_IN } from '#http/pages/layout'
+import { eventsProperties, sendEvents } from '#routes/events'
+import { adminKeyOf } from '#routes/request-context'
+import { FormText, InputId, Strict } from '#routes/schemas'
+import { serializeEvent } from '#routes/serializers'
+import { RANGES, type RangeName } from '../history-curves.ts'
+import { LATEST_EVENTS, overviewBody, PLOTS_SCOPE } from '../overview.ts'
+import { itemBody, listBody, textsOf, type Values } from '../render.ts'
+import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell, withQuery } from './shell.ts'
+
+/** The query of the API for the filters of a page. */
+const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchParams => {
+  const query = new URLSearchParams()
+  for (const filter of filters) {
+    const value = enteredIn(filter, values)
+    if (typeof value === 'string') query.set(filter.name, value)
+  }
+  if (values.cursor !== undefined) query.set('cursor', values.cursor)
+  return query
+}
+
+export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, list: ConsoleList): void => {
+  const { filters = [] } = list
+  const querystring = Strict({ ...fieldSchemas(filters), cursor: Type.Optional(FormText) })
+  app.get(`/${page.path}`, { schema: { hide: true, querystring } }, async (request, reply) => {
+    const sent = Object.entries(request.validatedData.query as Values)
+    const values = Object.fromEntries(sent.filter(([, value]) => value !== ''))
+    const query = queryOf(filters, values)
+    const response = await shell.read(request, withQuery(list.api, query))
+    if (response.status === 403 || response.status >= 500) return shell.fail(request, reply, response)
+    const notice = shell.takeNotice(reply)
+    const state = { page, list, values, response, live: `${page.path}/live?${query}` }
+    return shell.send(request, reply.relay(response), {
+      title: ({ say }) => say(page.title),
+      body: context => listBody(context, { ...state, notice: notice(context) }),
+      current: page.path,
+      errors: response.errors,
+    })
+  })
+}
+
+export const STREAM_PATH = '/events/live'
+
+/**
+ * The stream that the audit log follows where script runs: that of the API.
+ * @param isOpen whether the session of the request still exists, and its key is valid.
+ */
+export const addStream = (
+  app: FastifyInstance,
+  shell: Shell,
+  isOpen: (request: FastifyRequest) => Promise<boolean>,
+): void => {
+  const querystring = Strict({
+    ...eventsProperties(Object.keys(app.services.eventSchemas)),
+    userId: Type.Optional(InputId),
+  })
+  const onRequest = shell.needsScope('events:read')
+  app.get(STREAM_PATH, { onRequest, schema: { hide: true, querystring } }, (request, reply) =>
+    sendEvents(request, reply, {
+      query: request.validatedData.query as Parameters<typeof sendEvents>[2]['query'],
+      serialize: serializeEvent,
+      stream: {
+        credential: adminKeyOf(request).id,
+        network: null,
+        isAuthenticated: () => isOpen(request),
+      },
+    }),
+  )
+}
+
+export const addItem = (app: FastifyInstance, shell: Shell, page: ConsolePage, item: ConsoleItem): void => {
+  const path = page.list === undefined ? page.path : `${page.path}/:id`
+  const { sections: all = [] } = item
+  // By the name of a section, the cursor of its page.
+  const querystring = Strict(
+    Object.fromEntries(all.map(({ name }) => [name, Type.Optional(FormText)] as const)),
+  )
+  app.get(
+    `/${path}`,
+    { schema: { hide: true, params: idsIn(path), querystring } },
+    async (request, reply) => {
+      const ids = request.validatedData.params as Ids
+      const cursors = request.validatedData.query as Values
+      const response = await shell.read(request, item.api, ids)
+      if (response.status >= 400) return shell.fail(request, reply, response)
+      const shown = all.filter(({ scope }) => shell.may(request, scope))
+      const sections = await Promise.all(
+        shown.map(async section => ({
+          section,
+          response: await shell.read(request, pageOf(section.api, cursors[section.name]), ids),
+        })),
+      )
+      const { body } = response
+      const notice = shell.takeNotice(reply)
+      const state = { item, body, path: filled(path, ids), sections, cursors }
+      return shell.send(request, reply, {
+        title: () => item.title(body),
+        body: context => itemBody(context, { ...state, notice: notice(context) }),
+        current: page.path,
+      })
+    },
+  )
+}
+
+const Range = Type.Unsafe<RangeName>({ type: 'string', enum: Object.keys(RANGES), default: 'hour' })
+
+export const addOverview = (app: FastifyInstance, shell: Shell, plots: readonly ConsolePlot[]): void => {
+  const { consoleHistory } = app.services
+  const querystring = Strict({ range: Range, [SIGNED_IN]: Type.Optional(Type.Literal('')) })
+  app.get('', { schema: { hide: true, querystring } }, async (request, reply) => {
+    const { range } = request.validatedData.query as { range: RangeName }
+    const { scope, api } = LATEST_EVENTS
+    const events = shell.may(request, scope) ? await shell.read(request, api) : null
+    const history = shell.may(request, PLOTS_SCOPE) ? await consoleHistory.read(range) : null
+    return shell.send(request, reply, {
+      title: context => textsOf(context).overview,
+      body: context => overviewBody(context, { range, plots, history, events }),
+      current: '',
+    })
+  })
+}

@@ -1,0 +1,182 @@
+/** Mailed codes and links on the hosted pages: links of the sign-in page, and the pages behind them. */
+import type { FieldErrors } from '#base/errors'
+import type { FeaturePages } from '#http/pages/feature-pages'
+import {
+  deviceOf,
+  Form,
+  hiddenField,
+  html,
+  links,
+  messagePage,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  time,
+} from '#http/pages/layout'
+import { codeField, type EmailState, emailPage } from '#http/pages/signed-out'
+
+const en = {
+  signIn: 'Sign in with a code by e-mail',
+  text: 'We send a code to the e-mail of your account.',
+  send: 'Send the code',
+  sent: 'If there is an account with this e-mail, a code is on its way. It works for ten minutes.',
+  code: 'Code from the mail',
+  codeHint: 'Eight digits.',
+  secondStep:
+    'Your account needs a code from your authenticator app too. Please enter the code from the mail again, and that one.',
+  again: 'Send another code',
+  linkSignIn: 'Sign in with a link by e-mail',
+  linkText: 'We send a link to the e-mail of your account. It works in any browser.',
+  linkSend: 'Send the link',
+  linkSent: 'Check your mail',
+  linkSentText: 'If there is an account with this e-mail, a link is on its way. It works for ten minutes.',
+  linkAccount: (email: string) => `You are signing in to the account ${email}.`,
+  linkAsked: 'The link was asked for on',
+  linkNotMe: 'If it was not you, close this page: then nothing happens.',
+  linkUnconfirmed:
+    'The address of this account has not been confirmed yet. This confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
+  linkSecondStep: 'Your account needs a code from your authenticator app too. The link still works.',
+  linkAgain: 'Send another link',
+}
+
+const de: typeof en = {
+  signIn: 'Mit Code per E-Mail anmelden',
+  text: 'Wir senden einen Code an die E-Mail-Adresse Ihres Kontos.',
+  send: 'Code senden',
+  sent: 'Wenn es ein Konto mit dieser E-Mail-Adresse gibt, ist ein Code unterwegs. Er gilt zehn Minuten.',
+  code: 'Code aus der Mail',
+  codeHint: 'Acht Ziffern.',
+  secondStep:
+    'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Bitte geben Sie den Code aus der Mail noch einmal ein, und diesen.',
+  again: 'Neuen Code senden',
+  linkSignIn: 'Mit Link per E-Mail anmelden',
+  linkText: 'Wir senden einen Link an die E-Mail-Adresse Ihres Kontos. Er gilt in jedem Browser.',
+  linkSend: 'Link senden',
+  linkSent: 'Sehen Sie in Ihre Mails',
+  linkSentText:
+    'Wenn es ein Konto mit dieser E-Mail-Adresse gibt, ist ein Link unterwegs. Er gilt zehn Minuten.',
+  linkAccount: email => `Sie melden sich beim Konto ${email} an.`,
+  linkAsked: 'Der Link wurde angefordert am',
+  linkNotMe: 'Wenn Sie es nicht waren, schließen Sie diese Seite: Dann geschieht nichts.',
+  linkUnconfirmed:
+    'Die Adresse dieses Kontos ist noch nicht bestätigt. Damit wird sie bestätigt, und alles entfernt, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
+  linkSecondStep: 'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Der Link gilt weiter.',
+  linkAgain: 'Neuen Link senden',
+}
+
+const TEXTS = { en, de }
+
+export const requestEmailCodePage = (context: PageContext, state: EmailState = {}): Page => {
+  const { signIn: title, text, send: button } = TEXTS[context.language]
+  return emailPage(context, state, { path: 'sign-in/email-code', title, text, button })
+}
+
+export interface EmailCodeState {
+  readonly email: string
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+/** The second step: the code from the mail. */
+export const emailCodePage = (
+  context: PageContext,
+  { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
+): Page => {
+  const { texts, root } = context
+  const own = TEXTS[context.language]
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({
+      name: 'emailCode',
+      label: own.code,
+      hint: own.codeHint,
+      autocomplete: wantsCode ? 'off' : 'one-time-code',
+      isCode: true,
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: own.signIn,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${own.signIn}</h1>
+${form.summary()}
+<p>${wantsCode ? own.secondStep : own.sent}</p>
+<form method="post" action="${root}sign-in/email-code/confirm">
+${hiddenField('email', email)}
+${fields}
+<button class="main">${texts.signIn}</button>
+</form>
+</div>
+${links([[`${root}sign-in/email-code`, own.again]])}`,
+  }
+}
+
+export const requestMagicLinkPage = (context: PageContext, state: EmailState = {}): Page => {
+  const { linkSignIn: title, linkText: text, linkSend: button } = TEXTS[context.language]
+  return emailPage(context, state, { path: 'sign-in/magic-link', title, text, button })
+}
+
+export const magicLinkSentPage = (context: PageContext): Page => {
+  const { linkSent: title, linkSentText: text } = TEXTS[context.language]
+  return messagePage(context, { title, text, next: ['sign-in', context.texts.backToSignIn] })
+}
+
+export interface MagicLinkState {
+  readonly token: string
+  /** As the API describes it. */
+  readonly link: {
+    readonly email: string
+    readonly emailVerified: boolean
+    readonly requestedAt: string
+    readonly network: string | null
+    readonly userAgent: string | null
+  }
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+/** Behind the link of a mail. It names the account, so that nobody signs in to that of somebody else unawares. */
+export const magicLinkPage = (
+  context: PageContext,
+  { token, link, wantsCode = false, errors = NO_ERRORS }: MagicLinkState,
+): Page => {
+  const { texts, root } = context
+  const own = TEXTS[context.language]
+  const { email, emailVerified, requestedAt, network, userAgent } = link
+  const form = new Form(context, errors)
+  const field = wantsCode && form.field(codeField(context))
+  return {
+    title: texts.signIn,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.signIn}</h1>
+${form.summary()}
+<p><strong>${own.linkAccount(email)}</strong></p>
+<p class="muted">${own.linkAsked} ${time(context, requestedAt)} · ${deviceOf(context, userAgent)}${network !== null && html` · ${network}`}</p>
+${!emailVerified && html`<p>${own.linkUnconfirmed}</p>`}
+<p>${wantsCode ? own.linkSecondStep : own.linkNotMe}</p>
+<form method="post" action="${root}magic-link">
+${hiddenField('token', token)}
+${field}
+<button class="main">${texts.signIn}</button>
+</form>
+</div>
+${links([[`${root}sign-in/magic-link`, own.linkAgain]])}`,
+  }
+}
+
+export default {
+  errors: {
+    en: { wrongEmailCode: 'The code is wrong, has expired or was used already.' },
+    de: { wrongEmailCode: 'Der Code ist falsch, abgelaufen oder schon benutzt.' },
+  },
+  signIn: {
+    emailCode: {
+      link: ({ root, language }) => [`${root}sign-in/email-code`, TEXTS[language].signIn],
+    },
+    magicLink: {
+      link: ({ root, language }) => [`${root}sign-in/magic-link`, TEXTS[language].linkSignIn],
+    },
+  },
+} satisfies FeaturePages

@@ -1,0 +1,268 @@
+/** Other providers on the hosted pages: buttons of the pages for sign-in and sign-up, a section of the security page, and the pages around a callback. */
+import type { FieldErrors } from '#base/errors'
+import type { FeaturePages } from '#http/pages/feature-pages'
+import {
+  button,
+  Form,
+  type Html,
+  html,
+  links,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  time,
+} from '#http/pages/layout'
+import { codeField } from '#http/pages/signed-out'
+
+const en = {
+  signIn: (name: string) => `Sign in with ${name}`,
+  signUp: (name: string) => `Sign up with ${name}`,
+  continueTo: (name: string) => `Continue to ${name}`,
+  continueText: 'You are being taken to the provider. If nothing happens, use the link.',
+  title: 'Other providers',
+  text: 'You can sign in with these accounts of other providers.',
+  none: 'You can sign in with an account of another provider too.',
+  link: (name: string) => `Link ${name}`,
+  remove: 'Unlink',
+  removeOf: (name: string) => `Unlink ${name}`,
+  taken: 'You have an account already',
+  takenText: (email: string, name: string) =>
+    `There is an account with ${email}. Sign in to it as you did before. After that you can link ${name}.`,
+  linkTitle: (name: string) => `Link ${name}`,
+  linkText: (email: string, name: string) =>
+    `The account ${email} of ${name} will sign in to your account from now on.`,
+  linkUnconfirmedText: (email: string, name: string) =>
+    `An account of ${name} will sign in to your account from now on. It names the address ${email}, but ${name} has not confirmed that: it may be somebody else’s account. Link it only if you have just signed in to ${name} yourself.`,
+  notNow: 'Not now',
+  codeText: (name: string) => `${name} has confirmed who you are. Your account needs a code too.`,
+}
+
+const de: typeof en = {
+  signIn: name => `Mit ${name} anmelden`,
+  signUp: name => `Mit ${name} registrieren`,
+  continueTo: name => `Weiter zu ${name}`,
+  continueText: 'Sie werden zum Anbieter weitergeleitet. Wenn nichts geschieht, verwenden Sie den Link.',
+  title: 'Andere Anbieter',
+  text: 'Mit diesen Konten anderer Anbieter können Sie sich anmelden.',
+  none: 'Sie können sich auch mit dem Konto eines anderen Anbieters anmelden.',
+  link: name => `${name} verbinden`,
+  remove: 'Trennen',
+  removeOf: name => `${name} trennen`,
+  taken: 'Sie haben schon ein Konto',
+  takenText: (email, name) =>
+    `Es gibt ein Konto mit ${email}. Melden Sie sich dort wie bisher an. Danach können Sie ${name} verbinden.`,
+  linkTitle: name => `${name} verbinden`,
+  linkText: (email, name) => `Das Konto ${email} von ${name} meldet ab jetzt bei Ihrem Konto an.`,
+  linkUnconfirmedText: (email, name) =>
+    `Ein Konto von ${name} meldet ab jetzt bei Ihrem Konto an. Es nennt die Adresse ${email}, aber ${name} hat das nicht bestätigt: Es kann das Konto von jemand anderem sein. Verbinden Sie es nur, wenn Sie sich gerade selbst bei ${name} angemeldet haben.`,
+  notNow: 'Jetzt nicht',
+  codeText: name => `${name} hat Sie bestätigt. Ihr Konto braucht auch einen Code.`,
+}
+
+const TEXTS = { en, de }
+
+interface Provider {
+  readonly id: string
+  readonly name: string
+}
+
+/** What a flow waits for. */
+interface Pending {
+  readonly provider: Provider
+  readonly email: string | null
+  readonly isEmailConfirmed: boolean
+}
+
+/** Leads to a provider. Not by a redirect: browsers check those of a form, and each provider has its own next ones. */
+export const continuePage = ({ language }: PageContext, name: string, url: string): Page => {
+  const own = TEXTS[language]
+  return {
+    title: own.continueTo(name),
+    refreshTo: url,
+    body: html`<div class="card">
+<h1>${own.continueTo(name)}</h1>
+<p>${own.continueText}</p>
+<p><a href="${url}">${own.continueTo(name)}</a></p>
+</div>`,
+  }
+}
+
+/** For an address that has an account: the user signs in to it first. */
+export const signInToLinkPage = (
+  { root, language, texts }: PageContext,
+  { provider, email }: Pending,
+): Page => {
+  const own = TEXTS[language]
+  return {
+    title: own.taken,
+    body: html`<div class="card">
+<h1>${own.taken}</h1>
+<p>${own.takenText(email ?? '', provider.name)}</p>
+<p><a href="${root}sign-in">${texts.signIn}</a></p>
+</div>`,
+  }
+}
+
+export const confirmLinkPage = (
+  context: PageContext,
+  { provider, email, isEmailConfirmed }: Pending,
+): Page => {
+  const { root, language } = context
+  const own = TEXTS[language]
+  const text = isEmailConfirmed ? own.linkText : own.linkUnconfirmedText
+  return {
+    title: own.linkTitle(provider.name),
+    isSignedIn: true,
+    body: html`<div class="card">
+<h1>${own.linkTitle(provider.name)}</h1>
+<p>${text(email ?? '', provider.name)}</p>
+<form method="post" action="${root}account/sign-in/providers/${provider.id}/link">
+<button class="main">${own.link(provider.name)}</button>
+</form>
+</div>
+${links([[`${root}security`, own.notNow]])}`,
+  }
+}
+
+export const confirmCodePage = (
+  context: PageContext,
+  { provider }: Pending,
+  errors: FieldErrors = NO_ERRORS,
+): Page => {
+  const { root, language, texts } = context
+  const own = TEXTS[language]
+  const form = new Form(context, errors)
+  const field = form.field(codeField(context))
+  return {
+    title: texts.signIn,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.signIn}</h1>
+${form.summary()}
+<p>${own.codeText(provider.name)}</p>
+<form method="post" action="${root}account/sign-in/providers/${provider.id}/confirm">
+${field}
+<button class="main">${texts.signIn}</button>
+</form>
+</div>
+${links([[`${root}sign-in`, texts.backToSignIn]])}`,
+  }
+}
+
+interface Identity {
+  readonly id: string
+  readonly provider: string
+  readonly email: string | null
+  readonly linkedAt: string
+  readonly lastUsedAt: string | null
+}
+
+const identityItem = (context: PageContext, providers: readonly Provider[], identity: Identity): Html => {
+  const { texts } = context
+  const own = TEXTS[context.language]
+  const name = providers.find(({ id }) => id === identity.provider)?.name ?? identity.provider
+  return html`<li><div>
+<p>${name}${identity.email !== null && html` · ${identity.email}`}</p>
+<p class="muted">${texts.sessionSince} ${time(context, identity.linkedAt)} · ${
+    identity.lastUsedAt === null
+      ? texts.unused
+      : html`${texts.lastUsed} ${time(context, identity.lastUsedAt)}`
+  }</p>
+</div>${button(context, {
+    action: 'security/identities/remove',
+    text: own.remove,
+    label: own.removeOf(name),
+    className: 'danger',
+    id: identity.id,
+  })}</li>`
+}
+
+const identitiesSection = (
+  context: PageContext,
+  providers: readonly Provider[],
+  identities: readonly Identity[],
+): Html => {
+  const own = TEXTS[context.language]
+  if (providers.length === 0 && identities.length === 0) return html``
+  return html`<section>
+<h2>${own.title}</h2>
+<p>${identities.length > 0 ? own.text : own.none}</p>
+${identities.length > 0 && html`<ul class="list">${identities.map(each => identityItem(context, providers, each))}</ul>`}
+${providers.map(({ id, name }) =>
+  button(context, { action: 'security/identities/link', text: own.link(name), className: 'plain', id }),
+)}
+</section>`
+}
+
+/** @param text of a button. Both pages lead to the same flow. */
+const providerButtons = (
+  { root, texts, language }: PageContext,
+  providers: readonly Provider[],
+  text: 'signIn' | 'signUp',
+): Html =>
+  html`<p class="or">${texts.or}</p>
+${providers.map(
+  ({
+    id,
+    name,
+  }) => html`<form method="post" action="${root}sign-in/providers/${id}"><button class="main plain">${TEXTS[language][text](name)}</button></form>
+`,
+)}`
+
+interface ConfiguredProvider extends Provider {
+  /** Whether it may open accounts. */
+  readonly signUp: boolean
+}
+
+/** @param settings of the feature. */
+export default ({
+  OIDC_PROVIDERS: providers,
+}: {
+  readonly OIDC_PROVIDERS: readonly ConfiguredProvider[]
+}) => {
+  const forSignUp = providers.filter(({ signUp }) => signUp)
+  return {
+    errors: {
+      en: {
+        identityNotFound: 'This provider is unlinked already.',
+        wrongProviderFlow:
+          'This sign-in is not valid any more, or began in another browser. Please begin again.',
+        providerRejected: 'The provider has not confirmed who you are. Please begin again.',
+        providerUnavailable: 'The provider is not available. Please try again, or sign in in another way.',
+      },
+      de: {
+        identityNotFound: 'Dieser Anbieter ist schon getrennt.',
+        wrongProviderFlow:
+          'Diese Anmeldung gilt nicht mehr, oder sie hat in einem anderen Browser begonnen. Bitte beginnen Sie noch einmal.',
+        providerRejected: 'Der Anbieter hat Sie nicht bestätigt. Bitte beginnen Sie noch einmal.',
+        providerUnavailable:
+          'Der Anbieter ist nicht erreichbar. Bitte versuchen Sie es noch einmal, oder melden Sie sich anders an.',
+        providerEmailUnusable:
+          'Der Anbieter bestätigt keine E-Mail-Adresse für Sie. Bitte registrieren Sie sich zuerst, und verbinden Sie dann den Anbieter.',
+        providerSignUpOff:
+          'Mit diesem Anbieter kann man sich nicht registrieren. Bitte registrieren Sie sich zuerst, und verbinden Sie ihn dann.',
+        providerNotFound: 'Diesen Anbieter gibt es nicht.',
+        identityTaken: 'Dieses Konto des Anbieters ist schon mit einem Konto verbunden.',
+        tooManyIdentities: 'Sie haben schon 20 Verbindungen. Trennen Sie zuerst eine.',
+      },
+    },
+    notices: {
+      en: { identityLinked: 'The provider is linked.', identityRemoved: 'The provider is unlinked.' },
+      de: { identityLinked: 'Der Anbieter ist verbunden.', identityRemoved: 'Der Anbieter ist getrennt.' },
+    },
+    security: {
+      path: '/account/identities',
+      section: (context: PageContext, { results }: { readonly results: readonly Identity[] }) =>
+        identitiesSection(context, providers, results),
+      isOfFactor: true,
+    },
+    signIn: {
+      identity: {
+        button: (context: PageContext) => providerButtons(context, providers, 'signIn'),
+        ...(forSignUp.length > 0 && {
+          signUpButton: (context: PageContext) => providerButtons(context, forSignUp, 'signUp'),
+        }),
+      },
+    },
+  } satisfies FeaturePages
+}

@@ -1,0 +1,127 @@
+/** What the use cases of identities declare. `identities.ts` has the whole declaration. */
+import { Type } from '@sinclair/typebox'
+import { allowedHosts } from '#base/http-client/http-client'
+import { type DepsOf, defineErrors, type MailSite } from '#feature/declaration'
+import { providersReader } from './provider-settings.ts'
+import { storedIdentities } from './stored-identities.ts'
+
+const IdentityId = Type.String({ description: 'The id of the identity' })
+
+type ProviderValue = {
+  /** The name of the provider. */
+  readonly provider: string
+}
+
+const MAILS = {
+  identityLinked: {
+    subject: 'Another provider signs in to your account',
+    isRateLimited: true,
+    body: (site: MailSite, { provider }: ProviderValue) => [
+      `An account of ${provider} signs in to your account at ${site.name} now.`,
+      'If it was you, you need to do nothing.',
+      { link: site.accountUrl, label: 'If it was not you, unlink it and choose a new password now' },
+    ],
+    de: {
+      subject: 'Ein anderer Anbieter meldet bei Ihrem Konto an',
+      body: (site: MailSite, { provider }: ProviderValue) => [
+        `Ein Konto von ${provider} meldet jetzt bei Ihrem Konto bei ${site.name} an.`,
+        'Wenn Sie es waren, müssen Sie nichts tun.',
+        {
+          link: site.accountUrl,
+          label:
+            'Wenn Sie es nicht waren, heben Sie die Verbindung auf und wählen Sie jetzt ein neues Passwort',
+        },
+      ],
+    },
+  },
+  identityRemoved: {
+    subject: 'A provider does not sign in to your account any more',
+    isRateLimited: true,
+    body: (site: MailSite, { provider }: ProviderValue) => [
+      `An account of ${provider} was unlinked from your account at ${site.name}. It does not sign in any more.`,
+      'If it was you, you need to do nothing.',
+      { link: site.accountUrl, label: 'If it was not you, choose a new password now' },
+    ],
+    de: {
+      subject: 'Ein Anbieter meldet nicht mehr bei Ihrem Konto an',
+      body: (site: MailSite, { provider }: ProviderValue) => [
+        `Die Verbindung eines Kontos von ${provider} mit Ihrem Konto bei ${site.name} wurde aufgehoben. Mit ihm kann man sich nicht mehr anmelden.`,
+        'Wenn Sie es waren, müssen Sie nichts tun.',
+        {
+          link: site.accountUrl,
+          label: 'Wenn Sie es nicht waren, wählen Sie jetzt ein neues Passwort',
+        },
+      ],
+    },
+  },
+}
+
+export const ERRORS = defineErrors({
+  wrongProviderFlow: {
+    status: 400,
+    field: 'global',
+    message: 'This sign-in is not valid any more, or began in another browser: begin again',
+  },
+  providerRejected: {
+    status: 401,
+    field: 'global',
+    message: 'The provider has not confirmed who you are: begin again',
+  },
+  providerEmailUnusable: {
+    status: 403,
+    field: 'global',
+    message: 'The provider does not confirm an e-mail for you: sign up here first, then link the provider',
+  },
+  providerSignUpOff: {
+    status: 403,
+    field: 'global',
+    message: 'Nobody can sign up with this provider: sign up here first, then link it',
+  },
+  providerNotFound: { status: 404, field: 'global', message: 'There is no such provider' },
+  identityNotFound: { status: 404, field: 'global', message: 'There is no such identity' },
+  providerEmailTaken: {
+    status: 409,
+    field: 'global',
+    message: 'There is an account with this e-mail: sign in to it, then link the provider',
+  },
+  identityTaken: {
+    status: 409,
+    field: 'global',
+    message: 'This account of the provider is linked to an account already',
+  },
+  tooManyIdentities: { status: 409, field: 'global', message: 'You have 20 identities: unlink one first' },
+  providerUnavailable: {
+    status: 503,
+    field: 'global',
+    message: 'The provider is not available: try again, or sign in another way',
+    retryAfter: 5,
+  },
+})
+
+export const parts = {
+  ...storedIdentities,
+  events: {
+    'identity.linked': Type.Object({
+      identity: IdentityId,
+      provider: Type.String({ description: 'The id of the provider' }),
+    }),
+    'identity.removed': Type.Object({ identity: IdentityId }),
+  },
+  mails: MAILS,
+  errors: ERRORS,
+  settings: {
+    OIDC_PROVIDERS: {
+      read: providersReader,
+      default: '[]',
+      description: 'providers with whose accounts users sign in: a JSON list, or the path of a file with one',
+    },
+    OIDC_ALLOWED_HOSTS: {
+      read: allowedHosts,
+      default: '',
+      description:
+        'hosts of providers that may have private addresses and plain HTTP, such as localhost:4000',
+    },
+  },
+} as const
+
+export type IdentitiesDeps = DepsOf<typeof parts>

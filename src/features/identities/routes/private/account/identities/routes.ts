@@ -1,0 +1,114 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { serializeIdentity } from '#features/identities/identities'
+import { ERRORS } from '#features/identities/parts'
+import { setFlow } from '#features/identities/routes/flow-cookie'
+import {
+  FlowSecret,
+  Identity,
+  IdentityList,
+  ProviderId,
+  StartedFlow,
+} from '#features/identities/routes/schemas'
+import { userActor } from '#routes/request-context'
+import { withHeaders } from '#routes/response-headers'
+import { EndOthers, ErrorBody, ErrorOf, IdParams, Strict } from '#routes/schemas'
+
+const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
+  const { identities, providerSignIns } = app.services
+
+  app.post(
+    '',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'startIdentityLink',
+        summary: 'Begin to link an account of a provider: get the URL to open',
+        body: Strict({ provider: ProviderId }),
+        response: {
+          201: withHeaders(StartedFlow, 'Set-Cookie'),
+          404: ErrorOf(ERRORS.providerNotFound),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { provider } = request.validatedData.body
+      const started = await providerSignIns.start(provider, request.requirePrincipal())
+      setFlow(reply, provider, started.flow)
+      reply.code(201).header('cache-control', 'no-store')
+      return started
+    },
+  )
+
+  app.post(
+    '/link',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'linkIdentity',
+        summary: 'Link the identity of a sign-in that found an account with its e-mail: this one',
+        body: Strict({ provider: ProviderId, flow: FlowSecret }),
+        response: {
+          201: Identity,
+          404: ErrorOf(ERRORS.providerNotFound),
+          409: ErrorOf(ERRORS.identityTaken),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { provider, flow } = request.validatedData.body
+      const owner = request.requirePrincipal()
+      const linked = await providerSignIns.link(provider, flow, owner, userActor(request))
+      reply.code(201).header('cache-control', 'no-store')
+      return serializeIdentity(linked)
+    },
+  )
+
+  app.get(
+    '',
+    {
+      schema: {
+        operationId: 'listIdentities',
+        summary: 'List your accounts of other providers, newest first',
+        response: { 200: IdentityList, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const found = await identities.list(request.user.id)
+      reply.header('cache-control', 'no-store')
+      return { results: found.map(serializeIdentity) }
+    },
+  )
+
+  app.delete(
+    '/:id',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'deleteIdentity',
+        summary: 'Unlink an account of a provider',
+        params: IdParams,
+        querystring: EndOthers,
+        response: {
+          204: Type.Null(),
+          404: ErrorOf(ERRORS.identityNotFound),
+          409: ErrorOf('lastSignInMethod'),
+          429: ErrorBody,
+          503: ErrorBody,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { params, query } = request.validatedData
+      const owner = request.requirePrincipal()
+      await identities.remove(owner, params.id, query.endOthers, userActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default identitiesOfAccount

@@ -1,0 +1,169 @@
+/** Organizations in the console, and on the page of a user there. */
+import {
+  type ConsoleAction,
+  type ConsoleField,
+  type ConsoleParts,
+  codeField,
+  listField,
+  type Text,
+  textField,
+  timeField,
+} from '#http/pages/feature-pages'
+
+const READ = 'organizations:read'
+const WRITE = 'organizations:write'
+
+const NAME: Text = { en: 'Name', de: 'Name' }
+const SLUG: Text = { en: 'Short name', de: 'Kurzname' }
+const SEATS: Text = { en: 'Seats', de: 'Plätze' }
+const ROLES_LABEL: Text = { en: 'Roles', de: 'Rollen' }
+
+const MAX_MEMBERS: ConsoleField = {
+  label: SEATS,
+  value: ({ maxMembers }, { say }) => maxMembers ?? say({ en: 'any number', de: 'beliebig viele' }),
+}
+
+const CREATED = timeField({ en: 'Created', de: 'Erzeugt' }, 'createdAt')
+const ROLES = listField(ROLES_LABEL, 'roles')
+const JOINED = timeField({ en: 'Joined', de: 'Beigetreten' }, 'joinedAt')
+
+/** What is not a number, the API rejects with a message. */
+const seatsIn = (entered: string | undefined): number | string | null => {
+  if (entered === undefined) return null
+  return /^\d{1,9}$/.test(entered) ? Number(entered) : entered
+}
+
+const ACTIONS: readonly ConsoleAction[] = [
+  {
+    name: 'edit',
+    label: { en: 'Edit', de: 'Bearbeiten' },
+    scope: WRITE,
+    inputs: [
+      { name: 'name', label: NAME, value: ({ name }) => name },
+      { name: 'slug', label: SLUG, value: ({ slug }) => slug },
+      {
+        name: 'maxMembers',
+        label: SEATS,
+        isOptional: true,
+        hint: { en: 'Empty: any number.', de: 'Leer: beliebig viele.' },
+        value: ({ maxMembers }) => String(maxMembers ?? ''),
+      },
+    ],
+    call: ({ id }, { name = '', slug = '', maxMembers }) => ({
+      method: 'PUT',
+      path: '/admin/organizations/:id',
+      params: { id },
+      body: { name, slug, maxMembers: seatsIn(maxMembers) },
+    }),
+    done: { en: 'The organization is changed.', de: 'Die Organisation ist geändert.' },
+  },
+  {
+    name: 'put-member',
+    label: { en: 'Add a member or change roles', de: 'Mitglied hinzufügen oder Rollen ändern' },
+    scope: WRITE,
+    needsKey: true,
+    inputs: [
+      { name: 'userId', label: { en: 'Id of the user', de: 'Id des Nutzers' } },
+      {
+        name: 'roles',
+        label: ROLES_LABEL,
+        hint: {
+          en: 'Separated by commas, such as: member',
+          de: 'Durch Kommas getrennt, zum Beispiel: member',
+        },
+      },
+    ],
+    call: ({ id }, { userId = '', roles = '' }) => ({
+      method: 'PUT',
+      path: '/admin/organizations/:id/members/:userId',
+      params: { id, userId },
+      body: { roles: roles.split(/[\s,]+/).filter((role: string) => role !== '') },
+    }),
+    done: { en: 'The member is stored.', de: 'Das Mitglied ist gespeichert.' },
+  },
+  {
+    name: 'delete',
+    label: { en: 'Delete', de: 'Löschen' },
+    explanation: {
+      en: 'All memberships and invitations end.',
+      de: 'Alle Mitgliedschaften und Einladungen enden.',
+    },
+    scope: WRITE,
+    isDangerous: true,
+    needsKey: true,
+    call: ({ id }) => ({ method: 'DELETE', path: '/admin/organizations/:id', params: { id } }),
+    done: { en: 'The organization is deleted.', de: 'Die Organisation ist gelöscht.' },
+    next: 'organizations',
+  },
+]
+
+export default {
+  pages: [
+    {
+      path: 'organizations',
+      title: { en: 'Organizations', de: 'Organisationen' },
+      list: {
+        scope: READ,
+        api: '/admin/organizations?limit=50',
+        empty: { en: 'No organization is found.', de: 'Keine Organisation gefunden.' },
+        link: ({ id }) => `organizations/${id}`,
+        columns: [textField(NAME, 'name'), textField(SLUG, 'slug'), MAX_MEMBERS, CREATED],
+        filters: [
+          { name: 'name', label: { en: 'Name begins with', de: 'Name beginnt mit' } },
+          { name: 'slug', label: { en: 'Short name begins with', de: 'Kurzname beginnt mit' } },
+        ],
+      },
+      item: {
+        scope: READ,
+        api: '/admin/organizations/:id',
+        title: ({ name }) => name,
+        fields: [codeField({ en: 'Id', de: 'Id' }, 'id'), textField(SLUG, 'slug'), MAX_MEMBERS, CREATED],
+        actions: ACTIONS,
+        sections: [
+          {
+            name: 'members',
+            title: { en: 'Members', de: 'Mitglieder' },
+            scope: READ,
+            api: '/admin/organizations/:id/members',
+            empty: { en: 'It has no members.', de: 'Sie hat keine Mitglieder.' },
+            link: ({ userId }) => `users/${userId}`,
+            columns: [
+              textField({ en: 'E-mail', de: 'E-Mail' }, 'email'),
+              {
+                label: NAME,
+                value: ({ firstName, lastName }) => [firstName, lastName].filter(Boolean).join(' '),
+              },
+              ROLES,
+              JOINED,
+            ],
+          },
+        ],
+      },
+    },
+  ],
+  userSections: [
+    {
+      name: 'organizations',
+      title: { en: 'Organizations', de: 'Organisationen' },
+      scope: READ,
+      api: '/admin/users/:id/organizations',
+      empty: { en: 'The user is in none.', de: 'Der Nutzer ist in keiner.' },
+      link: ({ id }) => `organizations/${id}`,
+      columns: [textField(NAME, 'name'), ROLES, JOINED],
+      rowActions: [
+        {
+          name: 'remove',
+          label: { en: 'Remove from it', de: 'Daraus entfernen' },
+          scope: WRITE,
+          isDangerous: true,
+          call: ({ id, rowId }) => ({
+            method: 'DELETE',
+            path: '/admin/organizations/:rowId/members/:id',
+            params: { rowId, id },
+          }),
+          done: { en: 'The membership has ended.', de: 'Die Mitgliedschaft ist beendet.' },
+        },
+      ],
+    },
+  ],
+} satisfies ConsoleParts

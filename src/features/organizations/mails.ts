@@ -1,0 +1,145 @@
+/** The mails of organizations, in both languages. */
+
+import { linkTo } from '#core/mail/kinds'
+import type { MailSite } from '#feature/declaration'
+
+/** The page that accepts an invitation. */
+const ACCEPT = '/organizations/accept'
+
+/** The route that the page calls. */
+const ACCEPT_ROUTE = '/account/invitations/accept'
+
+type OrganizationValue = {
+  /** The name of the organization, which its owners choose. */
+  readonly organization: string
+}
+
+type InvitationValue = OrganizationValue & { readonly token: string; readonly days: number }
+
+/** The e-mail of the member, which owners and admins see in the list too. */
+type MemberValue = OrganizationValue & { readonly member: string }
+
+type RolesValue = OrganizationValue & { readonly roles: readonly string[] }
+
+const acceptLink = ({ webUrl }: MailSite, { token }: InvitationValue): string => linkTo(webUrl, ACCEPT, token)
+
+export const MAILS = {
+  organizationInvitation: {
+    subject: 'You are invited to an organization',
+    isRateLimited: 'alone',
+    link: acceptLink,
+    body: (site: MailSite, values: InvitationValue) => [
+      `You are invited to the organization “${values.organization}” at ${site.name}.`,
+      { link: acceptLink(site, values), label: 'Accept the invitation' },
+      `Without a browser, send this token to POST ${site.publicUrl}${ACCEPT_ROUTE}:`,
+      { code: values.token },
+      `The link works for ${values.days} days, for an account with this e-mail: sign in, or sign up first.`,
+      'If you do not know the organization, ignore this mail.',
+    ],
+    de: {
+      subject: 'Sie sind in eine Organisation eingeladen',
+      body: (site: MailSite, values: InvitationValue) => [
+        `Sie sind in die Organisation „${values.organization}“ bei ${site.name} eingeladen.`,
+        { link: acceptLink(site, values), label: 'Die Einladung annehmen' },
+        `Ohne Browser senden Sie dieses Token an POST ${site.publicUrl}${ACCEPT_ROUTE}:`,
+        { code: values.token },
+        `Der Link gilt ${values.days} Tage lang, für ein Konto mit dieser E-Mail-Adresse: Melden Sie sich an, oder registrieren Sie sich zuerst.`,
+        'Wenn Sie die Organisation nicht kennen, ignorieren Sie diese E-Mail.',
+      ],
+    },
+  },
+  organizationInvitationAccepted: {
+    subject: 'Your invitation is accepted',
+    isRateLimited: 'alone',
+    body: (site: MailSite, { organization, member }: MemberValue) => [
+      `${member} has accepted your invitation to the organization “${organization}” at ${site.name}, and is a member now.`,
+    ],
+    de: {
+      subject: 'Ihre Einladung ist angenommen',
+      body: (site: MailSite, { organization, member }: MemberValue) => [
+        `${member} hat Ihre Einladung in die Organisation „${organization}“ bei ${site.name} angenommen und ist jetzt Mitglied.`,
+      ],
+    },
+  },
+  organizationMemberAdded: {
+    subject: 'You are a member of an organization',
+    isRateLimited: 'alone',
+    body: (site: MailSite, { organization, roles }: RolesValue) => [
+      `You are a member of the organization “${organization}” at ${site.name} now, with these roles: ${roles.join(', ')}.`,
+      'If you do not want that, leave the organization.',
+    ],
+    de: {
+      subject: 'Sie sind Mitglied einer Organisation',
+      body: (site: MailSite, { organization, roles }: RolesValue) => [
+        `Sie sind jetzt Mitglied der Organisation „${organization}“ bei ${site.name}, mit diesen Rollen: ${roles.join(', ')}.`,
+        'Wenn Sie das nicht möchten, verlassen Sie die Organisation.',
+      ],
+    },
+  },
+  organizationRolesChanged: {
+    subject: 'Your roles in an organization have changed',
+    isRateLimited: 'alone',
+    body: (site: MailSite, { organization, roles }: RolesValue) => [
+      `Your roles in the organization “${organization}” at ${site.name} are now: ${roles.join(', ')}.`,
+    ],
+    de: {
+      subject: 'Ihre Rollen in einer Organisation haben sich geändert',
+      body: (site: MailSite, { organization, roles }: RolesValue) => [
+        `Ihre Rollen in der Organisation „${organization}“ bei ${site.name} sind jetzt: ${roles.join(', ')}.`,
+      ],
+    },
+  },
+  organizationMemberRemoved: {
+    subject: 'You are no member of an organization any more',
+    isRateLimited: 'alone',
+    body: (site: MailSite, { organization }: OrganizationValue) => [
+      `You are no member of the organization “${organization}” at ${site.name} any more.`,
+    ],
+    de: {
+      subject: 'Sie sind nicht mehr Mitglied einer Organisation',
+      body: (site: MailSite, { organization }: OrganizationValue) => [
+        `Sie sind nicht mehr Mitglied der Organisation „${organization}“ bei ${site.name}.`,
+      ],
+    },
+  },
+  organizationMemberLeft: {
+    subject: 'A member has left your organization',
+    isRateLimited: 'alone',
+    body: (site: MailSite, { organization, member }: MemberValue) => [
+      `${member} has left the organization “${organization}” at ${site.name}.`,
+    ],
+    de: {
+      subject: 'Ein Mitglied hat Ihre Organisation verlassen',
+      body: (site: MailSite, { organization, member }: MemberValue) => [
+        `${member} hat die Organisation „${organization}“ bei ${site.name} verlassen.`,
+      ],
+    },
+  },
+  organizationOwnershipPassed: {
+    subject: 'You own an organization now',
+    isRateLimited: 'alone',
+    body: (site: MailSite, { organization }: OrganizationValue) => [
+      `The only owner of the organization “${organization}” at ${site.name} was removed. You are its owner now.`,
+    ],
+    de: {
+      subject: 'Ihnen gehört jetzt eine Organisation',
+      body: (site: MailSite, { organization }: OrganizationValue) => [
+        `Der einzige Eigentümer der Organisation „${organization}“ bei ${site.name} wurde entfernt. Sie sind jetzt ihr Eigentümer.`,
+      ],
+    },
+  },
+  organizationDeleted: {
+    subject: 'An organization was deleted',
+    // One for each membership, to which the user has agreed. Counting a thousand at once would keep the store from others.
+    isRateLimited: false,
+    body: (site: MailSite, { organization }: OrganizationValue) => [
+      `The organization “${organization}” at ${site.name}, of which you were a member, was deleted.`,
+    ],
+    de: {
+      subject: 'Eine Organisation wurde gelöscht',
+      body: (site: MailSite, { organization }: OrganizationValue) => [
+        `Die Organisation „${organization}“ bei ${site.name}, deren Mitglied Sie waren, wurde gelöscht.`,
+      ],
+    },
+  },
+} as const

@@ -1,0 +1,372 @@
+/** Organizations on the hosted pages: a section of the security page, a list, one organization, and the page of an invitation's link. */
+import {
+  backToSecurity,
+  button,
+  type FeaturePages,
+  type FieldErrors,
+  Form,
+  type Html,
+  hiddenField,
+  html,
+  links,
+  messagePage,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  time,
+} from '#http/pages/feature-pages'
+import { mayManageMembers, OWNER } from './organization.ts'
+import { ERROR_TEXTS, NOTICES, TEXTS } from './page-texts.ts'
+
+/** Below the service, without a slash at the start. */
+export const LIST = 'security/organizations'
+export const ACCEPT = 'organizations/accept'
+
+interface OwnOrganization {
+  readonly id: string
+  readonly name: string
+  readonly slug: string
+  readonly roles: readonly string[]
+}
+
+interface Member {
+  readonly userId: string
+  readonly firstName: string | null
+  readonly lastName: string | null
+  readonly email: string | null
+  readonly roles: readonly string[]
+}
+
+interface Invitation {
+  readonly id: string
+  readonly email: string
+  readonly roles: readonly string[]
+  readonly expiresAt: string
+}
+
+interface ListOf<Item> {
+  readonly results: readonly Item[]
+  readonly nextCursor: string | null
+}
+
+const tags = (roles: readonly string[]): Html =>
+  html`${roles.map(role => html`<span class="tag">${role}</span> `)}`
+
+const said = (notice: string | undefined): Html =>
+  html`${notice !== undefined && html`<div class="done" role="status"><p>${notice}</p></div>`}`
+
+const organizationItem = ({ root }: PageContext, { id, name, roles }: OwnOrganization): Html =>
+  html`<li><div><p><a href="${root}${LIST}/${id}">${name}</a></p><p>${tags(roles)}</p></div></li>`
+
+const organizationsSection = (context: PageContext, { results }: ListOf<OwnOrganization>): Html => {
+  const own = TEXTS[context.language]
+  return html`<section>
+<h2>${own.title}</h2>
+<p>${own.text}</p>
+${results.length > 0 && html`<ul class="list">${results.map(each => organizationItem(context, each))}</ul>`}
+<p><a href="${context.root}${LIST}">${own.manage}</a></p>
+</section>`
+}
+
+export interface ListState {
+  readonly organizations: ListOf<OwnOrganization>
+  readonly waiting: readonly {
+    readonly organization: { readonly name: string }
+    readonly roles: readonly string[]
+  }[]
+  readonly notice?: string | undefined
+  readonly name?: string
+  readonly errors?: FieldErrors
+}
+
+const nextLink = (context: PageContext, path: string, cursor: string | null): Html =>
+  html`${
+    cursor !== null &&
+    html`<p><a href="${context.root}${path}?cursor=${cursor}">${TEXTS[context.language].next}</a></p>`
+  }`
+
+export const organizationsPage = (
+  context: PageContext,
+  { organizations, waiting, notice, name, errors = NO_ERRORS }: ListState,
+): Page => {
+  const own = TEXTS[context.language]
+  const form = new Form(context, errors)
+  const nameField = form.field({ name: 'name', label: own.name, value: name, autocomplete: 'organization' })
+  return {
+    title: own.title,
+    isWide: true,
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html`<h1>${own.title}</h1>
+${said(notice)}
+${form.summary()}
+<section>
+${
+  organizations.results.length === 0
+    ? html`<p>${own.none}</p>`
+    : html`<ul class="list">${organizations.results.map(each => organizationItem(context, each))}</ul>`
+}
+${nextLink(context, LIST, organizations.nextCursor)}
+</section>
+${
+  waiting.length > 0 &&
+  html`<section>
+<h2>${own.waiting}</h2>
+<p>${own.waitingText}</p>
+<ul class="list">${waiting.map(
+    ({ organization, roles }) => html`<li><div><p>${organization.name}</p><p>${tags(roles)}</p></div></li>`,
+  )}</ul>
+</section>`
+}
+<section>
+<h2>${own.create}</h2>
+<form method="post" action="${context.root}${LIST}">
+${nameField}
+<button>${own.create}</button>
+</form>
+</section>
+${backToSecurity(context)}`,
+  }
+}
+
+/** What a form was sent with, to show it again. */
+export interface SentForm {
+  readonly form: 'settings' | 'invite' | 'roles'
+  readonly values: Readonly<Record<string, string>>
+  readonly roles?: readonly string[]
+  readonly errors: FieldErrors
+}
+
+export interface OrganizationState {
+  readonly organization: OwnOrganization
+  /** The id of the user. */
+  readonly userId: string
+  readonly members: ListOf<Member>
+  /** `null` for those who do not manage members. */
+  readonly invitations: ListOf<Invitation> | null
+  /** Every role of the service. */
+  readonly roles: readonly string[]
+  readonly notice?: string | undefined
+  readonly sent?: SentForm
+}
+
+const nameOf = ({ firstName, lastName, email, userId }: Member): string =>
+  [firstName, lastName].filter(Boolean).join(' ') || email || userId
+
+const rolesGroup = (form: Form, label: string, roles: readonly string[], chosen: readonly string[]): Html =>
+  form.group(
+    'roles',
+    label,
+    roles.map(role =>
+      form.check({ name: `role:${role}`, label: html`${role}`, isChecked: chosen.includes(role) }),
+    ),
+  )
+
+/** The roles that a member may give: admins not those of owners and admins. */
+const givable = ({ organization, roles }: OrganizationState): readonly string[] =>
+  organization.roles.includes(OWNER) ? roles : roles.filter(role => !mayManageMembers([role]))
+
+const formOf = (context: PageContext, { sent }: OrganizationState, form: SentForm['form'], id = ''): Form => {
+  const isSent = sent?.form === form && (sent.values.id ?? '') === id
+  return new Form(context, isSent ? sent.errors : NO_ERRORS, `${form}${id}-`)
+}
+
+const memberItem = (context: PageContext, state: OrganizationState, member: Member): Html => {
+  const own = TEXTS[context.language]
+  const { organization, userId } = state
+  const isOwner = organization.roles.includes(OWNER)
+  const mayChange = isOwner || (mayManageMembers(organization.roles) && !mayManageMembers(member.roles))
+  const path = `${LIST}/${organization.id}`
+  const name = nameOf(member)
+  const form = formOf(context, state, 'roles', member.userId)
+  const mayRemove = mayChange && member.userId !== userId
+  return html`<li><div>
+<p>${name}${member.userId === userId && html` <span class="muted">(${own.you})</span>`}</p>
+${member.email !== null && member.email !== name && html`<p class="muted">${member.email}</p>`}
+<p>${tags(member.roles)}</p>
+${
+  mayChange &&
+  html`<details${form.hasErrors && html` open`}><summary aria-label="${own.changeRolesOf(name)}">${own.changeRoles}</summary>
+<form method="post" action="${context.root}${path}/roles">
+${hiddenField('id', member.userId)}
+${rolesGroup(form, own.roles, givable(state), member.roles)}
+<button class="plain">${own.save}</button>
+</form></details>`
+}
+</div>${
+    mayRemove &&
+    button(context, {
+      action: `${path}/remove`,
+      text: own.remove,
+      label: own.removeOf(name),
+      className: 'danger',
+      id: member.userId,
+    })
+  }</li>`
+}
+
+const invitationItem = (
+  context: PageContext,
+  { organization }: OrganizationState,
+  { id, email, roles, expiresAt }: Invitation,
+): Html => {
+  const own = TEXTS[context.language]
+  return html`<li><div>
+<p>${email}</p>
+<p>${tags(roles)}<span class="muted">${own.until} ${time(context, expiresAt)}</span></p>
+</div>${button(context, {
+    action: `${LIST}/${organization.id}/revoke`,
+    text: own.revoke,
+    label: own.revokeOf(email),
+    className: 'danger',
+    id,
+  })}</li>`
+}
+
+const invitationsSection = (context: PageContext, state: OrganizationState, form: Form): Html => {
+  const own = TEXTS[context.language]
+  const { invitations, organization, sent } = state
+  if (invitations === null) return html``
+  const isSent = sent?.form === 'invite'
+  const email = form.field({
+    name: 'email',
+    label: own.email,
+    type: 'email',
+    value: isSent ? sent.values.email : undefined,
+    autocomplete: 'off',
+  })
+  const chosen = (isSent ? sent.roles : undefined) ?? ['member']
+  return html`<section>
+<h2>${own.inviteTitle}</h2>
+<form method="post" action="${context.root}${LIST}/${organization.id}/invite">
+${email}
+${rolesGroup(form, own.roles, givable(state), chosen)}
+<button>${own.invite}</button>
+</form>
+${
+  invitations.results.length > 0 &&
+  html`<h2>${own.invitations}</h2>
+<ul class="list">${invitations.results.map(each => invitationItem(context, state, each))}</ul>`
+}
+</section>`
+}
+
+const settingsSection = (context: PageContext, state: OrganizationState, form: Form): Html => {
+  const own = TEXTS[context.language]
+  const { organization, sent } = state
+  if (!organization.roles.includes(OWNER)) return html``
+  const values =
+    sent?.form === 'settings' ? sent.values : { name: organization.name, slug: organization.slug }
+  const fields = [
+    form.field({ name: 'name', label: own.name, value: values.name, autocomplete: 'organization' }),
+    form.field({
+      name: 'slug',
+      label: own.slug,
+      value: values.slug,
+      hint: own.slugHint,
+      autocomplete: 'off',
+    }),
+  ]
+  return html`<section>
+<h2>${own.settings}</h2>
+<form method="post" action="${context.root}${LIST}/${organization.id}/settings">
+${fields}
+<button>${own.save}</button>
+</form>
+<p><a href="${context.root}${LIST}/${organization.id}/delete">${own.delete}</a></p>
+</section>`
+}
+
+export const organizationPage = (context: PageContext, state: OrganizationState): Page => {
+  const own = TEXTS[context.language]
+  const { organization, members, userId, notice, sent } = state
+  const path = `${LIST}/${organization.id}`
+  const [invite, settings] = [formOf(context, state, 'invite'), formOf(context, state, 'settings')]
+  const sections = [invitationsSection(context, state, invite), settingsSection(context, state, settings)]
+  const ofRoles = formOf(context, state, 'roles', sent?.values.id)
+  const withErrors = [invite, settings, ofRoles].find(({ hasErrors }) => hasErrors)
+  return {
+    title: organization.name,
+    isWide: true,
+    isSignedIn: true,
+    hasErrors: withErrors !== undefined,
+    body: html`<h1>${organization.name}</h1>
+${said(notice)}
+${withErrors?.summary()}
+<p class="muted">${organization.slug} · ${tags(organization.roles)}</p>
+<section>
+<h2>${own.members}</h2>
+<ul class="list">${members.results.map(member => memberItem(context, state, member))}</ul>
+${nextLink(context, path, members.nextCursor)}
+</section>
+${sections}
+<section>
+${button(context, { action: `${path}/remove`, text: own.leave, className: 'danger', id: userId })}
+</section>
+${links([[`${context.root}${LIST}`, own.backToList]])}`,
+  }
+}
+
+export const deleteOrganizationPage = (context: PageContext, { id, name }: OwnOrganization): Page => {
+  const own = TEXTS[context.language]
+  return {
+    title: own.delete,
+    isSignedIn: true,
+    body: html`<div class="card">
+<h1>${own.delete}</h1>
+<p>${own.deleteText(name)}</p>
+${button(context, { action: `${LIST}/${id}/delete`, text: own.delete, className: 'danger' })}
+</div>
+${links([[`${context.root}${LIST}/${id}`, own.back]])}`,
+  }
+}
+
+export interface AcceptState {
+  readonly organizationName: string
+  readonly email: string
+  readonly token: string
+  /** Whether the user is the invited one, and has not confirmed the e-mail. */
+  readonly mustConfirm: boolean
+}
+
+/** Mail scanners open links, so only its button changes something. */
+export const acceptPage = (
+  context: PageContext,
+  { organizationName, email, token, mustConfirm }: AcceptState,
+): Page => {
+  const { root, texts, hasSession, hasSignUpPage } = context
+  const own = TEXTS[context.language]
+  const form = html`<form method="post" action="${root}${ACCEPT}">${hiddenField('token', token)}<button class="main">${own.accept}</button></form>`
+  return {
+    title: own.acceptTitle,
+    isSignedIn: hasSession,
+    body: html`<div class="card">
+<h1>${own.acceptTitle}</h1>
+<p>${own.acceptText(organizationName, email)}</p>
+${!hasSession && html`<p>${own.signInFirst}</p>`}
+${hasSession && (mustConfirm ? html`<p>${own.confirmFirst}</p>` : form)}
+</div>
+${
+  !hasSession &&
+  links([
+    [`${root}sign-in`, texts.signIn],
+    ...(hasSignUpPage ? [[`${root}sign-up`, texts.signUp] as const] : []),
+  ])
+}`,
+  }
+}
+
+export const badInvitationPage = (context: PageContext): Page => {
+  const own = TEXTS[context.language]
+  return messagePage(context, {
+    title: own.badInvitation,
+    text: own.badInvitationText,
+    next: context.hasSession ? [LIST, own.backToList] : ['sign-in', context.texts.signIn],
+  })
+}
+
+export default {
+  errors: ERROR_TEXTS,
+  notices: NOTICES,
+  security: { path: '/organizations?limit=5', section: organizationsSection },
+} satisfies FeaturePages

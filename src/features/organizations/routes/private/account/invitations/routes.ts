@@ -1,0 +1,51 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { serializeOwnInvitation } from '#features/organizations/invitations'
+import { serializeOrganization } from '#features/organizations/organizations'
+import { ERRORS } from '#features/organizations/parts'
+import { Organization, OwnInvitationList } from '#features/organizations/routes/schemas'
+import { refuseImpersonation, userActor } from '#routes/request-context'
+import { ErrorBody, ErrorOf, PresentedToken, Strict } from '#routes/schemas'
+
+const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
+  const { organizationInvitations } = app.services
+
+  app.get(
+    '',
+    {
+      config: { scope: 'organizations:read' },
+      schema: {
+        operationId: 'listOwnInvitations',
+        summary: 'List the invitations that wait for your confirmed e-mail; the mail has the link to accept',
+        response: { 200: OwnInvitationList, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      const found = await organizationInvitations.listOwn(request.user.id)
+      return { results: found.map(serializeOwnInvitation) }
+    },
+  )
+
+  app.post(
+    '/accept',
+    {
+      config: { scope: 'organizations:write' },
+      schema: {
+        operationId: 'acceptInvitation',
+        summary:
+          'Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one',
+        body: Strict({ token: PresentedToken }),
+        response: { 200: Organization, 409: ErrorOf(ERRORS.noSeat), 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      refuseImpersonation(request)
+      const { token } = request.validatedData.body
+      const owner = request.requirePrincipal()
+      reply.header('cache-control', 'no-store')
+      return serializeOrganization(await organizationInvitations.accept(token, owner, userActor(request)))
+    },
+  )
+}
+
+export default invitationRoutes

@@ -1,0 +1,161 @@
+/** Pages of one organization. The API checks who may do what. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { mayManageMembers } from '#features/organizations/organization'
+import { deleteOrganizationPage, LIST, organizationPage, type SentForm } from '#features/organizations/pages'
+import { OrganizationParams } from '#features/organizations/routes/schemas'
+import type { ApiResponse } from '#http/pages/feature-pages'
+import { FormText, InputId, ProofFields, pageForm } from '#routes/schemas'
+
+const Query = Type.Object({ cursor: Type.Optional(FormText) })
+
+const organizationPages: FastifyPluginAsyncTypebox = async app => {
+  const { organizations } = app.services
+  if (!app.config.hasPages) return
+  app.servePages()
+
+  const roleFields = Object.fromEntries(
+    organizations.roles.map(role => [`role:${role}`, Type.Optional(FormText)]),
+  )
+  const rolesIn = (body: object): string[] => organizations.roles.filter(role => `role:${role}` in body)
+  const page = <Properties extends Parameters<typeof pageForm>[0]>(properties: Properties) => {
+    const { schema } = pageForm(properties)
+    return { schema: { ...schema, params: OrganizationParams } }
+  }
+
+  const get = (request: FastifyRequest, organizationId: string, below = ''): Promise<ApiResponse> =>
+    app.callApi(request, {
+      method: 'GET',
+      path: `/organizations/:organizationId${below}`,
+      params: { organizationId },
+    })
+
+  const sendOrganization = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: string,
+    state: { readonly cursor?: string | undefined; readonly sent?: SentForm } = {},
+  ): Promise<FastifyReply> => {
+    const notice = reply.takeNotice()
+    const organization = await get(request, id)
+    if (organization.status >= 400) return reply.sendFailure(organization)
+    const query = state.cursor === undefined ? '' : `?${new URLSearchParams({ cursor: state.cursor })}`
+    const [members, invitations] = await Promise.all([
+      get(request, id, `/members${query}`),
+      mayManageMembers(organization.body.roles) ? get(request, id, '/invitations?limit=100') : null,
+    ])
+    const failed = [members, invitations].find(response => response !== null && response.status >= 400)
+    if (failed != null) return reply.sendFailure(failed)
+    const userId = request.requirePrincipal().cachedUser.user.id
+    return reply.sendPage(context =>
+      organizationPage(context, {
+        organization: organization.body,
+        userId,
+        members: members.body,
+        invitations: invitations?.body ?? null,
+        roles: organizations.roles,
+        notice: context.notices.get(notice ?? ''),
+        ...(state.sent !== undefined && { sent: state.sent }),
+      }),
+    )
+  }
+
+  app.get(
+    '',
+    { schema: { hide: true, params: OrganizationParams, querystring: Query } },
+    (request, reply) => {
+      const { params, query } = request.validatedData
+      return sendOrganization(request, reply, params.organizationId, query)
+    },
+  )
+
+  app.post('/settings', page({ name: FormText, slug: FormText }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const { organizationId: id } = params
+    const call = { method: 'PUT', path: '/organizations/:organizationId', params, body } as const
+    const form = (errors: ApiResponse['errors']) =>
+      sendOrganization(request, reply, id, { sent: { form: 'settings', values: body, errors } })
+    return app.submitForm(request, reply, { call, form }, () =>
+      reply.redirectToPage(`${LIST}/${id}`, 'organizationSaved'),
+    )
+  })
+
+  app.post('/invite', page({ email: FormText, ...roleFields }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const { organizationId: id } = params
+    const { email } = body as { readonly email: string }
+    const roles = rolesIn(body)
+    const path = '/organizations/:organizationId/invitations'
+    const call = { method: 'POST', path, params, body: { email, roles } } as const
+    const form = (errors: ApiResponse['errors']) =>
+      sendOrganization(request, reply, id, { sent: { form: 'invite', values: { email }, roles, errors } })
+    return app.submitForm(request, reply, { call, form }, () =>
+      reply.redirectToPage(`${LIST}/${id}`, 'invitationSent'),
+    )
+  })
+
+  app.post('/revoke', page({ id: InputId }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const call = {
+      method: 'DELETE',
+      path: '/organizations/:organizationId/invitations/:id',
+      params: { ...params, id: body.id },
+    } as const
+    return app.submitForm(request, reply, { call }, () =>
+      reply.redirectToPage(`${LIST}/${params.organizationId}`, 'invitationRevoked'),
+    )
+  })
+
+  app.post('/roles', page({ id: InputId, ...roleFields }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const { organizationId: id } = params
+    const { id: userId } = body as { readonly id: string }
+    const roles = rolesIn(body)
+    const call = {
+      method: 'PUT',
+      path: '/organizations/:organizationId/members/:userId',
+      params: { ...params, userId },
+      body: { roles },
+    } as const
+    const form = (errors: ApiResponse['errors']) =>
+      sendOrganization(request, reply, id, { sent: { form: 'roles', values: { id: userId }, errors } })
+    return app.submitForm(request, reply, { call, form }, () =>
+      reply.redirectToPage(`${LIST}/${id}`, 'memberChanged'),
+    )
+  })
+
+  app.post('/remove', page({ id: InputId }), (request, reply) => {
+    const { params, body } = request.validatedData
+    const call = {
+      method: 'DELETE',
+      path: '/organizations/:organizationId/members/:id',
+      params: { ...params, id: body.id },
+    } as const
+    return app.submitForm(request, reply, { call }, () => {
+      const isOwn = request.requirePrincipal().cachedUser.user.id === body.id
+      return isOwn
+        ? reply.redirectToPage(LIST, 'organizationLeft')
+        : reply.redirectToPage(`${LIST}/${params.organizationId}`, 'memberRemoved')
+    })
+  })
+
+  app.get('/delete', { schema: { hide: true, params: OrganizationParams } }, async (request, reply) => {
+    const { organizationId } = request.validatedData.params
+    const organization = await get(request, organizationId)
+    return organization.status >= 400
+      ? reply.sendFailure(organization)
+      : reply.sendPage(context => deleteOrganizationPage(context, organization.body))
+  })
+
+  app.post('/delete', page(ProofFields), (request, reply) => {
+    const { params, body: proof } = request.validatedData
+    const call = { method: 'DELETE', path: '/organizations/:organizationId', params } as const
+    const repeat = { action: `${LIST}/${params.organizationId}/delete` }
+    return app.submitForm(request, reply, { call, proof, repeat }, () =>
+      reply.redirectToPage(LIST, 'organizationDeleted'),
+    )
+  })
+}
+
+export default organizationPages

@@ -1,0 +1,225 @@
+/** Webhooks in the console. */
+import {
+  type ConsoleAction,
+  type ConsoleDeclarations,
+  type ConsoleField,
+  type ConsoleInput,
+  type ConsoleParts,
+  codeField,
+  type Text,
+  textField,
+  timeField,
+} from '#http/pages/feature-pages'
+
+const SCOPE = 'webhooks:write'
+
+const STATES: Readonly<Record<string, Text>> = {
+  enabled: { en: 'delivers', de: 'liefert' },
+  paused: { en: 'paused', de: 'angehalten' },
+  disabled: { en: 'disabled', de: 'abgeschaltet' },
+}
+
+const URL_FIELD = textField({ en: 'URL', de: 'URL' }, 'url')
+
+const STATE: ConsoleField = {
+  label: { en: 'State', de: 'Zustand' },
+  value: ({ state, disabledReason }, { say }) =>
+    `${say(STATES[state] ?? { en: state, de: state })}${disabledReason === null ? '' : ` (${disabledReason})`}`,
+}
+
+const DESCRIPTION = textField({ en: 'Description', de: 'Beschreibung' }, 'description')
+
+const TYPES: ConsoleField = {
+  label: { en: 'Events', de: 'Ereignisse' },
+  value: ({ types }, { say }) => (types === null ? say({ en: 'all', de: 'alle' }) : types.join(', ')),
+}
+
+const CREATED = timeField({ en: 'Created', de: 'Erzeugt' }, 'createdAt')
+
+const SECRET: Text = { en: 'Secret', de: 'Geheimnis' }
+
+/** An action that only calls a route. */
+const plain = (name: string, label: Text, done: Text, more: Partial<ConsoleAction> = {}): ConsoleAction => ({
+  name,
+  label,
+  done,
+  scope: SCOPE,
+  call: ({ id }) => ({ method: 'POST', path: `/admin/webhooks/:id/${name}`, params: { id } }),
+  ...more,
+})
+
+const create = (inputs: readonly ConsoleInput[]): ConsoleAction => ({
+  name: 'create',
+  label: { en: 'Create a webhook', de: 'Webhook erzeugen' },
+  scope: SCOPE,
+  needsKey: true,
+  inputs,
+  call: (_, { url = '', description = null, types }) => ({
+    method: 'POST',
+    path: '/admin/webhooks',
+    body: { url, description, types: types.length === 0 ? null : types },
+  }),
+  shown: ({ secret }) => [[SECRET, secret]],
+  done: { en: 'The webhook is created', de: 'Der Webhook ist erzeugt' },
+})
+
+const ACTIONS: readonly ConsoleAction[] = [
+  plain(
+    'pause',
+    { en: 'Pause', de: 'Anhalten' },
+    { en: 'Deliveries are paused.', de: 'Die Lieferungen sind angehalten.' },
+    {
+      explanation: { en: 'Its events wait.', de: 'Seine Ereignisse warten.' },
+      isOffered: ({ state }) => state === 'enabled',
+    },
+  ),
+  plain(
+    'resume',
+    { en: 'Resume', de: 'Fortsetzen' },
+    { en: 'Deliveries continue.', de: 'Die Lieferungen gehen weiter.' },
+    { isOffered: ({ state }) => state !== 'enabled' },
+  ),
+  plain(
+    'skip',
+    { en: 'Skip the failing event', de: 'Fehlerhaftes Ereignis auslassen' },
+    { en: 'The event is left out.', de: 'Das Ereignis ist ausgelassen.' },
+    {
+      isDangerous: true,
+      isOffered: ({ failedEventId }) => failedEventId !== null,
+      call: ({ id }) => ({
+        method: 'POST',
+        path: '/admin/webhooks/:id/resume',
+        params: { id },
+        body: { skip: true },
+      }),
+    },
+  ),
+  plain(
+    'ping',
+    { en: 'Ping', de: 'Ping' },
+    { en: 'A ping is sent soon.', de: 'Ein Ping wird gleich gesendet.' },
+  ),
+  plain(
+    'replay',
+    { en: 'Replay', de: 'Wiederholen' },
+    { en: 'Deliveries begin there again.', de: 'Die Lieferungen beginnen dort von Neuem.' },
+    {
+      inputs: [
+        {
+          name: 'from',
+          label: { en: 'From', de: 'Ab' },
+          hint: {
+            en: 'A time such as 2026-01-31T09:30:00Z, or the id of an event.',
+            de: 'Eine Zeit wie 2026-01-31T09:30:00Z oder die Id eines Ereignisses.',
+          },
+        },
+      ],
+      call: ({ id }, { from = '' }) => ({
+        method: 'POST',
+        path: '/admin/webhooks/:id/replay',
+        params: { id },
+        body: { from },
+      }),
+    },
+  ),
+  plain(
+    'rotate-secret',
+    { en: 'New secret', de: 'Neues Geheimnis' },
+    { en: 'The new secret', de: 'Das neue Geheimnis' },
+    {
+      explanation: {
+        en: 'The former secret signs for another day.',
+        de: 'Das bisherige Geheimnis unterschreibt noch einen Tag.',
+      },
+      needsKey: true,
+      shown: ({ secret }) => [[SECRET, secret]],
+    },
+  ),
+  plain(
+    'delete',
+    { en: 'Delete', de: 'Löschen' },
+    { en: 'The webhook is deleted.', de: 'Der Webhook ist gelöscht.' },
+    {
+      isDangerous: true,
+      call: ({ id }) => ({ method: 'DELETE', path: '/admin/webhooks/:id', params: { id } }),
+      next: 'webhooks',
+    },
+  ),
+]
+
+export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
+  plots: [
+    {
+      title: { en: 'Lag of webhooks', de: 'Rückstand der Webhooks' },
+      unit: { en: 'seconds', de: 'Sekunden' },
+      metric: 'gatehouse_webhook_lag_seconds',
+      kind: 'gauge',
+    },
+  ],
+  pages: [
+    {
+      path: 'webhooks',
+      title: { en: 'Webhooks', de: 'Webhooks' },
+      list: {
+        scope: SCOPE,
+        api: '/admin/webhooks',
+        empty: { en: 'There is no webhook.', de: 'Es gibt keinen Webhook.' },
+        link: ({ id }) => `webhooks/${id}`,
+        columns: [URL_FIELD, DESCRIPTION, STATE, TYPES, CREATED],
+        actions: [
+          create([
+            {
+              name: 'url',
+              label: { en: 'URL', de: 'URL' },
+              hint: { en: 'It begins with https://', de: 'Sie beginnt mit https://' },
+            },
+            { name: 'description', label: DESCRIPTION.label, isOptional: true },
+            {
+              name: 'types',
+              label: { en: 'Events (none: all)', de: 'Ereignisse (keines: alle)' },
+              kind: 'choices',
+              options: eventTypes.map(type => [type, type] as const),
+            },
+          ]),
+        ],
+      },
+      item: {
+        scope: SCOPE,
+        api: '/admin/webhooks/:id',
+        title: ({ url }) => url,
+        fields: [
+          codeField({ en: 'Id', de: 'Id' }, 'id'),
+          URL_FIELD,
+          DESCRIPTION,
+          STATE,
+          TYPES,
+          textField(
+            { en: 'Failed attempts at the next event', de: 'Fehlversuche beim nächsten Ereignis' },
+            'failures',
+          ),
+          timeField({ en: 'Next attempt', de: 'Nächster Versuch' }, 'retryAt'),
+          codeField({ en: 'Public key', de: 'Öffentlicher Schlüssel' }, 'publicKey'),
+          CREATED,
+        ],
+        actions: ACTIONS,
+        sections: [
+          {
+            name: 'attempts',
+            title: { en: 'Last attempts', de: 'Letzte Versuche' },
+            scope: SCOPE,
+            api: '/admin/webhooks/:id/attempts',
+            empty: { en: 'Nothing was sent yet.', de: 'Noch wurde nichts gesendet.' },
+            columns: [
+              timeField({ en: 'Time', de: 'Zeit' }, 'at'),
+              codeField({ en: 'Event', de: 'Ereignis' }, 'type'),
+              textField({ en: 'Attempt', de: 'Versuch' }, 'attempt'),
+              textField({ en: 'Outcome', de: 'Ergebnis' }, 'outcome'),
+              textField({ en: 'Status', de: 'Status' }, 'status'),
+              { label: { en: 'Duration', de: 'Dauer' }, value: ({ durationMs }) => `${durationMs} ms` },
+            ],
+          },
+        ],
+      },
+    },
+  ],
+})

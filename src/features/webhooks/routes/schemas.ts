@@ -1,0 +1,166 @@
+/** TypeBox schemas of webhooks. */
+import { Type } from '@sinclair/typebox'
+import { Id, NullableText, NullableTimestamp, Strict, Timestamp, withExample } from '#routes/schemas'
+
+const NullableId = (description: string) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'uuid', description })
+
+const literals = <Values extends readonly string[]>(...values: Values) =>
+  Type.Unsafe<Values[number]>({ type: 'string', enum: values })
+
+const webhookProperties = {
+  id: Id,
+  url: Type.String({
+    description: 'Without the query, which may be secret',
+    examples: ['https://example.com/webhooks'],
+  }),
+  description: withExample(NullableText, 'Billing'),
+  types: Type.Unsafe<readonly string[] | null>({
+    type: ['array', 'null'],
+    items: { type: 'string' },
+    description: 'Types of events; `null`: all',
+    examples: [['user.created', 'user.deleted']],
+  }),
+  state: literals('enabled', 'paused', 'disabled'),
+  disabledReason: Type.Unsafe<'gone' | 'failing' | null>({
+    type: ['string', 'null'],
+    enum: ['gone', 'failing', null],
+    description:
+      '`gone`: the receiver responded with 410; `failing`: it accepted an event at none of ten attempts',
+    examples: [null],
+  }),
+  failures: Type.Integer({ description: 'Attempts for the next event that failed', examples: [0] }),
+  failedEventId: NullableId('The event that fails'),
+  retryAt: withExample(NullableTimestamp, null),
+  publicKey: withExample(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description:
+        'Verifies `v1a` signatures: `whpk_` and base64 of an Ed25519 key; `null` unless the service signs tokens with EdDSA',
+    }),
+    null,
+  ),
+  createdAt: Timestamp,
+}
+
+const Secret = Type.String({
+  description: 'Verifies `v1` signatures; shown only here',
+  examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD4hiVxS+3zVI='],
+})
+
+export const Webhook = Type.Object(webhookProperties, { title: 'Webhook' })
+
+export const CreatedWebhook = Type.Object(
+  { ...webhookProperties, secret: Secret },
+  { title: 'CreatedWebhook' },
+)
+
+export const WebhookList = Type.Object({ results: Type.Array(Webhook) }, { title: 'WebhookList' })
+
+export const RotatedSecret = Type.Object(
+  { secret: Secret, formerSecretExpiresAt: Timestamp },
+  { title: 'RotatedSecret' },
+)
+
+export const RequestedPing = Type.Object(
+  { id: Type.String({ format: 'uuid', description: '`webhook-id` of the message' }) },
+  { title: 'RequestedPing' },
+)
+
+export const ReplayedWebhook = Type.Object(
+  {
+    ...webhookProperties,
+    removedBefore: withExample(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        format: 'date-time',
+        description:
+          'Events before this time may have been removed (`EVENTS_KEPT`); `null`: all are delivered',
+      }),
+      null,
+    ),
+  },
+  { title: 'ReplayedWebhook' },
+)
+
+export const WebhookAttemptList = Type.Object(
+  {
+    results: Type.Array(
+      Type.Object(
+        {
+          id: Id,
+          eventId: Type.String({ format: 'uuid', description: '`webhook-id`: of the event, or of a ping' }),
+          type: Type.String({ examples: ['user.created'] }),
+          attempt: Type.Integer({ description: '1 for the first one at the event', examples: [1] }),
+          at: Timestamp,
+          durationMs: Type.Integer({ examples: [31] }),
+          status: Type.Unsafe<number | null>({
+            type: ['integer', 'null'],
+            description: '`null` without a response',
+            examples: [204],
+          }),
+          outcome: literals('delivered', 'rejected', 'timeout', 'connection', 'tls', 'blocked', 'unresolved'),
+        },
+        { title: 'WebhookAttempt' },
+      ),
+    ),
+  },
+  { title: 'WebhookAttemptList' },
+)
+
+/** At most as long as browsers and servers accept. */
+const Url = Type.String({
+  minLength: 1,
+  maxLength: 2_048,
+  description: 'HTTPS; a query may contain a secret',
+  examples: ['https://example.com/webhooks'],
+})
+
+const Description = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  maxLength: 200,
+  description: 'By which you recognise it',
+  examples: ['Billing'],
+})
+
+/** @param types of all events. */
+const Types = (types: readonly string[]) =>
+  Type.Unsafe<readonly string[] | null>({
+    type: ['array', 'null'],
+    items: { type: 'string', enum: [...types] },
+    minItems: 1,
+    maxItems: types.length,
+    uniqueItems: true,
+    description: 'Types of events; `null`: all',
+    examples: [['user.created', 'user.deleted']],
+  })
+
+export const NewWebhook = (types: readonly string[]) =>
+  Strict({ url: Url, types: Type.Optional(Types(types)), description: Type.Optional(Description) })
+
+export const ChangedWebhook = (types: readonly string[]) =>
+  Strict(
+    {
+      url: Type.Optional(Url),
+      types: Type.Optional(Types(types)),
+      description: Type.Optional(Description),
+    },
+    { minProperties: 1 },
+  )
+
+/** The body is optional. */
+export const ResumedWebhook = Type.Unsafe<{ skip?: boolean } | null>({
+  ...Strict({
+    skip: Type.Optional(Type.Boolean({ description: 'Leaves out the event that fails', examples: [true] })),
+  }),
+  type: ['object', 'null'],
+})
+
+export const Replay = Strict({
+  from: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: 'A timestamp, or the id of an event: the first that is delivered',
+    examples: ['2026-01-31T09:30:00Z'],
+  }),
+})

@@ -1,0 +1,57 @@
+/**
+ * What pages of features are made of, and what a feature adds to the hosted pages besides pages of its own, which are routes.
+ * docs/extending.md lists it. Host applications import it as `gatehouse/pages`.
+ */
+import type { Html } from './html.ts'
+import type { PageContext, SignInPart } from './layout.ts'
+import type { Language } from './texts.ts'
+
+/** Texts by name, in every language of the pages. */
+type TextsByName = Readonly<Record<Language, Readonly<Record<string, string>>>>
+
+/** A section of the security page. */
+export interface SecuritySection {
+  /** The path of the API whose response it shows, such as `/account/notes`. */
+  readonly path: string
+  /** @param body of the response. */
+  // biome-ignore lint/suspicious/noExplicitAny: as in `ApiResponse`
+  readonly section: (context: PageContext, body: any) => Html
+  /** Whether it is about a factor or a way to sign in: these come before the sessions. */
+  readonly isOfFactor?: true
+}
+
+/** The default export of the module that `pages` of a feature imports, or what it returns for the settings. */
+export interface FeaturePages {
+  /** The errors of the feature for people, by their names. Others are shown as the API has them. */
+  readonly errors?: TextsByName
+  /** What the security page says once, after `reply.redirectToPage('security', name)`. */
+  readonly notices?: TextsByName
+  readonly security?: SecuritySection
+  /** A module of JavaScript for the sign-in page and the security page: `new URL('page-script.js', import.meta.url)`. */
+  readonly script?: URL
+  /** A module of JavaScript and a stylesheet for the feature's own pages, which name them with `Page.assetsOf`. */
+  readonly assets?: { readonly script: URL; readonly style: URL }
+  /** By the names of the feature's sign-in methods. A method that is switched off is left out. */
+  readonly signIn?: Readonly<Record<string, SignInPart>>
+}
+
+export type { FieldErrors } from '#base/errors'
+export type { ApiCall, ApiResponse } from './api-calls.ts'
+export * from './console-parts.ts'
+export {
+  backToSecurity,
+  button,
+  type Field,
+  Form,
+  Html,
+  hiddenField,
+  html,
+  links,
+  messagePage,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  time,
+  usernameField,
+} from './layout.ts'
+export { errorPage } from './signed-out.ts'

@@ -1,0 +1,336 @@
+/** What all hosted pages have in common, those of features too: the document, forms, and the summary of their errors. */
+import type { FieldErrors } from '#base/errors'
+import { type Html, html } from './html.ts'
+import { type ErrorTexts, errorSentence } from './messages.ts'
+import type { Language, Texts } from './texts.ts'
+
+/** The request that a page responds to. */
+export interface PageContext {
+  readonly texts: Texts
+  readonly language: Language
+  /** The errors of the core and of features. */
+  readonly errorTexts: ErrorTexts
+  /** What the security page can say once, after a redirect: of the core and of features. */
+  readonly notices: ReadonlyMap<string, string>
+  /** The relative URL of the service, with a slash at the end: a proxy may add a path. */
+  readonly root: string
+  /** The name of the product. */
+  readonly product: string
+  /** Whether there are all pages, and not only the one that confirms an e-mail. */
+  readonly hasPages: boolean
+  /** Whether there is a page to sign up. */
+  readonly hasSignUpPage: boolean
+  /** The URLs of the scripts of features, relative to the service. */
+  readonly scripts: readonly string[]
+  /** Whether the browser has a session. */
+  readonly hasSession: boolean
+  /** Whether the browser has sessions of several users, none of which counts. */
+  readonly hasSeveralUsers: boolean
+  /** The cookie of the notice that the security page shows once, for scripts. */
+  readonly noticeCookie: string
+}
+
+/**
+ * A parameter of the page behind a sign-in, which says then that the browser has not kept the cookie: otherwise the page to sign in would
+ * open again without a word. What it says is true of everybody who opens the URL without a session.
+ */
+export const SIGNED_IN = 'signed-in'
+
+export interface Page {
+  readonly title: string
+  readonly body: Html
+  /** Whether the title begins with the word for an error, which screen readers read first. */
+  readonly hasErrors?: boolean
+  /** For pages with lists. */
+  readonly isWide?: boolean
+  /** Whether there is a button to sign out. */
+  readonly isSignedIn?: boolean
+  /** Whether the page has the scripts of features. */
+  readonly hasScripts?: boolean
+  /** A URL that the browser opens next, without a redirect. */
+  readonly refreshTo?: string
+  /** The name of the feature whose `assets` the page has. It becomes the class of the body, too. */
+  readonly assetsOf?: string
+  /** In place of the name of the product and the button to sign out. */
+  readonly header?: Html
+}
+
+const signOutForm = ({ texts, root }: PageContext): Html =>
+  html`<form method="post" action="${root}sign-out"><button class="plain">${texts.signOut}</button></form>`
+
+export const documentOf = (context: PageContext, page: Page): Html => {
+  const { texts, language, root, product, scripts } = context
+  const {
+    assetsOf,
+    header = html`<p class="product">${product}</p>${page.isSignedIn && signOutForm(context)}`,
+  } = page
+  return html`<!DOCTYPE html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+${page.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${page.refreshTo}">\n`}<title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${root}pages/style.css">
+${
+  assetsOf !== undefined &&
+  html`<link rel="stylesheet" href="${root}pages/${assetsOf}.css">
+<script type="module" src="${root}pages/${assetsOf}.js"></script>
+`
+}${page.hasScripts && scripts.map(url => html`<script type="module" src="${root}${url}"></script>\n`)}</head>
+<body${(page.isWide || assetsOf !== undefined) && html` class="${assetsOf ?? 'wide'}"`}>
+<header>${header}</header>
+<main>
+${page.body}
+</main>
+</body>
+</html>
+`
+}
+
+export interface Field {
+  readonly name: string
+  readonly label: string
+  readonly type?: 'text' | 'email' | 'password' | 'date'
+  /** What the user had entered. Passwords and codes are never shown again. */
+  readonly value?: string | undefined
+  readonly hint?: string
+  readonly autocomplete: string
+  /** Whether the field may stay empty. */
+  readonly isOptional?: boolean
+  /** Whether it is a filter: it may stay empty, which needs no mention. */
+  readonly isFilter?: boolean
+  /** Whether the keyboard of a phone shows digits first. It still has letters, for recovery codes. */
+  readonly isCode?: boolean
+}
+
+/** The fields of a form and the errors of the last attempt. Render the fields first, then the summary. */
+export class Form {
+  readonly #context: PageContext
+  readonly #errors: FieldErrors
+  /** Labels by field. */
+  readonly #labels = new Map<string, string>()
+  readonly #id: string
+
+  /** @param id distinguishes the fields of several forms on one page. */
+  constructor(context: PageContext, errors: FieldErrors, id = '') {
+    this.#context = context
+    this.#errors = errors
+    this.#id = id
+  }
+
+  get hasErrors(): boolean {
+    return Object.keys(this.#errors).length > 0
+  }
+
+  field(field: Field): Html {
+    const { name, label, type = 'text', value, hint, autocomplete } = field
+    const { isOptional = false, isFilter = false, isCode = false } = field
+    this.#labels.set(name, label)
+    const id = this.#idOf(name)
+    const sentences = this.#sentences(name)
+    const descriptions = [hint && `${id}-hint`, sentences.length > 0 && `${id}-error`]
+      .filter(Boolean)
+      .join(' ')
+    return html`<div class="field">
+<label for="${id}">${label}${isOptional && html` <span class="muted">(${this.#context.texts.optional})</span>`}</label>
+${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+<input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
+      value !== undefined && html` value="${value}"`
+    }${!isOptional && !isFilter && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
+      descriptions !== '' && html` aria-describedby="${descriptions}"`
+    }${sentences.length > 0 && html` aria-invalid="true"`}>
+${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+</div>`
+  }
+
+  /** One of several values. */
+  choice({
+    name,
+    label,
+    options,
+    value,
+  }: {
+    readonly name: string
+    readonly label: string
+    readonly options: readonly (readonly [value: string, text: string])[]
+    readonly value?: string | undefined
+  }): Html {
+    this.#labels.set(name, label)
+    const id = this.#idOf(name)
+    const sentences = this.#sentences(name)
+    return html`<div class="field">
+<label for="${id}">${label}</label>
+<select id="${id}" name="${name}"${sentences.length > 0 && html` aria-invalid="true" aria-describedby="${id}-error"`}>${options.map(
+      ([each, text]) => html`<option value="${each}"${each === value && html` selected`}>${text}</option>`,
+    )}</select>
+${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+</div>`
+  }
+
+  /** A group of checkboxes under one name of the API. */
+  group(name: string, legend: string, checks: readonly Html[]): Html {
+    this.#labels.set(name, legend)
+    const id = this.#idOf(name)
+    const sentences = this.#sentences(name)
+    return html`<fieldset id="${id}" tabindex="-1"${sentences.length > 0 && html` aria-describedby="${id}-error"`}>
+<legend>${legend}</legend>
+${checks}
+${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+</fieldset>`
+  }
+
+  /** A checkbox, which a form sends as `on`. */
+  check({
+    name,
+    label,
+    isChecked,
+  }: {
+    readonly name: string
+    readonly label: Html
+    readonly isChecked: boolean
+  }): Html {
+    return html`<label class="check"><input type="checkbox" name="${name}"${isChecked && html` checked`}>${label}</label>`
+  }
+
+  /** Every error, with links to the fields. It has the focus when the page opens, so that screen readers begin there. */
+  summary(): Html {
+    if (!this.hasErrors) return html``
+    const items = Object.keys(this.#errors).flatMap(name => {
+      const label = this.#labels.get(name)
+      return this.#sentences(name).map(text =>
+        label === undefined
+          ? html`<li>${text}</li>`
+          : html`<li><a href="#${this.#idOf(name)}">${label}: ${text}</a></li>`,
+      )
+    })
+    return html`<div class="summary" role="alert" tabindex="-1" autofocus>
+<h2>${this.#context.texts.problem}</h2>
+<ul>${items}</ul>
+</div>`
+  }
+
+  #idOf(name: string): string {
+    return `${this.#id}${name}`
+  }
+
+  #sentences(name: string): Html[] {
+    return (this.#errors[name] ?? []).map(message => errorSentence(this.#context, name, message))
+  }
+}
+
+export const NO_ERRORS: FieldErrors = {}
+
+/** Tells password managers whose password a form asks for. It is not sent. */
+export const usernameField = (email: string): Html =>
+  html`<input type="email" autocomplete="username" value="${email}" hidden readonly>`
+
+export const hiddenField = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`
+
+/** By language. Each takes 50 µs to create. */
+const timeFormats = new Map<Language, Intl.DateTimeFormat>()
+
+const timeFormat = (language: Language): Intl.DateTimeFormat => {
+  const format =
+    timeFormats.get(language) ??
+    new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+  timeFormats.set(language, format)
+  return format
+}
+
+/** A time in UTC: without script, the page does not know the zone of its reader. @param at ISO 8601 */
+export const time = ({ language }: PageContext, at: string): Html =>
+  html`<time datetime="${at}">${timeFormat(language).format(new Date(at))} UTC</time>`
+
+/** Words of a user agent, and what they name. The first that matches counts: browsers also name those that they are compatible with. */
+const BROWSERS = [
+  [/\bEdg(?:A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/(?:Chrome|CriOS)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+] as const
+
+const SYSTEMS = [
+  [/\bAndroid\b/, 'Android'],
+  [/\biPad\b/, 'iPadOS'],
+  [/\biPhone\b/, 'iOS'],
+  [/\bMacintosh\b/, 'macOS'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+] as const
+
+/**
+ * The device of a client in the words of people, such as "Firefox, Windows". Never text of the user agent itself: a stranger may have chosen
+ * it, and the page is the service's.
+ */
+export const deviceOf = ({ texts }: Pick<PageContext, 'texts'>, userAgent: string | null): string => {
+  const nameIn = (names: typeof BROWSERS | typeof SYSTEMS) =>
+    names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1]
+  const known = [nameIn(BROWSERS), nameIn(SYSTEMS)].filter(name => name !== undefined)
+  return known.length === 0 ? texts.unknownClient : known.join(', ')
+}
+
+interface Button {
+  /** The URL of the form, relative to the service. */
+  readonly action: string
+  readonly text: string
+  /** What the button does to which one of a list, for screen readers. */
+  readonly label?: string
+  readonly className?: 'plain' | 'danger'
+  readonly id?: string
+}
+
+/** A form of one button. */
+export const button = ({ root }: PageContext, { action, text, label, className, id }: Button): Html =>
+  html`<form method="post" action="${root}${action}">${id !== undefined && hiddenField('id', id)}<button${
+    className !== undefined && html` class="${className}"`
+  }${label !== undefined && html` aria-label="${label}"`}>${text}</button></form>`
+
+export type Link = readonly [href: string, text: string]
+
+export const links = (items: readonly Link[]): Html =>
+  html`<ul class="links">${items.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>`)}</ul>`
+
+export const backToSecurity = ({ texts, root }: PageContext): Html =>
+  links([[`${root}security`, texts.backToSecurity]])
+
+/** A page that says something, and has no form. @param next the link to another page. @param further links. */
+export const messagePage = (
+  { root, hasPages, hasSession }: PageContext,
+  {
+    title,
+    text,
+    next,
+    further = [],
+  }: {
+    readonly title: string
+    readonly text: string | readonly Html[]
+    readonly next: Link
+    readonly further?: readonly Link[]
+  },
+): Page => ({
+  title,
+  isSignedIn: hasSession,
+  body: html`<div class="card">
+<h1>${title}</h1>
+<p>${text}</p>
+</div>
+${hasPages && links([next, ...further].map(([path, label]) => [root + path, label]))}`,
+})
+
+export { Html, html } from './html.ts'
+
+/** How the pages for sign-in and sign-up offer a sign-in method. */
+export interface SignInPart {
+  /** Below the form: to a page of the feature. */
+  readonly link?: (context: PageContext) => Link
+  /** Below the button of the form. */
+  readonly button?: (context: PageContext) => Html
+  /** Below the button of the form to sign up, for a method that opens accounts. */
+  readonly signUpButton?: (context: PageContext) => Html
+}

@@ -1,0 +1,216 @@
+/** Pages of signed-in users: sessions, password. Features add sections. */
+
+import type { FieldErrors } from '#base/errors'
+import { type Html, html } from './html.ts'
+import {
+  backToSecurity,
+  button,
+  deviceOf,
+  Form,
+  hiddenField,
+  messagePage,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  time,
+  usernameField,
+} from './layout.ts'
+import { sentencesOf } from './messages.ts'
+import { codeField } from './signed-out.ts'
+
+interface Session {
+  readonly id: string
+  readonly createdAt: string
+  readonly lastRequestAt: string
+  readonly ip: string | null
+  readonly userAgent: string | null
+  readonly impersonated: boolean
+  readonly current: boolean
+}
+
+/** Responses of the API. */
+export interface SecurityState {
+  readonly account: { readonly email: string; readonly emailVerified: boolean }
+  readonly sessions: readonly Session[]
+  readonly hasPassword: boolean
+  /** What features add: about factors, and other sections. */
+  readonly factors: readonly Html[]
+  readonly sections: readonly Html[]
+  /** Text that is shown once, after a redirect. */
+  readonly notice: string | undefined
+}
+
+const sessionItem = (context: PageContext, session: Session): Html => {
+  const { texts } = context
+  const client = deviceOf(context, session.userAgent)
+  return html`<li><div>
+<p>${client}${session.current && html` <strong class="tag">${texts.thisSession}</strong>`}${
+    session.impersonated && html` <strong class="tag">${texts.impersonatedSession}</strong>`
+  }</p>
+<p class="muted">${session.ip !== null && html`${session.ip} · `}${texts.sessionSince} ${time(context, session.createdAt)} · ${texts.lastUsed} ${time(context, session.lastRequestAt)}</p>
+</div>${button(context, {
+    action: 'security/sessions/end',
+    text: texts.endSession,
+    label: texts.endSessionOf(client),
+    className: 'plain',
+    id: session.id,
+  })}</li>`
+}
+
+const sessionsSection = (context: PageContext, sessions: readonly Session[]): Html => {
+  const { texts } = context
+  return html`<section>
+<h2>${texts.sessions}</h2>
+<p>${texts.sessionsText}</p>
+<ul class="list">${sessions.map(session => sessionItem(context, session))}</ul>
+${
+  sessions.length > 1 &&
+  button(context, { action: 'security/sessions/end-others', text: texts.endOthers, className: 'plain' })
+}
+</section>`
+}
+
+export const securityPage = (context: PageContext, state: SecurityState): Page => {
+  const { texts, root } = context
+  const { account, notice } = state
+  return {
+    title: texts.security,
+    isWide: true,
+    isSignedIn: true,
+    hasScripts: true,
+    body: html`<h1>${texts.security}</h1>
+${notice !== undefined && html`<div class="done" role="status" tabindex="-1" autofocus><p>${notice}</p></div>`}
+<p>${texts.signedInAs(account.email)}</p>
+${
+  !account.emailVerified &&
+  html`<section><p>${texts.emailNotConfirmed}</p>
+${button(context, { action: 'security/verify-email', text: texts.resendButton, className: 'plain' })}</section>`
+}
+<section>
+<h2>${texts.changePassword}</h2>
+${
+  state.hasPassword
+    ? html`<p><a href="${root}security/password">${texts.changePasswordButton}</a></p>
+${button(context, { action: 'security/password/remove', text: texts.removePassword, className: 'plain' })}`
+    : html`<p>${texts.noPassword} <a href="${root}security/password">${texts.addPassword}</a></p>`
+}
+</section>
+${state.factors}
+${sessionsSection(context, state.sessions)}
+${state.sections}`,
+  }
+}
+
+/** The page of a button that was pressed twice, or on two devices: what it removes is not there any more. */
+export const alreadyGonePage = (context: PageContext, errors: FieldErrors): Page => {
+  const { texts } = context
+  const text = sentencesOf(context, errors)
+  return messagePage(context, { title: texts.alreadyGone, text, next: ['security', texts.backToSecurity] })
+}
+
+export interface PasswordState {
+  readonly email: string
+  readonly minLength: number
+  /** Whether there is a current one. */
+  readonly hasPassword: boolean
+  /** Whether the user has codes. */
+  readonly hasCodes: boolean
+  readonly errors?: FieldErrors
+}
+
+export const changePasswordPage = (
+  context: PageContext,
+  { email, minLength, hasPassword, hasCodes, errors = NO_ERRORS }: PasswordState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    hasPassword &&
+      form.field({
+        name: 'currentPassword',
+        label: texts.currentPassword,
+        type: 'password',
+        autocomplete: 'current-password',
+      }),
+    form.field({
+      name: 'newPassword',
+      label: texts.newPassword,
+      type: 'password',
+      hint: texts.passwordHint(minLength),
+      autocomplete: 'new-password',
+    }),
+    hasCodes && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.reset,
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.reset}</h1>
+${form.summary()}
+<p>${texts.resetText}</p>
+<form method="post" action="${root}security/password">
+${usernameField(email)}
+${fields}
+<button class="main">${texts.resetButton}</button>
+</form>
+</div>
+${backToSecurity(context)}`,
+  }
+}
+
+/** For a user who can only prove their identity by signing in. */
+export const signInAgainPage = (context: PageContext): Page => {
+  const { texts } = context
+  return messagePage(context, {
+    title: texts.proof,
+    text: texts.proofSignIn,
+    next: ['sign-in', texts.signIn],
+  })
+}
+
+export interface ProofState {
+  /** The URL of the form, relative to the service. */
+  readonly action: string
+  /** Fields of the action that is repeated. */
+  readonly fields: Readonly<Record<string, string>>
+  readonly email: string
+  /** Whether the user has codes. */
+  readonly hasCodes: boolean
+  readonly errors?: FieldErrors
+}
+
+export const proofPage = (
+  context: PageContext,
+  { action, fields, email, hasCodes, errors = NO_ERRORS }: ProofState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const field = form.field(
+    hasCodes
+      ? codeField(context)
+      : {
+          name: 'password',
+          label: texts.password,
+          type: 'password',
+          autocomplete: 'current-password',
+        },
+  )
+  return {
+    title: texts.proof,
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.proof}</h1>
+${form.summary()}
+<p>${hasCodes ? texts.proofCode : texts.proofPassword}</p>
+<form method="post" action="${root}${action}">
+${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
+${usernameField(email)}
+${field}
+<button class="main">${texts.proofButton}</button>
+</form>
+</div>
+${backToSecurity(context)}`,
+  }
+}

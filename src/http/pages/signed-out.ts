@@ -1,0 +1,344 @@
+/** Pages of users who are not signed in: sign-in, sign-up, forgotten passwords, links of mails, errors. */
+
+import type { FieldErrors } from '#base/errors'
+import { type Html, html } from './html.ts'
+import {
+  Form,
+  hiddenField,
+  type Link,
+  links,
+  messagePage,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  SIGNED_IN,
+  type SignInPart,
+  usernameField,
+} from './layout.ts'
+import type { Texts } from './texts.ts'
+
+/** Recovery codes are accepted too, so the field takes text. */
+export const codeField = ({ texts }: PageContext) =>
+  ({
+    name: 'code',
+    label: texts.code,
+    hint: texts.codeHint,
+    autocomplete: 'one-time-code',
+    isCode: true,
+  }) as const
+
+const emailField = ({ texts }: PageContext, email: string | undefined) =>
+  ({ name: 'email', label: texts.email, type: 'email', value: email, autocomplete: 'username' }) as const
+
+export interface SignInState {
+  readonly email?: string
+  /** Whether the user needs a code besides the password. */
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+/** @param parts the sign-in methods of features. */
+export const signInPage = (
+  context: PageContext,
+  parts: readonly SignInPart[],
+  { email, wantsCode = false, errors = NO_ERRORS }: SignInState = {},
+): Page => {
+  if (context.hasSeveralUsers) return severalUsersPage(context)
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field(emailField(context, email)),
+    form.field({
+      name: 'password',
+      label: texts.password,
+      type: 'password',
+      autocomplete: 'current-password',
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.signIn,
+    hasScripts: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.signIn}</h1>
+${form.summary()}
+${wantsCode && html`<p>${texts.secondStep}</p>`}
+<form method="post" action="${root}sign-in">
+${fields}
+<button class="main">${texts.signIn}</button>
+</form>
+${parts.map(({ button }) => button?.(context))}
+</div>
+${links([
+  ...(context.hasSignUpPage ? [[`${root}sign-up`, texts.signUp] as const] : []),
+  [`${root}forgot-password`, texts.forgotLink],
+  ...parts.flatMap(({ link }) => (link === undefined ? [] : [link(context)])),
+])}`,
+  }
+}
+
+/** After a sign-in that does not count: the browser does not send its cookie, or also that of another user. */
+export const signInLostPage = (context: PageContext): Page => {
+  if (context.hasSeveralUsers) return severalUsersPage(context)
+  const { signInLost: title, signInLostText: text, signIn } = context.texts
+  return messagePage(context, { title, text, next: ['sign-in', signIn] })
+}
+
+/** In place of the page to sign in: another session would not help. */
+const severalUsersPage = (context: PageContext): Page => {
+  const { severalUsers: title, severalUsersText, signOutOfAll } = context.texts
+  return {
+    title,
+    hasErrors: true,
+    body: html`<div class="card">
+<h1>${title}</h1>
+<p>${severalUsersText}</p>
+<form method="post" action="${context.root}sign-out">
+<button class="main">${signOutOfAll}</button>
+</form>
+</div>`,
+  }
+}
+
+export interface SignUpState {
+  readonly email?: string
+  readonly firstName?: string | undefined
+  readonly lastName?: string | undefined
+  readonly errors?: FieldErrors
+}
+
+/** @param parts the sign-in methods of features. */
+export const signUpPage = (
+  context: PageContext,
+  parts: readonly SignInPart[],
+  { minLength, termsUrl }: { readonly minLength: number; readonly termsUrl: string | null },
+  { email, firstName, lastName, errors = NO_ERRORS }: SignUpState = {},
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const name = { autocomplete: 'given-name', isOptional: true } as const
+  const fields = [
+    form.field(emailField(context, email)),
+    form.field({
+      name: 'password',
+      label: texts.password,
+      type: 'password',
+      hint: texts.passwordHint(minLength),
+      autocomplete: 'new-password',
+    }),
+    form.field({ ...name, name: 'firstName', label: texts.firstName, value: firstName }),
+    form.field({
+      ...name,
+      name: 'lastName',
+      label: texts.lastName,
+      value: lastName,
+      autocomplete: 'family-name',
+    }),
+  ]
+  const [before, terms, after] = texts.terms
+  return {
+    title: texts.signUp,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.signUp}</h1>
+${form.summary()}
+<form method="post" action="${root}sign-up">
+${fields}
+${termsUrl !== null && html`<p>${before}<a href="${termsUrl}">${terms}</a>${after}</p>`}
+<button class="main">${texts.signUpButton}</button>
+</form>
+${parts.map(({ signUpButton }) => signUpButton?.(context))}
+</div>
+${links([[`${root}sign-in`, texts.toSignIn]])}`,
+  }
+}
+
+/** The same whether or not the address has an account. */
+export const signUpSentPage = (context: PageContext, email: string): Page => {
+  const { signUpSent: title, signUpSentText, backToSignIn } = context.texts
+  return messagePage(context, { title, text: signUpSentText(email), next: ['sign-in', backToSignIn] })
+}
+
+export type EmailState = Pick<SignInState, 'email' | 'errors'>
+
+/** A page that asks for the e-mail alone. */
+export const emailPage = (
+  context: PageContext,
+  { email, errors = NO_ERRORS }: EmailState,
+  { path, title, text, button }: Readonly<Record<'path' | 'title' | 'text' | 'button', string>>,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const field = form.field(emailField(context, email))
+  return {
+    title,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${title}</h1>
+${form.summary()}
+<p>${text}</p>
+<form method="post" action="${root}${path}">
+${field}
+<button class="main">${button}</button>
+</form>
+</div>
+${links([[`${root}sign-in`, texts.backToSignIn]])}`,
+  }
+}
+
+export const forgotPasswordPage = (context: PageContext, state: EmailState = {}): Page => {
+  const { forgot: title, forgotText: text, forgotButton: button } = context.texts
+  return emailPage(context, state, { path: 'forgot-password', title, text, button })
+}
+
+export const forgotPasswordSentPage = (context: PageContext): Page => {
+  const { forgotSent: title, forgotSentText: text, backToSignIn } = context.texts
+  return messagePage(context, { title, text, next: ['sign-in', backToSignIn] })
+}
+
+export interface ResetState {
+  readonly token: string
+  readonly minLength: number
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+export const resetPasswordPage = (
+  context: PageContext,
+  { token, minLength, wantsCode = false, errors = NO_ERRORS }: ResetState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({
+      name: 'password',
+      label: texts.newPassword,
+      type: 'password',
+      hint: texts.passwordHint(minLength),
+      autocomplete: 'new-password',
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.reset,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.reset}</h1>
+${form.summary()}
+<p>${wantsCode ? texts.resetSecondStep : texts.resetText}</p>
+<form method="post" action="${root}reset-password">
+${hiddenField('token', token)}
+${fields}
+<button class="main">${texts.resetButton}</button>
+</form>
+</div>
+${links([[`${root}forgot-password`, texts.askAgain]])}`,
+  }
+}
+
+export interface ConfirmEmailState {
+  readonly token: string
+  /** What the token is about. */
+  readonly subject: keyof Texts['confirmEmailText']
+  readonly email: string
+  /** Whether the browser is not signed in to the account. */
+  readonly needsPassword: boolean
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+/** For somebody who does not know the account. Also where the browser is signed in to it: a stranger may have signed it in. */
+const notMe = ({ texts, root }: PageContext, token: string, subject: ConfirmEmailState['subject']): Html =>
+  html`<div class="card">
+<h2>${texts.notMe}</h2>
+<p>${texts.notMeText[subject]}</p>
+<form method="post" action="${root}account/verify-email/not-me">
+${hiddenField('token', token)}
+<button class="plain">${texts.notMe}</button>
+</form>
+</div>`
+
+export const confirmEmailPage = (
+  context: PageContext,
+  { token, subject, email, needsPassword, wantsCode = false, errors = NO_ERRORS }: ConfirmEmailState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    needsPassword &&
+      form.field({
+        name: 'password',
+        label: texts.password,
+        type: 'password',
+        hint: texts.confirmEmailPasswordHint[subject],
+        autocomplete: 'current-password',
+      }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.confirmEmail,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.confirmEmail}</h1>
+${form.summary()}
+<p>${texts.confirmEmailText[subject](email)}</p>
+${wantsCode && html`<p>${texts.confirmEmailSecondStep}</p>`}
+<form method="post" action="${root}account/verify-email/confirm">
+${needsPassword && subject !== 'emailChange' && usernameField(email)}
+${hiddenField('token', token)}
+${fields}
+<button class="main">${texts.confirmEmailButton}</button>
+</form>
+</div>
+${notMe(context, token, subject)}`,
+  }
+}
+
+/** @param opensSession whether the confirmation has signed in. */
+export const emailConfirmedPage = (context: PageContext, email: string, opensSession: boolean): Page => {
+  const { emailConfirmed: title, emailConfirmedText, toSecurity } = context.texts
+  const next = [opensSession ? `security?${SIGNED_IN}` : 'security', toSecurity] as const
+  return messagePage(context, { title, text: emailConfirmedText(email), next })
+}
+
+export const emailRejectedPage = (context: PageContext, rejected: ConfirmEmailState['subject']): Page => {
+  const { notMeDone: title, notMeDoneText, backToSignIn } = context.texts
+  // The session of an account that is removed has ended.
+  const next = rejected === 'emailChange' ? wayBack(context) : (['sign-in', backToSignIn] as const)
+  return messagePage(context, { title, text: notMeDoneText[rejected], next })
+}
+
+const wayBack = ({ texts, hasSession }: PageContext): Link =>
+  hasSession ? ['security', texts.backToSecurity] : ['sign-in', texts.backToSignIn]
+
+/**
+ * The page of a link that does not work. It may have worked a moment ago: a second click on the button of its page sends it again. It says
+ * the same of every link, so that nobody learns which ones were real.
+ */
+const deadLinkPage = (context: PageContext, further: readonly Link[] = []): Page => {
+  const { deadLink: title, deadLinkText: text } = context.texts
+  return messagePage(context, { title, text, next: wayBack(context), further })
+}
+
+/** The link of a mail to reset the password, with the way to another one. */
+export const deadResetPage = (context: PageContext): Page =>
+  deadLinkPage(context, [['forgot-password', context.texts.askAgain]])
+
+/** @param title by default that of any error. */
+export const errorPage = (context: PageContext, errors: FieldErrors, title = context.texts.failed): Page => {
+  // Links of mails alone have a token.
+  if ('token' in errors) return deadLinkPage(context)
+  const { root, hasPages, hasSession } = context
+  const [path, text] = wayBack(context)
+  return {
+    title,
+    hasErrors: true,
+    isSignedIn: hasSession,
+    body: html`<div class="card">
+<h1>${title}</h1>
+${new Form(context, errors).summary()}
+</div>
+${hasPages && links([[root + path, text]])}`,
+  }
+}

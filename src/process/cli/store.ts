@@ -1,0 +1,158 @@
+/** Use cases on the store that the environment names: without hashing threads, caches and background work. */
+import { existsSync } from 'node:fs'
+import { DeferredWork } from '#base/concurrency/deferred-work'
+import { HttpClient } from '#base/http-client/http-client'
+import { ConfigError } from '#base/settings/readers'
+import { FeatureMetrics } from '#base/statistics/feature-metrics'
+import { openNoCache } from '#core/auth/feature-caches'
+import { NO_MAILS } from '#core/mail/mailer'
+import { BreachedPasswords } from '#core/passwords/breached-passwords'
+import { hash } from '#core/passwords/hashing-thread'
+import { canonicalPassword } from '#core/passwords/policy'
+import { noLoginThrottle } from '#core/rate-limits/login-throttle'
+import { CommandError } from '#feature/commands/failure'
+import { printStatus } from '#feature/commands/output'
+import {
+  type DatabaseOptions,
+  type FeatureServicesDeps,
+  finishRemovalOf,
+  metricsOf,
+  settingsOf,
+} from '#feature/declaration'
+import { Keyring } from '#feature/encryption/keyring'
+import { allFeatures } from '#features/built-in'
+import type { StorageLocation } from '#storage/location'
+import { openStorage } from '#storage/open'
+import { createStoreServices, type StoreServices } from '../../store-services.ts'
+import { encryptionKeysOf, siteOf } from '../config/config.ts'
+import { type Environment, readSettings, type Settings } from '../config/read-settings.ts'
+import type { Values } from '../config/settings.ts'
+
+/** Nearly all commands run one query at a time. */
+const CONNECTIONS = 1
+
+/** The environment of the process, with `--database` in place of `DATABASE_URL`. */
+export const environment = ({ database }: DatabaseOptions): Environment =>
+  database === undefined
+    ? process.env
+    : { ...process.env, DATABASE_URL: database, DATABASE_URL_FILE: undefined }
+
+/**
+ * Reads the settings, without the checks of the whole configuration: most commands need no token secret, for example.
+ * @throws {ConfigError} with all errors at once.
+ */
+const readAll = (options: DatabaseOptions): Settings => {
+  const read = readSettings(environment(options), settingsOf(allFeatures()))
+  if (read.errors.length > 0) throw new ConfigError(read.errors)
+  return read
+}
+
+/** The settings of the core. @throws {ConfigError} as {@link readAll} */
+export const settings = (options: DatabaseOptions): Values => readAll(options).values
+
+/** Opening a mistyped path would create an empty store. */
+const assertExists = (location: StorageLocation): void => {
+  if (location.engine === 'sqlite' && !existsSync(location.file))
+    throw new CommandError(`There is no file ${location.file}: the service creates it when it first starts`)
+}
+
+export interface Store extends StoreServices {
+  /** What the services of features are created with. */
+  readonly featureDeps: FeatureServicesDeps
+}
+
+/** Hashes on the main thread, which has nothing else to do. */
+const hasher = { hash: async (password: string) => hash(canonicalPassword(password)) }
+
+const noSignIn = async (): Promise<never> => {
+  throw new Error('The command line signs nobody in')
+}
+
+const NO_SIGN_INS = { complete: noSignIn, remove: noSignIn, knownMethods: { methods: [], hasMailed: false } }
+
+const logger = { error: printStatus, warn: printStatus, info: printStatus }
+
+/**
+ * Runs `use` on the store. Running services notice the changes like those of other instances.
+ * @throws {ConfigError}; {CommandError} if the file does not exist; {Error} if the store cannot be opened; errors of `use`.
+ */
+export const withStore = async (
+  options: DatabaseOptions,
+  use: (store: Store) => Promise<void>,
+  connections = CONNECTIONS,
+): Promise<void> => {
+  const { values, featureSettings } = readAll(options)
+  const { DATABASE_URL, BREACHED_PASSWORDS_URL, SESSION_LIFETIME, SESSION_IDLE } = values
+  assertExists(DATABASE_URL)
+  const features = allFeatures()
+  const storage = await openStorage(DATABASE_URL, connections, features)
+  const breachedPasswords = new BreachedPasswords(BREACHED_PASSWORDS_URL, error =>
+    printStatus(`The password was not compared with breached ones: ${(error as Error).message}`),
+  )
+  const deferred = new DeferredWork(error => printStatus((error as Error).message))
+  let createdKeyring: Keyring | null | undefined
+  const keyring = (): Keyring | null => {
+    createdKeyring ??= Keyring.from(encryptionKeysOf(values))
+    return createdKeyring
+  }
+  const services = createStoreServices({
+    storage,
+    features,
+    featureSettings,
+    hasher,
+    breachedPasswords,
+    keyring,
+    limits: { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE },
+    clock: Date.now,
+    // The command line sends no mails.
+    onEmailChange: () => undefined,
+    finishRemoval: outcome => finishRemovalOf(features, featureDeps)(outcome),
+  })
+  const { publicUrl, webUrl, productName, isProduction } = siteOf(values)
+  const httpClients: HttpClient[] = []
+  const featureDeps: FeatureServicesDeps = {
+    config: {
+      publicUrl,
+      webUrl,
+      productName,
+      isProduction,
+      eventsKept: values.EVENTS_KEPT,
+      requireEmailVerification: values.REQUIRE_EMAIL_VERIFICATION === 'true',
+    },
+    allowedOrigins: values.ALLOWED_ORIGINS.web,
+    nativeOrigins: values.ALLOWED_ORIGINS.native,
+    stores: storage.features,
+    users: services.users,
+    sessions: services.sessions,
+    clock: Date.now,
+    logger,
+    keyring,
+    signIns: NO_SIGN_INS,
+    emailAddresses: { sendVerification: async () => undefined },
+    readKeptMetrics: async () => [],
+    loginThrottle: noLoginThrottle,
+    openRateLimit: storage.openRateLimit,
+    openCache: openNoCache,
+    deferred,
+    findUser: id => storage.users.find(id),
+    eventLog: storage.events,
+    openHttpClient(options) {
+      const client = new HttpClient(options)
+      httpClients.push(client)
+      return client
+    },
+    ed25519Signer: () => null,
+    findUserByEmail: async email => (await storage.users.findByEmail(email))?.user,
+    mails: NO_MAILS,
+    settings: featureSettings,
+    metrics: new FeatureMetrics(metricsOf(features)).recorders,
+  }
+  try {
+    await use({ ...services, featureDeps })
+  } finally {
+    await deferred.close()
+    await Promise.all(httpClients.map(client => client.close()))
+    await breachedPasswords.close()
+    await storage.close()
+  }
+}
