@@ -7,11 +7,11 @@ import { CORE_SIGN_IN_METHODS, IMPERSONATION } from '#core/accounts/sign-in-meth
 import { EVENTS } from '#core/audit-log/event'
 import { ADMIN_SCOPES, USER_SCOPES } from '#core/auth/scopes'
 import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from '#core/rate-limits/limits'
+import { CORE_TABLES } from '#core/store/schema'
 import { eventSchemasOf, type Feature } from '#feature/declaration'
 import { REQUEST_DECORATORS } from '#http/request-authentication'
 import { namesWith, SETTINGS } from '#process/config/settings'
 import { METRICS } from '#process/metrics/declarations'
-import { CORE_TABLES } from '#storage/schema'
 import { FeatureError } from '#storage/stored-feature'
 import type { CoreServices } from './services.ts'
 

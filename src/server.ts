@@ -70,7 +70,7 @@ const optionsOfWorker = async (
   if (channel === null) return {}
   const workerChannel = openWorkerChannel(channel)
   if (thread === null) return { workerChannel }
-  const { joinSharedStore } = await import('#storage/sqlite/storage')
+  const { joinSharedStore } = await import('#core/store/sqlite')
   const storage = await joinSharedStore(thread.store, allFeatures())
   return { workerChannel, storage, logStream: logThroughPrimary(channel) }
 }

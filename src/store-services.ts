@@ -1,17 +1,17 @@
 /** The services that need a store and nothing that runs: those of commands. The running service creates the same. */
 import { NewAccounts } from '#core/accounts/account-creation'
 import { Exports, Imports } from '#core/accounts/bulk-users'
+import { signInTablesOf } from '#core/accounts/sign-in-tables'
 import { AuditLog } from '#core/audit-log/audit-log'
 import type { SessionLimits } from '#core/auth/session'
 import { Sessions } from '#core/auth/sessions'
 import type { BreachedPasswords } from '#core/passwords/breached-passwords'
 import type { PasswordHasher } from '#core/passwords/hasher'
+import type { Storage } from '#core/store/storage'
 import type { User } from '#core/users/user'
 import { type FinishRemoval, Users } from '#core/users/users'
 import { bulkFactorsOf, bulkPropertiesOf, type Feature, signInMethodsOf } from '#feature/declaration'
 import type { Keyring } from '#feature/encryption/keyring'
-import { signInTablesOf } from '#storage/sign-in-tables'
-import type { Storage } from '#storage/storage'
 import { tablesOf } from '#storage/stored-feature'
 
 export interface StoreServicesDeps {

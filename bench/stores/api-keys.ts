@@ -3,10 +3,10 @@ import { actingUser } from '#core/audit-log/event'
 import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
 import { USER_SCOPES } from '#core/auth/scopes'
 import type { Session } from '#core/auth/session'
+import { openStorage } from '#core/store/open'
 import type { ApiKeyStore } from '#features/api-keys/stored-api-keys'
 import { allFeatures } from '#features/built-in'
 import type { StorageLocation } from '#storage/location'
-import { openStorage } from '#storage/open'
 
 const CONNECTIONS = 10
 

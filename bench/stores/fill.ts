@@ -1,6 +1,6 @@
+import { openSeedStore } from '#core/store/open'
 import { allFeatures } from '#features/built-in'
 import type { StorageLocation } from '#storage/location'
-import { openSeedStore } from '#storage/open'
 import { LIMITS, samples } from './sample-users.ts'
 
 /** Creates a store with so many users, each with a session. */

@@ -1,6 +1,7 @@
 /** The service with a store that discards last requests. */
+
+import { openStorage } from '#core/store/open'
 import { allFeatures } from '#features/built-in'
-import { openStorage } from '#storage/open'
 import { listen } from './listen.ts'
 
 await listen(async ({ storage, databaseConnections }) => ({

@@ -36,13 +36,13 @@ import type { MailKinds, MailSender } from '#core/mail/kinds'
 import type { WindowLimit } from '#core/rate-limits/limits'
 import type { LoginThrottle } from '#core/rate-limits/login-throttle'
 import type { OpenRateLimit } from '#core/rate-limits/rate-limit'
+import type { EventLog } from '#core/store/stores'
 import type { User } from '#core/users/user'
 import type { FinishRemoval, Users } from '#core/users/users'
 import type { ConsoleModule } from '#http/pages/console-parts'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import type { RouteGuard } from '#http/route-guards'
 import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from '#storage/stored-feature'
-import type { EventLog } from '#storage/stores'
 import type { Consumer, NamedConsumer } from './consumers/consumers.ts'
 import type { Keyring } from './encryption/keyring.ts'
 import type { BackgroundTask, NamedTask } from './jobs/background-tasks.ts'
@@ -659,18 +659,28 @@ export type { KeptValue } from '#base/statistics/snapshot'
 export { newUser } from '#core/accounts/account-creation'
 export type { AuthResult } from '#core/accounts/auth-result'
 export type { BulkProperty } from '#core/accounts/bulk-factors'
+export { addAccount } from '#core/accounts/stored-accounts'
+export { type PendingChange, takePendingChange } from '#core/accounts/stored-pending-changes'
 export { type Actor, type AuditEvent, actingUser, OPERATOR } from '#core/audit-log/event'
 export type { LoggedEvent } from '#core/audit-log/event-feed'
+export { consequenceOf, recordStatement, recordUnlessRevoked } from '#core/audit-log/stored-events'
 export { actingSession } from '#core/auth/principal'
 export type { SessionClient } from '#core/auth/session'
+export {
+  type ActingSession,
+  beginChange,
+  lockForSession,
+  type ProvedSession,
+  sessionExists,
+} from '#core/auth/stored-sessions'
 export type { MailSender, MailSite } from '#core/mail/kinds'
 export { emailSubject } from '#core/rate-limits/login-throttle'
+export { refusalOf } from '#core/users/refusals'
 export type { User } from '#core/users/user'
+export { lockUser } from '#core/users/user-locks'
 export type { ConsoleParts } from '#http/pages/console-parts'
 export type { FeaturePages } from '#http/pages/feature-pages'
 export type { GuardedRequest, RouteGuard } from '#http/route-guards'
-export { addAccount } from '#storage/operations/accounts'
-export { consequenceOf, recordStatement, recordUnlessRevoked } from '#storage/operations/events'
 export {
   firstRow,
   type Query,
@@ -680,16 +690,6 @@ export {
   type Steps,
   unlessTaken,
 } from '#storage/operations/operation'
-export { type PendingChange, takePendingChange } from '#storage/operations/pending-changes'
-export { refusalOf } from '#storage/operations/refusals'
-export {
-  type ActingSession,
-  beginChange,
-  lockForSession,
-  type ProvedSession,
-  sessionExists,
-} from '#storage/operations/sessions'
-export { lockUser } from '#storage/operations/user-locks'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 export { type FeatureStore, type RemovalPart, table, type UserRemoval } from '#storage/stored-feature'
 export type { Delivery } from './consumers/consumers.ts'

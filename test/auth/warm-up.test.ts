@@ -1,9 +1,9 @@
 /** `POST /admin/warm-up` and `WARM_UP`: the token cache is filled before requests (docs/design.md, "Load tests"). */
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { openStorage } from '#core/store/open'
+import type { Storage } from '#core/store/storage'
 import { allFeatures } from '#features/built-in'
-import { openStorage } from '#storage/open'
-import type { Storage } from '#storage/storage'
 import {
   accountStatus,
   asAdmin,

@@ -5,13 +5,13 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newEmailToken } from '#core/accounts/email-token'
 import { newEvent, OPERATOR } from '#core/audit-log/event'
+import { openPostgresStorage } from '#core/store/postgres'
+import { openSqliteStorage } from '#core/store/sqlite'
+import type { Storage } from '#core/store/storage'
 import { NO_FACTORS } from '#core/users/factors'
 import type { UserChanges } from '#core/users/user'
 import { allFeatures } from '#features/built-in'
-import { openPostgresStorage } from '#storage/postgres/storage'
 import { openDatabase } from '#storage/sqlite/database'
-import { openSqliteStorage } from '#storage/sqlite/storage'
-import type { Storage } from '#storage/storage'
 import {
   type Added,
   actingIn,

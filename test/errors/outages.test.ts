@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ServiceError } from '#base/errors'
 import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
-import { openSqliteStorage } from '#storage/sqlite/storage'
+import { openSqliteStorage } from '#core/store/sqlite'
 import { bearer, build, logCapture, manualClock, temporaryFolder } from '../support/build.ts'
 import { pooledWriter } from '../support/writer-pool.ts'
 

@@ -1,7 +1,8 @@
 /** A feature for tests whose operations make mistakes. */
+
+import { lockUser } from '#core/users/user-locks'
 import { defineFeature } from '#feature/declaration'
 import { type Query, query, rows, type Steps, unlessTaken } from '#storage/operations/operation'
-import { lockUser } from '#storage/operations/user-locks'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { table } from '#storage/stored-feature'
 

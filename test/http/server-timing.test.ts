@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { openSqliteStorage } from '#storage/sqlite/storage'
+import { openSqliteStorage } from '#core/store/sqlite'
 import {
   ADMIN_KEY,
   asAdmin,

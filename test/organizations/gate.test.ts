@@ -1,9 +1,9 @@
 /** The gate of organizations: its declarations, its cost, and how fast a change holds (docs/organizations.md). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { openSqliteStorage } from '#core/store/sqlite'
 import { defineFeature } from '#feature/declaration'
 import { allFeatures } from '#features/built-in'
-import { openSqliteStorage } from '#storage/sqlite/storage'
 import { bearer, build, newFile, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'

@@ -8,10 +8,10 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { withInvalidationLog } from '#core/auth/invalidation-log'
 import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
+import { openPostgresStorage } from '#core/store/postgres'
 import { CHANNEL } from '#storage/postgres/database'
 import { InvalidationFeed } from '#storage/postgres/invalidation-feed'
 import { PrimaryServer } from '#storage/postgres/primary-server'
-import { openPostgresStorage } from '#storage/postgres/storage'
 import type { AppOptions } from '../../src/app.ts'
 import {
   asAdmin,

@@ -1,8 +1,8 @@
 /** Operations whose transaction the server has rolled back because of a concurrent one (docs/design.md, "Storage"). */
 import pg from 'pg'
 import t, { type Test } from 'tap'
+import { openPostgresStorage } from '#core/store/postgres'
 import { firstRow, invalidatesNothing, type Steps, type Write } from '#feature/declaration'
-import { openPostgresStorage } from '#storage/postgres/storage'
 import type { StoredFeature } from '#storage/stored-feature'
 import { createDatabase, query } from '../support/postgres.ts'
 import { until } from '../support/until.ts'

@@ -1,7 +1,7 @@
 /** Plans of lookups by ids and timestamp filters on PostgreSQL, with ten thousand users (docs/design.md, "Contract"). */
 import t, { type Test } from 'tap'
 import { parseSort, type SignInTables, SORTS, type UserFilter } from '#core/users/listing'
-import { countStatement, EXPORT_USERS, pageStatement } from '#storage/postgres/lists'
+import { countStatement, EXPORT_USERS, pageStatement } from '#core/users/postgres-lists'
 import { NOW } from './contract/fixtures.ts'
 import { ask, explain, open } from './postgres-support.ts'
 

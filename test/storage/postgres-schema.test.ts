@@ -4,9 +4,9 @@
  */
 
 import t from 'tap'
+import { openPostgresStorage } from '#core/store/postgres'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { MIGRATIONS } from '#storage/migrations/known-schema'
-import { openPostgresStorage } from '#storage/postgres/storage'
 import type { StoredFeature } from '#storage/stored-feature'
 import { notes } from '../../examples/notes/notes.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
@@ -30,7 +30,7 @@ t.test('the known schema is what the migrations record', async t => {
 })
 
 const open = (added: '' | 'notes'): string => `
-const { openPostgresStorage } = await import('./src/storage/postgres/storage.ts')
+const { openPostgresStorage } = await import('./src/core/store/postgres.ts')
 const storage = await openPostgresStorage(process.env.DATABASE, 1, [...BUILT_IN_FEATURES, ${added}])
 await storage.close()`
 const OPEN = open('')

@@ -1,10 +1,10 @@
 /** Opens PostgreSQL stores for tests. */
 import pg from 'pg'
 import type { Test } from 'tap'
+import { openPostgresStorage } from '#core/store/postgres'
+import type { Storage } from '#core/store/storage'
 import { allFeatures } from '#features/built-in'
 import type { Statement } from '#storage/postgres/database'
-import { openPostgresStorage } from '#storage/postgres/storage'
-import type { Storage } from '#storage/storage'
 import { createDatabase, newDatabase, query } from '../support/postgres.ts'
 
 const CONNECTIONS = 10

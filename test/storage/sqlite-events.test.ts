@@ -3,10 +3,14 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import t, { type Test } from 'tap'
 import type { AuditEvent } from '#core/audit-log/event'
-import { eventsQuery } from '#storage/event-queries'
+import { eventsQuery } from '#core/audit-log/event-queries'
+import {
+  positionRangeQuery,
+  SELECT_FIRST_POSITION,
+  SELECT_LAST_POSITION,
+} from '#core/audit-log/sqlite-events'
 import { migrations } from '#storage/migrations/list'
 import { createDatabaseFile, openDatabase } from '#storage/sqlite/database'
-import { positionRangeQuery, SELECT_FIRST_POSITION, SELECT_LAST_POSITION } from '#storage/sqlite/events'
 import { SQLITE_DIALECT } from '#storage/sqlite/migrate'
 import { queries } from '#storage/sqlite/query-builder'
 import { EVENT_FILTERS } from './contract/event-filters.ts'

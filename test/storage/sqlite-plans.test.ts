@@ -2,6 +2,7 @@
 import type { Compilable } from 'kysely'
 import t, { type Test } from 'tap'
 import { parseSort, type SignInTables, SORTS, type UserFilter, type UserQuery } from '#core/users/listing'
+import { countQuery, pageQuery } from '#core/users/listing-queries'
 import {
   creationRange,
   type IndexRange,
@@ -10,9 +11,8 @@ import {
   sliceEndQuery,
   sortedRange,
   usersInRange,
-} from '#storage/sqlite/access-paths'
-import { EXPORT_USERS, firstMatchesQuery, uniqueLookup, usersAtQuery } from '#storage/sqlite/lists'
-import { countQuery, pageQuery } from '#storage/user-queries'
+} from '#core/users/sqlite-access-paths'
+import { EXPORT_USERS, firstMatchesQuery, uniqueLookup, usersAtQuery } from '#core/users/sqlite-lists'
 import { add, NOW } from './contract/fixtures.ts'
 import { connect, open } from './sqlite-support.ts'
 

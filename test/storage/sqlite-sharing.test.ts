@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { ERRORS } from '#base/errors'
-import { eventValues } from '#storage/operations/events'
+import { eventValues } from '#core/audit-log/stored-events'
+import { userRow } from '#core/store/sqlite-hot-operations'
 import { DatabaseFileHandle } from '#storage/sqlite/database-file'
-import { userRow } from '#storage/sqlite/hot-operations'
 import { temporaryFolder } from '../support/build.ts'
 import { until } from '../support/until.ts'
 import { add, eventOf, NOW, newUser, onChange, sessionOf } from './contract/fixtures.ts'
@@ -19,7 +19,7 @@ const UNAVAILABLE = { message: ERRORS.storeUnavailable.message }
 /** Opens and closes the store in a separate process. */
 const openElsewhere = (t: Test) => {
   const program = join(temporaryFolder(t), 'open.ts')
-  const module = new URL('../../src/storage/sqlite/storage.ts', import.meta.url).href
+  const module = new URL('../../src/core/store/sqlite.ts', import.meta.url).href
   writeFileSync(
     program,
     `import { openSqliteStorage } from '${module}'

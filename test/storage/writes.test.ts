@@ -2,8 +2,9 @@
  * A write that does not state what it invalidates does not compile (docs/design.md, "Storage"). `npm run types` checks the marked lines.
  */
 import t from 'tap'
+import { operationsOf } from '#core/store/operations'
+import type { HandWritten } from '#core/store/sqlite-operations'
 import { type Operation, type Query, query } from '#storage/operations/operation'
-import { operationsOf } from '#storage/operations/operations'
 import {
   invalidates,
   invalidatesNothing,
@@ -12,7 +13,6 @@ import {
   type Write,
 } from '#storage/operations/write'
 import type { Database } from '#storage/postgres/database'
-import type { HandWritten } from '#storage/sqlite/operations'
 
 t.test('operations, PostgreSQL transactions and SQLite writes by hand return a Write', t => {
   const operations: Record<string, Operation> = {

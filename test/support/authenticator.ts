@@ -9,10 +9,10 @@ import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
 import { newSession, type Session } from '#core/auth/session'
 import { keyOfSecret } from '#core/auth/signing-keys'
 import { UserCache } from '#core/auth/user-cache'
+import type { ApiKeyStore, SessionStore } from '#core/store/stores'
 import { NO_FACTORS } from '#core/users/factors'
 import { newFields } from '#core/users/fields'
 import type { User } from '#core/users/user'
-import type { ApiKeyStore, SessionStore } from '#storage/stores'
 import { JWT_SECRET, manualClock } from './build.ts'
 
 export const LIMITS = { lifetime: 86_400_000, idle: 3_600_000 }

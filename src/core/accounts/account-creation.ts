@@ -2,10 +2,10 @@
 
 import { ServiceError } from '#base/errors'
 import { newId } from '#base/ids'
-import type { AccountStore, UserStore } from '#storage/stores'
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
+import type { AccountStore, UserStore } from '../store/stores.ts'
 import { NO_FACTORS } from '../users/factors.ts'
 import { type FieldValues, newFields } from '../users/fields.ts'
 import type { User, UserWithHash } from '../users/user.ts'

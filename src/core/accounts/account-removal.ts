@@ -1,9 +1,9 @@
 /** Deleting one's own account. */
 
 import { ServiceError } from '#base/errors'
-import type { UserStore } from '#storage/stores'
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { actingSession, type SessionOwner } from '../auth/principal.ts'
+import type { UserStore } from '../store/stores.ts'
 import type { FinishRemoval } from '../users/users.ts'
 import type { Mails } from './mails.ts'
 

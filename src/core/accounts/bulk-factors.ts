@@ -2,8 +2,8 @@
 
 import type { FieldErrors } from '#base/errors'
 import type { MaybePromise } from '#base/maybe-promise'
-import type { OwnedRow } from '#storage/stores'
 import type { Actor } from '../audit-log/event.ts'
+import type { OwnedRow } from '../store/stores.ts'
 import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 

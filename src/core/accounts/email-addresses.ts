@@ -2,10 +2,10 @@
 
 import type { DeferredWork } from '#base/concurrency/deferred-work'
 import { ServiceError } from '#base/errors'
-import type { EmailTokenStore, EventStore, UserStore } from '#storage/stores'
 import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
 import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import type { MailRecipient } from '../mail/kinds.ts'
+import type { EmailTokenStore, EventStore, UserStore } from '../store/stores.ts'
 import type { User } from '../users/user.ts'
 import { MAIL_WINDOW, MAX_MAILS, newEmailToken, tooManyMails } from './email-token.ts'
 import type { Mails } from './mails.ts'

@@ -1,8 +1,8 @@
 /** Changes that users make to their own factors: what every kind of factor has in common. */
 
 import { type DeclaredError, ServiceError } from '#base/errors'
-import type { SessionRefusal } from '#storage/stores'
 import type { Actor } from '../audit-log/event.ts'
+import type { SessionRefusal } from '../store/stores.ts'
 
 export interface FactorChange {
   /** Whether the user's other sessions end. */

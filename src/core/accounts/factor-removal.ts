@@ -1,8 +1,8 @@
 /** The removal of every factor of a user who has lost them. */
 
 import { ServiceError } from '#base/errors'
-import type { UserStore } from '#storage/stores'
 import { type Actor, newEvent } from '../audit-log/event.ts'
+import type { UserStore } from '../store/stores.ts'
 import type { Mails } from './mails.ts'
 import type { SignIns } from './sign-ins.ts'
 

@@ -1,7 +1,6 @@
 /** The password of a signed-in user: a change, the first one, and its removal. */
 
 import { ServiceError } from '#base/errors'
-import type { AccountStore } from '#storage/stores'
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { actingSession, type Principal, type SessionOwner } from '../auth/principal.ts'
@@ -9,6 +8,7 @@ import { newSession, type SessionClient, type SessionLimits } from '../auth/sess
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
+import type { AccountStore } from '../store/stores.ts'
 import { needsCode } from '../users/factors.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { FactorChange } from './factor-changes.ts'

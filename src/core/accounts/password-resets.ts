@@ -2,12 +2,12 @@
 
 import type { DeferredWork } from '#base/concurrency/deferred-work'
 import { ServiceError } from '#base/errors'
-import type { EmailTokenStore, UserStore } from '#storage/stores'
 import { anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
+import type { EmailTokenStore, UserStore } from '../store/stores.ts'
 import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'
 import { digestOf, type EmailToken, isTokenFor, newEmailToken } from './email-token.ts'

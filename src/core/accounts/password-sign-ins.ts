@@ -1,11 +1,11 @@
 /** Sign-in with a password. */
 
 import { ServiceError } from '#base/errors'
-import type { AccountStore, UserStore } from '#storage/stores'
 import type { SessionClient } from '../auth/session.ts'
 import { isAmbiguous, isWeak } from '../passwords/formats.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { emailSubject, type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
+import type { AccountStore, UserStore } from '../store/stores.ts'
 import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'
 import type { SignIns, VerifiedSignIn } from './sign-ins.ts'

@@ -1,11 +1,11 @@
 /** Re-authentication: operations that require a recent proof of identity in addition to the session. */
 
 import { ServiceError } from '#base/errors'
-import type { SessionStore, UserStore } from '#storage/stores'
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import { actingSession, type Principal, type SessionOwner } from '../auth/principal.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
+import type { SessionStore, UserStore } from '../store/stores.ts'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import { retryOnChange } from './retry.ts'

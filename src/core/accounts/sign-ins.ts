@@ -1,6 +1,9 @@
 /** Finishes sign-ins: the only code that opens a session for a user whom a sign-in method has verified. */
 
 import { ServiceError } from '#base/errors'
+import { type AuditEvent, actingUser, newEvent } from '../audit-log/event.ts'
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import type {
   AccountStore,
   KnownMethods,
@@ -8,10 +11,7 @@ import type {
   SessionStore,
   SignedIn,
   SignInRow,
-} from '#storage/stores'
-import { type AuditEvent, actingUser, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
+} from '../store/stores.ts'
 import type { User } from '../users/user.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { Mails } from './mails.ts'

@@ -2,11 +2,11 @@
 
 import { KeyedMutex } from '#base/concurrency/keyed-mutex'
 import { ServiceError } from '#base/errors'
-import type { AccountStore, UserStore } from '#storage/stores'
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { Session, SessionClient } from '../auth/session.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
+import type { AccountStore, UserStore } from '../store/stores.ts'
 import { newSignUpFields, type SignUpFields } from '../users/fields.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'

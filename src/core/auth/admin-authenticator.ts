@@ -5,11 +5,11 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { MaybePromise } from '#base/maybe-promise'
-import type { AdminKeyStore } from '#storage/stores'
+import type { InvalidationListener } from '#storage/invalidation'
+import type { AdminKeyStore } from '../store/stores.ts'
 import { type AdminKey, MAX_ADMIN_KEYS, type PresentedAdminKey } from './admin-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
-import type { InvalidationListener } from './invalidation.ts'
 import type { CachedAdminKeyRequests, LastRequests } from './last-requests.ts'
 import { ADMIN_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 

@@ -7,13 +7,13 @@
  * Other processes are notified: they follow within a second, typically within milliseconds.
  */
 import type { MaybePromise } from '#base/maybe-promise'
-import type { ApiKeyStore, FoundSession, SessionStore } from '#storage/stores'
+import type { InvalidationListener } from '#storage/invalidation'
+import type { ApiKeyStore, FoundSession, SessionStore } from '../store/stores.ts'
 import { accountTextOf } from '../users/serializers.ts'
 import { type AccessTokens, isTokenOf } from './access-tokens.ts'
 import type { FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { type ChangeWatch, InFlightLookups, Lookup } from './in-flight-lookups.ts'
-import type { InvalidationListener } from './invalidation.ts'
 import type { LastRequests } from './last-requests.ts'
 import { OffHeapTokenCache } from './off-heap-token-cache.ts'
 import { API_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'

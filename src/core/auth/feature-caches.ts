@@ -3,9 +3,9 @@
  * is evicted in every instance as cached users are, so a value is never older here than the user is.
  */
 import type { MaybePromise } from '#base/maybe-promise'
+import type { InvalidationListener } from '#storage/invalidation'
 import { CacheValidity } from './cache-validity.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
-import type { InvalidationListener } from './invalidation.ts'
 
 export interface CacheOptions<Value> {
   /** Reads the value from the store. Every operation that changes it returns `invalidates` with the id. */

@@ -1,5 +1,5 @@
 /** Logs what the operator must know about invalidations: an unusable store, and an interrupted or late feed. */
-import type { InvalidationListener } from './invalidation.ts'
+import type { InvalidationListener } from '#storage/invalidation'
 
 /** Milliseconds between two warnings about late notifications: under full load they are late again and again. */
 const LATE_WARNING_INTERVAL = 60_000

@@ -1,8 +1,8 @@
 /** Lists and revokes sessions, of oneself and as an administrator. */
 
 import { ServiceError } from '#base/errors'
-import type { RevokeAllOptions, SessionStore, UserRefusal } from '#storage/stores'
 import { type Actor, newEvent } from '../audit-log/event.ts'
+import type { RevokeAllOptions, SessionStore, UserRefusal } from '../store/stores.ts'
 import type { Session, SessionLimits } from './session.ts'
 
 /** Sessions in a list. A user with more sees the newest. */

@@ -4,7 +4,6 @@
  */
 
 import { ServiceError } from '#base/errors'
-import type { AccountProof, EmailTokenStore, UserStore } from '#storage/stores'
 import type { AuthResult } from '../accounts/auth-result.ts'
 import { confirmsCurrentEmail, digestOf, type EmailToken, isTokenFor } from '../accounts/email-token.ts'
 import type { Mails } from '../accounts/mails.ts'
@@ -14,6 +13,7 @@ import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { emailSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
+import type { AccountProof, EmailTokenStore, UserStore } from '../store/stores.ts'
 import type { User } from '../users/user.ts'
 import type { FinishRemoval } from '../users/users.ts'
 import type { PendingSignUps } from './pending-sign-ups.ts'

@@ -1,13 +1,13 @@
 /** What the store runs for sign-ups that wait for a confirmation. The writer thread of SQLite imports this module. */
 
-import { addAccount } from '#storage/operations/accounts'
-import { recordWithHolder } from '#storage/operations/events'
 import { firstRow, type Query, query, rows, type Steps } from '#storage/operations/operation'
 import { parameters } from '#storage/operations/parameters'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
 import { MAIL_WINDOW, MAX_MAILS } from '../accounts/email-token.ts'
+import { addAccount } from '../accounts/stored-accounts.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
+import { recordWithHolder } from '../audit-log/stored-events.ts'
 import type { Session } from '../auth/session.ts'
 import { newSignUpFields, type SignUpFields } from '../users/fields.ts'
 import type { NewUser } from '../users/user.ts'

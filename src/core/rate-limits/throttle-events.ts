@@ -2,8 +2,8 @@
 
 import type { DeferredWork } from '#base/concurrency/deferred-work'
 import { Sampler } from '#base/concurrency/sampler'
-import type { EventStore, UserStore } from '#storage/stores'
 import { newEvent } from '../audit-log/event.ts'
+import type { EventStore, UserStore } from '../store/stores.ts'
 import type { LoginSubject } from './login-throttle.ts'
 import type { OpenRateLimit, RateLimit } from './rate-limit.ts'
 

@@ -3,8 +3,8 @@
 import { ServiceError } from '#base/errors'
 import { canonicalId } from '#base/ids'
 import { pageOf } from '#base/pagination'
-import type { RemovalRefused, Removed, UserStore } from '#storage/stores'
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
+import type { RemovalRefused, Removed, UserStore } from '../store/stores.ts'
 import {
   decodeCursor,
   encodeCursor,

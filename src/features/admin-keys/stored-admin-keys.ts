@@ -1,5 +1,6 @@
 /** What the store runs for admin keys. The writer thread of SQLite imports this module, and with it no schemas and no services. */
 import type { AuditEvent } from '#core/audit-log/event'
+import { recordStatement } from '#core/audit-log/stored-events'
 import { type AdminKey, MAX_ADMIN_KEYS, missingScopes, type PresentedAdminKey } from '#core/auth/admin-key'
 import {
   ADMIN_KEY_COLUMNS,
@@ -8,9 +9,8 @@ import {
   addKeyColumns,
   EXPIRED_KEPT,
   toAdminKey,
-} from '#storage/key-rows'
-import { recordStatement } from '#storage/operations/events'
-import { endImpersonatedSessions } from '#storage/operations/keys'
+} from '#core/auth/key-rows'
+import { endImpersonatedSessions } from '#core/auth/stored-keys'
 import { firstRow, type Query, query, type Statement, type Steps } from '#storage/operations/operation'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type StoredFeature, table } from '#storage/stored-feature'

@@ -1,5 +1,6 @@
 /** What the store runs for API keys. The writer thread of SQLite imports this module, and with it no schemas and no services. */
 import type { AuditEvent } from '#core/audit-log/event'
+import { recordStatement } from '#core/audit-log/stored-events'
 import type { ApiKey } from '#core/auth/api-key'
 import {
   API_KEY_COLUMNS,
@@ -8,12 +9,11 @@ import {
   addKeyColumns,
   EXPIRED_KEPT,
   toApiKey,
-} from '#storage/key-rows'
-import { recordStatement } from '#storage/operations/events'
+} from '#core/auth/key-rows'
+import { type ActingSession, lockForSession } from '#core/auth/stored-sessions'
+import { refusalOf, type UserRefusal } from '#core/users/refusals'
+import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Query, query, type Steps, USER_KEY } from '#storage/operations/operation'
-import { refusalOf, type UserRefusal } from '#storage/operations/refusals'
-import { type ActingSession, lockForSession } from '#storage/operations/sessions'
-import { lockUser } from '#storage/operations/user-locks'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
 

@@ -1,6 +1,6 @@
 /** Sessions of the console in the store. The writer thread of SQLite imports this module. */
 import type { AuditEvent } from '#core/audit-log/event'
-import { recordStatement } from '#storage/operations/events'
+import { recordStatement } from '#core/audit-log/stored-events'
 import { type Query, query, type Steps } from '#storage/operations/operation'
 import { invalidatesNothing, type Write } from '#storage/operations/write'
 

@@ -1,8 +1,10 @@
 /** What the store runs for codes and links that are mailed to sign in. The writer thread of SQLite imports this module. */
 import { MAIL_WINDOW } from '#core/accounts/email-token'
+import { isUnderAnonymousMailLimit, knownNetworksOf } from '#core/accounts/stored-mail-limits'
 import type { AuditEvent } from '#core/audit-log/event'
-import { recordStatement } from '#storage/operations/events'
-import { isUnderAnonymousMailLimit, knownNetworksOf } from '#storage/operations/mail-limits'
+import { recordStatement } from '#core/audit-log/stored-events'
+import { refusalOf, type UserRefusal } from '#core/users/refusals'
+import { lockUser } from '#core/users/user-locks'
 import {
   firstRow,
   type Query,
@@ -12,8 +14,6 @@ import {
   type Steps,
   USER_KEY,
 } from '#storage/operations/operation'
-import { refusalOf, type UserRefusal } from '#storage/operations/refusals'
-import { lockUser } from '#storage/operations/user-locks'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type FeatureMigration, type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
 

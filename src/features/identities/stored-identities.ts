@@ -1,15 +1,16 @@
 /** What the store runs for identities and flows. The writer thread of SQLite imports this module. */
+
+import { addAccount } from '#core/accounts/stored-accounts'
+import { takePendingChange } from '#core/accounts/stored-pending-changes'
 import type { AuditEvent } from '#core/audit-log/event'
+import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
 import type { Session } from '#core/auth/session'
+import { beginChange, type ChangeHolder, type ProvedSession } from '#core/auth/stored-sessions'
+import type { OwnedRow } from '#core/users/owned-rows'
+import type { SessionRefusal } from '#core/users/refusals'
+import { changeFactors } from '#core/users/stored-factors'
 import type { NewUser } from '#core/users/user'
-import { addAccount } from '#storage/operations/accounts'
-import { consequenceOf, recordStatement } from '#storage/operations/events'
-import { changeFactors } from '#storage/operations/factors'
 import { firstRow, type Query, query, type Steps, USER_KEY, unlessTaken } from '#storage/operations/operation'
-import type { OwnedRow } from '#storage/operations/owned-rows'
-import { takePendingChange } from '#storage/operations/pending-changes'
-import type { SessionRefusal } from '#storage/operations/refusals'
-import { beginChange, type ChangeHolder, type ProvedSession } from '#storage/operations/sessions'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
 

@@ -3,10 +3,10 @@
 import { firstIdAt } from '#base/ids'
 import { MAIL_DAY } from '#core/accounts/email-token'
 import type { AuditEvent } from '#core/audit-log/event'
-import { consequenceOf, countEvents, recordStatement } from '#storage/operations/events'
+import { consequenceOf, countEvents, recordStatement } from '#core/audit-log/stored-events'
+import { refusalOf } from '#core/users/refusals'
+import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Query, query, type Steps } from '#storage/operations/operation'
-import { refusalOf } from '#storage/operations/refusals'
-import { lockUser } from '#storage/operations/user-locks'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import {
   type ActingMember,

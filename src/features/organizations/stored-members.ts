@@ -1,8 +1,8 @@
 /** What the store runs for members of organizations. */
 import type { AuditEvent } from '#core/audit-log/event'
-import { consequenceOf, recordStatement } from '#storage/operations/events'
+import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
+import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
-import { lockUser } from '#storage/operations/user-locks'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import type { RemovalPart, UserRemoval } from '#storage/stored-feature'
 import {

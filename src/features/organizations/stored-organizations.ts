@@ -1,7 +1,9 @@
 /** What the store runs for organizations. The writer thread of SQLite imports this module, and with it no schemas and no services. */
 import type { AuditEvent } from '#core/audit-log/event'
+import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
+import { refusalOf } from '#core/users/refusals'
 import { searchKey } from '#core/users/user'
-import { consequenceOf, recordStatement } from '#storage/operations/events'
+import { lockUser } from '#core/users/user-locks'
 import {
   firstRow,
   type Query,
@@ -11,8 +13,6 @@ import {
   type Steps,
   unlessTaken,
 } from '#storage/operations/operation'
-import { refusalOf } from '#storage/operations/refusals'
-import { lockUser } from '#storage/operations/user-locks'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type StoredFeature, table } from '#storage/stored-feature'
 import { type Acting, type Organization, OWNER, OWNER_RANK } from './organization.ts'

@@ -1,9 +1,9 @@
 /** The rows of organizations, their members and invitations, and what their operations share. Locks: the organization, then users by id. */
 import type { AuditEvent } from '#core/audit-log/event'
-import { recordUnlessRevoked } from '#storage/operations/events'
+import { recordUnlessRevoked } from '#core/audit-log/stored-events'
+import { refusalOf } from '#core/users/refusals'
+import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Statement, type Steps, USER_KEY } from '#storage/operations/operation'
-import { refusalOf } from '#storage/operations/refusals'
-import { lockUser } from '#storage/operations/user-locks'
 import {
   type Acting,
   ADMIN,

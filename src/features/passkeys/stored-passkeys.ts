@@ -1,8 +1,12 @@
 /** What the store runs for passkeys. The writer thread of SQLite imports this module. */
 
+import { takePendingChange } from '#core/accounts/stored-pending-changes'
 import type { AuditEvent } from '#core/audit-log/event'
-import { recordStatement } from '#storage/operations/events'
-import { changeFactors, type OwnFactorChange, setFactor } from '#storage/operations/factors'
+import { recordStatement } from '#core/audit-log/stored-events'
+import { beginChange, type ChangeHolder } from '#core/auth/stored-sessions'
+import type { OwnedRow } from '#core/users/owned-rows'
+import type { SessionRefusal } from '#core/users/refusals'
+import { changeFactors, type OwnFactorChange, setFactor } from '#core/users/stored-factors'
 import {
   firstRow,
   type Query,
@@ -12,10 +16,6 @@ import {
   USER_KEY,
   unlessTaken,
 } from '#storage/operations/operation'
-import type { OwnedRow } from '#storage/operations/owned-rows'
-import { takePendingChange } from '#storage/operations/pending-changes'
-import type { SessionRefusal } from '#storage/operations/refusals'
-import { beginChange, type ChangeHolder } from '#storage/operations/sessions'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
 import { MAX_PASSKEYS } from './credentials.ts'

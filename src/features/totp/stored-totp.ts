@@ -1,9 +1,14 @@
 /** What the store runs for authenticator apps and recovery codes. The writer thread of SQLite imports this module. */
 
 import { type MethodAmr, REMOVED_APP } from '#core/accounts/sign-in-methods'
+import { takePendingChange } from '#core/accounts/stored-pending-changes'
 import type { AuditEvent } from '#core/audit-log/event'
-import { recordStatement } from '#storage/operations/events'
-import { changeFactors, type OwnFactorChange, setFactor } from '#storage/operations/factors'
+import { recordStatement } from '#core/audit-log/stored-events'
+import { beginChange, lowerAmr, type ProvedSession } from '#core/auth/stored-sessions'
+import type { OwnedRow } from '#core/users/owned-rows'
+import type { UserRefusal } from '#core/users/refusals'
+import { changeFactors, type OwnFactorChange, setFactor } from '#core/users/stored-factors'
+import { lockUser } from '#core/users/user-locks'
 import {
   firstRow,
   type Query,
@@ -12,11 +17,6 @@ import {
   type Steps,
   USER_KEY,
 } from '#storage/operations/operation'
-import type { OwnedRow } from '#storage/operations/owned-rows'
-import { takePendingChange } from '#storage/operations/pending-changes'
-import type { UserRefusal } from '#storage/operations/refusals'
-import { beginChange, lowerAmr, type ProvedSession } from '#storage/operations/sessions'
-import { lockUser } from '#storage/operations/user-locks'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
 

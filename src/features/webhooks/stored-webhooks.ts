@@ -1,7 +1,7 @@
 /** Webhooks in the store, with their cursors and leases. The writer thread of SQLite imports this module. */
 import type { AuditEvent } from '#core/audit-log/event'
 import type { LogPosition } from '#core/audit-log/listing'
-import { recordStatement } from '#storage/operations/events'
+import { recordStatement } from '#core/audit-log/stored-events'
 import { firstRow, type Query, query, type Statement, type Steps } from '#storage/operations/operation'
 import { parameters } from '#storage/operations/parameters'
 import { invalidatesNothing, type Write } from '#storage/operations/write'

@@ -2,8 +2,8 @@
 import { hash } from 'node:crypto'
 import { composeId, newId } from '#base/ids'
 import { newSession, type SessionLimits } from '#core/auth/session'
+import { type SeedAccount, seedEmail } from '#core/store/seed'
 import { newFields } from '#core/users/fields'
-import { type SeedAccount, seedEmail } from '#storage/seed'
 
 /** Users per transaction. It takes at most some hundred milliseconds, for which other writers may wait. */
 const SLICE = 5_000

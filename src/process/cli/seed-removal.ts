@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '#base/errors'
 import { OPERATOR } from '#core/audit-log/event'
+import { SEED_EMAILS, type SeedStore, seedNumber } from '#core/store/seed'
 import type { Users } from '#core/users/users'
 import { countProgress, stopSignal } from '#feature/commands/output'
-import { SEED_EMAILS, type SeedStore, seedNumber } from '#storage/seed'
 
 /** Users of a slice, at least; at most twice as many. */
 const SLICE = 200

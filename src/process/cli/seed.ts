@@ -4,6 +4,8 @@ import { integer, oneOf, type Reader, SettingError, serviceUrl } from '#base/set
 import { AccessTokens } from '#core/auth/access-tokens'
 import { compare, hash } from '#core/passwords/hashing-thread'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from '#core/passwords/policy'
+import { openSeedStore } from '#core/store/open'
+import type { SeedAccount, SeededUser, SeedStore } from '#core/store/seed'
 import { CommandError, UsageError } from '#feature/commands/failure'
 import { nonEmpty, option, type StoreOptions, storeCommand } from '#feature/commands/options'
 import {
@@ -16,8 +18,6 @@ import {
   stopSignal,
 } from '#feature/commands/output'
 import { allFeatures } from '#features/built-in'
-import { openSeedStore } from '#storage/open'
-import type { SeedAccount, SeededUser, SeedStore } from '#storage/seed'
 import { type Config, loadConfig } from '../config/config.ts'
 import { type SeedPlan, seedAccounts } from './seed-accounts.ts'
 import { removeSeeded } from './seed-removal.ts'

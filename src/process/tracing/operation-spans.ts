@@ -6,8 +6,8 @@ import {
   ATTR_ERROR_TYPE,
   DB_SYSTEM_NAME_VALUE_POSTGRESQL,
 } from '@opentelemetry/semantic-conventions'
+import type { OperationRecorder } from '#core/store/with-recorder'
 import type { StorageLocation } from '#storage/location'
-import type { OperationRecorder } from '#storage/with-recorder'
 import packageJson from '../../../package.json' with { type: 'json' }
 
 const SYSTEMS = { sqlite: 'sqlite', postgres: DB_SYSTEM_NAME_VALUE_POSTGRESQL }

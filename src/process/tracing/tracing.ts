@@ -35,8 +35,8 @@ import { ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic
 import type { FastifyInstance } from 'fastify'
 import type { BaseLogger } from 'pino'
 import { Sampler } from '#base/concurrency/sampler'
+import type { OperationRecorder } from '#core/store/with-recorder'
 import type { StorageLocation } from '#storage/location'
-import type { OperationRecorder } from '#storage/with-recorder'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { SHUTDOWN } from '../shutdown.ts'
 import { operationSpans } from './operation-spans.ts'

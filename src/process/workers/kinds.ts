@@ -154,7 +154,7 @@ export const threads = async (
   output: LogOutput,
 ): Promise<WorkerKind> => {
   await assertPortIsFree(config)
-  const { openSharedStore } = await import('#storage/sqlite/storage')
+  const { openSharedStore } = await import('#core/store/sqlite')
   const shared = await openSharedStore(file, allFeatures())
   // Together, the heaps of the workers are as large as that of one process may be.
   const heapLimit = getHeapStatistics().heap_size_limit / config.workers

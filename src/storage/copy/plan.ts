@@ -1,5 +1,5 @@
 /** Decides for a slice of users what a copy does with each: when both stores have a user, the later change wins. */
-import { USER_COLUMNS, type UserColumns } from '../rows.ts'
+import { USER_COLUMNS, type UserColumns } from '#core/users/user-rows'
 
 /** An error that the operator can fix. The message is complete: no stack trace is needed. */
 export class CopyError extends Error {}

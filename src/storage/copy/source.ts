@@ -1,9 +1,9 @@
 /** The SQLite store that a copy reads: one read-only snapshot, even while the service writes. */
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { quoted } from '#core/users/owned-rows'
+import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '#core/users/user-rows'
 import { MIGRATIONS } from '../migrations/known-schema.ts'
-import { quoted } from '../operations/owned-rows.ts'
-import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '../rows.ts'
 import { type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { ACCESS_CHANGES, type AccessChanges, CopyError, type SourceUser } from './plan.ts'
 import type { CopiedTable, SourceRow } from './table-statements.ts'

@@ -1,7 +1,8 @@
 /** The statements of a copy to PostgreSQL. A slice takes a few of them, whatever its size; named ones are prepared once. */
+
+import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '#core/users/user-rows'
 import { CHANNEL, type Statement } from '../postgres/database.ts'
 import { arrays, arraysOf } from '../postgres/parameters.ts'
-import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '../rows.ts'
 import type { StoredFactor } from '../stored-feature.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
 import type { DeletedUser } from './source.ts'

@@ -2,7 +2,7 @@
  * The statements that copy sessions, e-mail tokens and the tables of features, from their declarations. The owner is passed as the id
  * of the user, because the target has keys of its own. In a table without owners, the id is `null`.
  */
-import { quoted } from '../operations/owned-rows.ts'
+import { quoted } from '#core/users/owned-rows'
 import type { Statement } from '../postgres/database.ts'
 import type { NamedTable, OwnedTable } from '../stored-feature.ts'
 

@@ -4,8 +4,8 @@
  * no other partition takes, so that no write fails. Migration `0013_event_months` creates the first ones.
  */
 import { firstIdAt } from '#base/ids'
+import type { CleanUpStore } from '#core/store/stores'
 import { invalidatesNothing } from '../operations/write.ts'
-import type { CleanUpStore } from '../stores.ts'
 import type { Database, Run } from './database.ts'
 
 /** Milliseconds. Events that are kept for less are removed one by one: a month would be a large part more. */

@@ -11,7 +11,7 @@
  * cached until there is a new one.
  */
 import { Socket } from 'node:net'
-import type { InvalidationListener } from '#core/auth/invalidation'
+import type { InvalidationListener } from '../invalidation.ts'
 import type { FeedStatistics } from '../statistics.ts'
 import { Connection, connectionOptions } from './connection.ts'
 import { CHANNEL, isStatementError, reason, type ServerSource } from './database.ts'

@@ -7,7 +7,7 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
 } from 'kysely'
-import type { DatabaseSchema } from '../schema.ts'
+import type { DatabaseSchema } from '#core/store/schema'
 import type { Statement } from './database.ts'
 
 /** Kysely as a builder of SQL only; `Database` runs the statements. */

@@ -2,7 +2,7 @@
  * What a database needs, checked at the start: without it the service would be ready, and requests would fail for as long as it
  * runs. Settings that a connection can change are not among them (`connection.ts`). Each refusal says what to change.
  */
-import { WRITTEN_TABLES } from '../schema.ts'
+import { WRITTEN_TABLES } from '#core/store/schema'
 import { type StoredFeature, tablesOf } from '../stored-feature.ts'
 import type { Connection } from './connection.ts'
 

@@ -1,6 +1,6 @@
 /** Builds the queries whose shape depends on their parameters. */
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import type { DatabaseSchema } from '../schema.ts'
+import type { DatabaseSchema } from '#core/store/schema'
 
 /** Kysely builds SQL only: its own driver would prepare every query anew. */
 export const queries = new Kysely<DatabaseSchema>({

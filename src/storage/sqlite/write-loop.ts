@@ -8,13 +8,13 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { prepareOperations, type RunOperation } from '#core/store/sqlite-operations'
 import type { Write } from '../operations/write.ts'
 import { type Connection, openDatabase, stamp } from './database.ts'
 import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
 import { importFeatures } from './feature-modules.ts'
 import { InvalidationPublisher } from './invalidation-ring.ts'
 import { RolledBack } from './operation-runner.ts'
-import { prepareOperations, type RunOperation } from './operations.ts'
 import type { Call, Failure, Outcome, OwnerMessage, WriterData, WriterMessage } from './writer-protocol.ts'
 
 /** Milliseconds to wait for another process's lock before a batch fails. */

@@ -2,11 +2,11 @@
 import type { MessagePort } from 'node:worker_threads'
 import { ServiceError } from '#base/errors'
 import { DURATIONS, Histogram } from '#base/statistics/histogram'
+import type { HandWritten } from '#core/store/sqlite-operations'
 import { OperationError } from '../operations/feature-operation.ts'
 import type { WriterStatistics } from '../statistics.ts'
 import { storeError } from './database.ts'
 import type { FileProblem } from './database-file.ts'
-import type { HandWritten } from './operations.ts'
 import type { Call, Failure, Outcome, WriterMessage } from './writer-protocol.ts'
 
 /** Calls in one transaction: enough to share an fsync, and few enough to post in well under a millisecond. */

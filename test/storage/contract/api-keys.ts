@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { AuditEvent } from '#core/audit-log/event'
 import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
+import type { Storage } from '#core/store/storage'
 import { apiKeys as feature } from '#features/api-keys/api-keys'
 import type { ApiKeyStore } from '#features/api-keys/stored-api-keys'
-import type { Storage } from '#storage/storage'
 import { type Added, add, eventOf, NOTIFICATION_LIMIT, NOW, onChange, type Part } from './fixtures.ts'
 
 const storeOf = (storage: Storage): ApiKeyStore => storage.features[feature.name] as ApiKeyStore

@@ -1,11 +1,11 @@
 /** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
+import type { Storage } from '#core/store/storage'
+import type { ImportedRow } from '#core/store/stores'
 import { NO_FACTORS } from '#core/users/factors'
 import type { UserWithHash } from '#core/users/user'
 import { type PasskeyStore, passkeyRow, storedPasskeys } from '#features/passkeys/stored-passkeys'
 import { confirmedTotpRow, recoveryCodeRow, storedTotp, type TotpStore } from '#features/totp/stored-totp'
-import type { Storage } from '#storage/storage'
-import type { ImportedRow } from '#storage/stores'
 import { add, eventOf, NOW, newUser, type Part, sessionOf, userRequests, verifiedBy } from './fixtures.ts'
 
 /** A user with a password, as an export has one. */

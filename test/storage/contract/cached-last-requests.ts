@@ -1,8 +1,8 @@
 /** Contract: every user that leaves the store has the last request that this process has cached (docs/design.md, "Hot path"). */
 import { newEmailToken } from '#core/accounts/email-token'
 import { UserCache } from '#core/auth/user-cache'
+import { withUserCache } from '#core/store/with-user-cache'
 import type { User } from '#core/users/user'
-import { withUserCache } from '#storage/with-user-cache'
 import {
   ALL,
   actingIn,

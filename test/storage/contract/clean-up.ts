@@ -2,8 +2,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '#core/accounts/email-token'
 import type { Session } from '#core/auth/session'
-import type { Storage } from '#storage/storage'
-import type { ExpiredSessions } from '#storage/stores'
+import type { Storage } from '#core/store/storage'
+import type { ExpiredSessions } from '#core/store/stores'
 import {
   type Added,
   add,

@@ -9,11 +9,11 @@ import type { EmailToken } from '#core/accounts/email-token'
 import { type AuditEvent, type EventType, newEvent } from '#core/audit-log/event'
 import type { UserLastRequests } from '#core/auth/last-requests'
 import type { Session } from '#core/auth/session'
+import type { Storage } from '#core/store/storage'
+import type { AccountProof, VerifiedState } from '#core/store/stores'
 import { NO_FACTORS } from '#core/users/factors'
 import { newFields } from '#core/users/fields'
 import type { NewUser, User } from '#core/users/user'
-import type { Storage } from '#storage/storage'
-import type { AccountProof, VerifiedState } from '#storage/stores'
 import { freshEmail } from '../../support/build.ts'
 
 /**

@@ -1,8 +1,8 @@
 /** A model of lists: computed in memory, to compare with an engine's results. */
 
+import type { Storage } from '#core/store/storage'
 import { type Position, parseSort, type Sort, sortKey, type UserFilter } from '#core/users/listing'
 import { searchKey, type User } from '#core/users/user'
-import type { Storage } from '#storage/storage'
 
 /** Numbers by size, text by its UTF-8 bytes: the order that every engine provides. */
 const compare = (a: number | string, b: number | string): number =>

@@ -1,8 +1,8 @@
 /** Contract: lists by keyset pagination, their filters and counts (docs/design.md, "Contract"). */
 
+import type { Storage } from '#core/store/storage'
 import { parseSort, SORTS, sortKey, type UserFilter } from '#core/users/listing'
 import type { User } from '#core/users/user'
-import type { Storage } from '#storage/storage'
 import { add, asStored, forEach, NOW, type Part, type TestUser } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 

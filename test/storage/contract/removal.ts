@@ -4,8 +4,8 @@ import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '#core/accounts/email-token'
 import { newEvent } from '#core/audit-log/event'
 import type { Session } from '#core/auth/session'
+import type { Storage } from '#core/store/storage'
 import type { NewUser } from '#core/users/user'
-import type { Storage } from '#storage/storage'
 import { freshEmail } from '../../support/build.ts'
 import {
   type Added,

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { networkDigest } from '#core/rate-limits/known-networks'
+import type { Storage } from '#core/store/storage'
+import type { VerifiedState } from '#core/store/stores'
 import { type Factor, NO_FACTORS } from '#core/users/factors'
-import type { Storage } from '#storage/storage'
-import type { VerifiedState } from '#storage/stores'
 import {
   actingIn,
   add,

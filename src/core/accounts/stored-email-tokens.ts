@@ -1,0 +1,207 @@
+/** Writes of e-mail tokens, and the changes that using one makes. */
+
+import {
+  firstRow,
+  rows,
+  type Statement,
+  type Steps,
+  USER_KEY,
+  unlessTaken,
+} from '#storage/operations/operation'
+import { parameters, valuesOf } from '#storage/operations/parameters'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import type { AuditEvent } from '../audit-log/event.ts'
+import { countEvents, recordStatement } from '../audit-log/stored-events.ts'
+import { type ActingSession, sessionExists } from '../auth/stored-sessions.ts'
+import type { Factor } from '../users/factors.ts'
+import type { OwnedTables } from '../users/owned-rows.ts'
+import { refusalOf, type SessionRefusal } from '../users/refusals.ts'
+import { factorsOf } from '../users/stored-factors.ts'
+import type { RemovalRefused, Removed, UserRemovals } from '../users/stored-removals.ts'
+import { invalidateMails, RETURNING_USER } from '../users/stored-users.ts'
+import type { User } from '../users/user.ts'
+import { LOCK_USERS_TABLE, lockUser } from '../users/user-locks.ts'
+import {
+  EMAIL_TOKEN_COLUMNS,
+  emailTokenColumns,
+  factorsColumn,
+  toUser,
+  type UserRow,
+} from '../users/user-rows.ts'
+import {
+  confirmsCurrentEmail,
+  EMAIL_TOKEN_POLICIES,
+  type EmailToken,
+  MAIL_DAY,
+  MAIL_WINDOW,
+  MAX_MAILS,
+} from './email-token.ts'
+import { isUnderAnonymousMailLimit, knownNetworksOf } from './stored-mail-limits.ts'
+import { addPendingChange } from './stored-pending-changes.ts'
+
+/** That a client may confirm the e-mail of an account: a session of the account, or its password and code as they were verified. */
+export type AccountProof =
+  | { readonly sessionId: string }
+  | { readonly passwordHash: string; readonly factors: readonly Factor[] }
+
+const addTokenStatement = (token: EmailToken): Statement => ({
+  text: `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, 2)} FROM users WHERE id = $1`,
+  values: [token.userId, ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token))],
+})
+
+/** Whether the user of an event, who must be locked, may be mailed once more. @param isAnybodys whether no session is needed to ask. */
+function* isUnderMailLimit({ purpose }: EmailToken, event: AuditEvent, isAnybodys: boolean): Steps<boolean> {
+  const { countedBy, maxPerDay } = EMAIL_TOKEN_POLICIES[purpose]
+  const { userId, at } = event
+  if (isAnybodys)
+    return yield* isUnderAnonymousMailLimit(event, countedBy, yield* knownNetworksOf({ id: userId }, at))
+  if (maxPerDay !== undefined && (yield* countEvents(userId, countedBy, at - MAIL_DAY + 1)) >= maxPerDay)
+    return false
+  return (yield* countEvents(userId, countedBy, at - MAIL_WINDOW + 1)) < MAX_MAILS
+}
+
+/** Whether what was verified of a user, who is locked, still holds; the hash is compared with the lock. */
+function* holds(proof: AccountProof, userId: string): Steps<boolean> {
+  return 'sessionId' in proof
+    ? yield* sessionExists(proof.sessionId, userId)
+    : (yield* factorsOf(userId)) === factorsColumn(proof.factors)
+}
+
+interface LockedUser {
+  readonly email: string
+  readonly emailVerified: boolean
+  /** Whether the proof holds. */
+  readonly isProved: boolean
+}
+
+/**
+ * Locks the user of a token.
+ * @param proof `null` if the token alone proves enough.
+ * @param removals for an operation that may remove the user.
+ * @returns `null` if the user is not enabled, or the token is used or expired.
+ */
+function* lockUserOf(
+  { digest, userId }: EmailToken,
+  now: number,
+  proof: AccountProof | null,
+  removals: UserRemovals | null = null,
+): Steps<LockedUser | null> {
+  yield LOCK_USERS_TABLE
+  if (removals !== null) yield* removals.lock(userId)
+  const strength = removals === null ? 'change' : 'remove'
+  const hash = proof !== null && 'passwordHash' in proof ? proof.passwordHash : null
+  const state = yield* lockUser(userId, hash, strength)
+  if (state === undefined || state.disabled === 1) return null
+  const user = yield* firstRow<Pick<UserRow, 'email' | 'email_verified'>>({
+    text: `SELECT users.email, email_verified FROM email_tokens JOIN users ON users.key = user_key
+      WHERE digest = $1 AND expires_at > $2 AND users.id = $3`,
+    values: [digest, now, userId],
+  })
+  if (user === undefined) return null
+  const isProved = state.verified === 1 && (proof === null || (yield* holds(proof, userId)))
+  return { email: user.email, emailVerified: user.email_verified === 1, isProved }
+}
+
+/** The user may have changed the e-mail since the token was mailed. */
+const VERIFY_EMAIL = `UPDATE users SET email_verified = 1, updated_at = $1, version = version + 1
+  WHERE id = $2 AND email = $3 ${RETURNING_USER}`
+
+const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_at = $1, version = version + 1
+  WHERE id = $2 ${RETURNING_USER}`
+
+/**
+ * Whether the user has signed up, and had no other e-mail and no confirmed one since: an account that an administrator has created, or whose
+ * address an administrator has changed, belongs to somebody. The events of it may be gone: then it is not removed.
+ */
+function* hasOnlySignedUp(userId: string): Steps<boolean> {
+  const events = yield* rows<{ type: string }>({
+    text: `SELECT type FROM events WHERE user_id = $1 AND (
+      type IN ('user.signed-up', 'email.verified', 'email.changed') OR type = 'user.changed' AND details LIKE '%"email%')`,
+    values: [userId],
+  })
+  return events.length > 0 && events.every(({ type }) => type === 'user.signed-up')
+}
+
+export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemovals) => ({
+  /**
+   * Stores a token, if the user is enabled and the limits on mails of its purpose are not reached.
+   * @param session of the user who asks for it; `null` if anybody can. With a proof of identity, the token ends with that.
+   */
+  *add(
+    token: EmailToken,
+    event: AuditEvent,
+    session: ActingSession | null,
+  ): Steps<Write<'added' | 'tooManyMails' | SessionRefusal>> {
+    const { userId } = token
+    // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
+    const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+    if (refused !== null) return refusedFor(userId, refused)
+    if (session !== null && !(yield* sessionExists(session, userId)))
+      return refusedFor(userId, 'sessionNotFound')
+    if (!(yield* isUnderMailLimit(token, event, session === null))) return invalidatesNothing('tooManyMails')
+    yield addTokenStatement(token)
+    if (session !== null && typeof session !== 'string')
+      yield addPendingChange({ id: token.digest, expiresAt: token.expiresAt }, userId, session)
+    yield recordStatement(event)
+    return invalidatesNothing('added')
+  },
+
+  /**
+   * Uses a token for `verifyEmail`: sets the user's e-mail to its address, as verified. A changed e-mail invalidates all
+   * other tokens of the user.
+   * @returns the changed user; `notFound` for an invalid token, `notProved` if the proof does not hold any more, `emailTaken` when another
+   * user has the e-mail.
+   */
+  *confirmEmail(
+    token: EmailToken,
+    event: AuditEvent,
+    proof: AccountProof,
+  ): Steps<Write<User | 'notFound' | 'notProved' | 'emailTaken'>> {
+    const { digest, userId, email } = token
+    const found = yield* lockUserOf(token, event.at, proof)
+    if (found === null) return refusedFor(userId, 'notFound')
+    if (!found.isProved) return refusedFor(userId, 'notProved')
+    const isCurrentEmail = confirmsCurrentEmail(token)
+    const confirmed = yield* unlessTaken<UserRow>({
+      text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
+      values: [event.at, userId, email],
+    })
+    if (confirmed === 'taken') return refusedFor(userId, 'emailTaken')
+    const [user] = confirmed
+    if (user === undefined) return refusedFor(userId, 'notFound')
+    if (isCurrentEmail) yield { text: 'DELETE FROM email_tokens WHERE digest = $1', values: [digest] }
+    else yield* invalidateMails(mailed, userId)
+    yield recordStatement(event)
+    return invalidates(userId, toUser(user))
+  },
+
+  /**
+   * Uses a token for `verifyEmail` of somebody who does not know the account: ends the user's pending changes to its
+   * address, or removes the user, who has signed up with it and never confirmed it.
+   * @param event of the removal, or of the end of the changes.
+   * @returns `notFound` for an invalid token, and for an account that is not removed.
+   */
+  *rejectEmail(
+    token: EmailToken,
+    event: AuditEvent,
+  ): Steps<Write<'changeEnded' | 'notFound' | Removed | RemovalRefused>> {
+    const { userId, email, purpose } = token
+    const isCurrentEmail = confirmsCurrentEmail(token)
+    const found = yield* lockUserOf(token, event.at, null, isCurrentEmail ? removals : null)
+    if (found === null) return refusedFor(userId, 'notFound')
+    if (!isCurrentEmail) {
+      yield {
+        text: `DELETE FROM email_tokens WHERE user_key = ${USER_KEY} AND purpose = $2 AND email = $3`,
+        values: [userId, purpose, email],
+      }
+      yield recordStatement(event)
+      return invalidatesNothing('changeEnded')
+    }
+    if (found.emailVerified || found.email !== email) return refusedFor(userId, 'notFound')
+    if (!(yield* hasOnlySignedUp(userId))) return refusedFor(userId, 'notFound')
+    const removed = yield* removals.remove(event, 'others')
+    if ('refusal' in removed) return refusedFor(userId, removed)
+    return invalidates(removed.evicts, { outcomes: removed.outcomes })
+  },
+})

@@ -1,0 +1,78 @@
+/**
+ * Changes that users have begun with a proof of identity in a session, and that another request completes: a link to a provider, a new
+ * passkey, an authenticator app, another e-mail. Each has a row with the session. The rows end with the proof: `endProofs` in `sessions.ts`,
+ * and with their session. What the feature has stored of the change is worth nothing without the row.
+ */
+
+import { firstRow, type Statement, type Steps, USER_KEY } from '#storage/operations/operation'
+import { EMAIL_TOKEN_POLICIES } from './email-token.ts'
+
+/** The purposes of e-mail tokens that complete such a change. */
+const PENDING_PURPOSES = Object.entries(EMAIL_TOKEN_POLICIES).flatMap(([purpose, { needsProof }]) =>
+  needsProof ? [purpose] : [],
+)
+
+export interface PendingChange {
+  /** Unique among all changes: the id of what the feature has stored, such as a digest. */
+  readonly id: string
+  /** Milliseconds since the epoch. Only the clean-up compares it. */
+  readonly expiresAt: number
+}
+
+/** The session of a change, and whether its proof needed a code. */
+interface SessionOfChange {
+  readonly id: string
+  readonly needsCode: boolean
+}
+
+export const addPendingChange = (
+  { id, expiresAt }: PendingChange,
+  userId: string,
+  session: SessionOfChange,
+): Statement => ({
+  text: `INSERT INTO pending_changes (user_key, id, session_id, needs_code, expires_at)
+    SELECT key, $2, $3, $4, $5 FROM users WHERE id = $1`,
+  values: [userId, id, session.id, Number(session.needsCode), expiresAt],
+})
+
+/** Uses up a change of this session, whose proof still needs the same. @returns false if it was not begun so, or its proof has ended. */
+export function* takePendingChange(id: string, session: string | SessionOfChange): Steps<boolean> {
+  const [sessionId, needsCode] =
+    typeof session === 'string' ? [session, null] : [session.id, Number(session.needsCode)]
+  const taken = yield* firstRow({
+    text: `DELETE FROM pending_changes
+      WHERE id = $1 AND session_id = $2 AND needs_code = coalesce(CAST($3 AS integer), needs_code) RETURNING id`,
+    values: [id, sessionId, needsCode],
+  })
+  return taken !== undefined
+}
+
+/**
+ * Deletes the e-mail tokens whose change has no session any more. Those of a release before 0.4.0, and copied ones, have none: they end
+ * whenever a proof of their user does. Locks them in one order, because simultaneous sign-outs delete the same ones.
+ */
+export const deleteEndedTokens = (userId: string): Statement => ({
+  text: ({ isOneOf, forUpdate }) => `WITH ended AS (
+      SELECT digest FROM email_tokens
+      WHERE user_key = ${USER_KEY} AND ${isOneOf('purpose', '$2', 'text')} AND NOT EXISTS (
+        SELECT 1 FROM pending_changes JOIN sessions ON sessions.id = session_id WHERE pending_changes.id = digest
+      )
+      ORDER BY digest ${forUpdate}
+    )
+    DELETE FROM email_tokens WHERE digest IN (SELECT digest FROM ended) RETURNING digest`,
+  values: [userId, PENDING_PURPOSES],
+})
+
+/**
+ * Ends what a user, who must be locked, has begun in sessions.
+ * @param exceptId the id of the session whose changes stay; `null` for none.
+ * @returns whether a change of the e-mail has ended.
+ */
+export function* endPendingChanges(userId: string, exceptId: string | null): Steps<boolean> {
+  yield {
+    text: `DELETE FROM pending_changes WHERE user_key = ${USER_KEY} AND session_id IS DISTINCT FROM CAST($2 AS text)`,
+    values: [userId, exceptId],
+  }
+  const ended = yield deleteEndedTokens(userId)
+  return ended.length > 0
+}

@@ -1,0 +1,265 @@
+/**
+ * Sign-ins that use something up in their transaction: a mailed code or link, or a passkey's counter. Those with a password alone are one
+ * statement: `hot-operations.ts` of each engine.
+ *
+ * If the method proves the mailbox and the e-mail was never confirmed, somebody else may have opened the account with it: the sign-in empties
+ * the account, so that nobody else keeps access.
+ */
+
+import { firstRow, type Steps, USER_KEY } from '#storage/operations/operation'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import {
+  givesAccess,
+  grantsAccess,
+  type OwnedTable,
+  operationName,
+  type SignInProof,
+  type StoredFeature,
+} from '#storage/stored-feature'
+import type { AuditEvent } from '../audit-log/event.ts'
+import { consequenceOf, recordStatement } from '../audit-log/stored-events.ts'
+import type { Session } from '../auth/session.ts'
+import { addSessionStatement, forgetNetworksStatement, revokeAllSessions } from '../auth/stored-sessions.ts'
+import type { Factor } from '../users/factors.ts'
+import { deleteOwned, type OwnedTables, takeOwned } from '../users/owned-rows.ts'
+import type { UserRefusal } from '../users/refusals.ts'
+import { invalidateMails, RETURNING_USER } from '../users/stored-users.ts'
+import type { User } from '../users/user.ts'
+import { LOCK_USERS_TABLE, lockUser } from '../users/user-locks.ts'
+import { factorsColumn, selectUser, toFactors, toUser, type UserRow } from '../users/user-rows.ts'
+import type { RemovedAccess } from './mails.ts'
+
+/** What a sign-in has verified. The operation compares the state of the user, as it was read, in its transaction. */
+export interface ProvedSignIn {
+  /** A {@link SignInProof}: of the core, or of a feature with the name of the feature before its own; and its arguments. */
+  readonly proof: { readonly name: string; readonly args: readonly unknown[] }
+  /** What the sign-in adds: a {@link SignInProof} too, which runs after the account was emptied, with the newest event. */
+  readonly addition?: ProvedSignIn['proof'] | null
+  /** The recipient, whose mailbox is proved; `null` for methods that do not prove it. */
+  readonly email: string | null
+  readonly emailVerified: boolean
+  /** Those for which a code was verified; `null` if the method needs none. Not compared if the account is emptied. */
+  readonly factors: readonly Factor[] | null
+  /** The hash of a new password, which ends all sessions and pending mails; `null` keeps the password. */
+  readonly newHash: string | null
+}
+
+export interface SignedIn {
+  readonly user: User
+  /** Empty if the e-mail was confirmed before, so that nothing was removed. */
+  readonly removed: readonly RemovedAccess[]
+}
+
+/** What gives access to accounts. */
+interface Access {
+  /** In the order of deletions. */
+  readonly tables: readonly OwnedTable[]
+  /** The type of the event of a removed factor, by its name. */
+  readonly removals: Readonly<Record<string, string>>
+}
+
+/** @param owned every table whose rows belong to users, in the order of deletions. */
+const accessOf = (features: readonly StoredFeature[], owned: readonly OwnedTable[]): Access => ({
+  tables: owned.filter(givesAccess),
+  removals: Object.fromEntries(
+    features.flatMap(({ factor }) => (factor?.removal === undefined ? [] : [[factor.name, factor.removal]])),
+  ),
+})
+
+type Details = AuditEvent['details']
+
+/** Records the events of one change in their order. @param event of the user and client; the first one has its id. */
+const recorderOf = (event: AuditEvent) => {
+  let last: AuditEvent | null = null
+  /** @returns the event as it is recorded. */
+  return function* record(type: string, details: Details = null): Steps<AuditEvent> {
+    last = last === null ? { ...event, type, details } : consequenceOf(last, type, details)
+    yield recordStatement(last)
+    return last
+  }
+}
+
+type Recorder = ReturnType<typeof recorderOf>
+
+/**
+ * Deletes what gives access to the account of a user, who must be locked. The caller removes the password.
+ * @param isReplaced whether the password becomes another one.
+ * @returns what it was.
+ */
+function* emptyAccount(
+  { tables, removals }: Access,
+  { id: userId, factors, has_password }: UserRow,
+  isReplaced: boolean,
+  record: Recorder,
+): Steps<readonly RemovedAccess[]> {
+  const removed: RemovedAccess[] = []
+  if (has_password === 1 && !isReplaced) {
+    yield* record('password.removed')
+    removed.push({ kind: 'password', count: 1 })
+  }
+  const sessions = yield* revokeAllSessions(userId)
+  if (sessions.length > 0) {
+    yield* record('sessions.ended')
+    removed.push({ kind: 'sessions', count: sessions.length })
+  }
+  for (const factor of toFactors(factors)) {
+    const removal = removals[factor]
+    if (removal === undefined) continue
+    yield* record(removal)
+    removed.push({ kind: factor, count: 1 })
+  }
+  for (const table of tables) {
+    if (!grantsAccess(table)) {
+      yield* deleteOwned([table], userId)
+      continue
+    }
+    const { type, detail } = table.grantsAccess
+    const keys = yield* takeOwned(table, userId)
+    for (const key of keys) yield* record(type, { [detail]: key })
+    if (keys.length > 0) removed.push({ kind: table.name, count: keys.length })
+  }
+  yield* invalidateMails([], userId)
+  yield forgetNetworksStatement(userId)
+  return removed
+}
+
+/** Uses up the token of a link that resets the password. */
+function* useResetToken({ userId, at }: AuditEvent, digest: string): Steps<'proved' | 'notProved'> {
+  const used = yield* firstRow({
+    text: `DELETE FROM email_tokens WHERE digest = $2 AND expires_at > $3 AND user_key = ${USER_KEY}
+      AND email = (SELECT email FROM users WHERE id = $1) RETURNING digest`,
+    values: [userId, digest, at],
+  })
+  return used === undefined ? 'notProved' : 'proved'
+}
+
+/** By their names: those of features have the name of the feature before theirs. */
+const proofsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, SignInProof> =>
+  new Map<string, SignInProof>([
+    ['useResetToken', useResetToken],
+    ...features.flatMap(feature =>
+      Object.entries(feature.signInProofs ?? {}).map(
+        ([name, proof]) => [operationName(feature, name), proof] as const,
+      ),
+    ),
+  ])
+
+const CONFIRM = `UPDATE users SET email_verified = 1, password_hash = CAST($3 AS text), factors = CAST($4 AS text),
+  updated_at = $2, version = version + 1 WHERE id = $1 ${RETURNING_USER}`
+
+const REPLACE_PASSWORD = `UPDATE users SET password_hash = $3, updated_at = $2, version = version + 1
+  WHERE id = $1 ${RETURNING_USER}`
+
+/** Whether somebody else may have opened the account: the e-mail is confirmed for the first time. */
+const isEmptied = ({ email, emailVerified }: ProvedSignIn): boolean => email !== null && !emailVerified
+
+const changesUser = (signIn: ProvedSignIn): boolean => isEmptied(signIn) || signIn.newHash !== null
+
+/** @returns the user, who is locked; or why the sign-in is refused, before its proof is looked at. */
+function* findUser(
+  signIn: ProvedSignIn,
+  userId: string,
+): Steps<UserRow | 'notProved' | 'userChanged' | 'userNotFound'> {
+  const { email, emailVerified, factors, addition = null } = signIn
+  const changes = changesUser(signIn)
+  if (changes) yield LOCK_USERS_TABLE
+  const strength = changes || addition !== null ? 'change' : 'shared'
+  if ((yield* lockUser(userId, null, strength)) === undefined) return 'userNotFound'
+  const found = yield* firstRow<UserRow>({
+    text: `${selectUser()} WHERE id = $1`,
+    values: [userId],
+  })
+  if (found === undefined) return 'userNotFound'
+  if (email !== null && found.email !== email) return 'notProved'
+  if ((found.email_verified === 1) !== emailVerified) return 'userChanged'
+  const hasOtherFactors = factors !== null && found.factors !== factorsColumn(factors)
+  return hasOtherFactors && !isEmptied(signIn) ? 'userChanged' : found
+}
+
+function* prove(
+  proofs: ReadonlyMap<string, SignInProof>,
+  { name, args }: ProvedSignIn['proof'],
+  event: AuditEvent,
+): ReturnType<SignInProof> {
+  return yield* (proofs.get(name) as SignInProof)(event, ...(args as never[]))
+}
+
+/** Finds and locks the user, and uses up what proves the sign-in. @returns the user as found; or why the sign-in is refused. */
+function* proveUser(
+  proofs: ReadonlyMap<string, SignInProof>,
+  signIn: ProvedSignIn,
+  event: AuditEvent,
+): Steps<UserRow | 'recorded' | 'notProved' | 'userChanged' | 'userNotFound' | 'accountDisabled'> {
+  const found = yield* findUser(signIn, event.userId)
+  if (typeof found === 'string') return found
+  const outcome = yield* prove(proofs, signIn.proof, event)
+  if (outcome !== 'proved') return outcome
+  // Only a valid proof may reveal it.
+  return found.disabled === 1 ? 'accountDisabled' : found
+}
+
+function* openSession(found: UserRow, session: Session, event: AuditEvent) {
+  yield addSessionStatement(session)
+  yield recordStatement(event)
+  return { signedIn: { user: toUser(found), removed: [] }, newest: event }
+}
+
+export const signInOperations = (features: readonly StoredFeature[], { all, mailed }: OwnedTables) => {
+  const access = accessOf(features, all)
+  const proofs = proofsOf(features)
+
+  /** Empties the account, or ends what a new password ends; and opens the session. @returns the newest event too. */
+  function* changeAccount(
+    signIn: ProvedSignIn,
+    found: UserRow,
+    session: Session,
+    event: AuditEvent,
+  ): Steps<{ readonly signedIn: SignedIn; readonly newest: AuditEvent }> {
+    const { userId, at } = event
+    const { newHash } = signIn
+    const record = recorderOf(event)
+    const empties = isEmptied(signIn)
+    let removed: readonly RemovedAccess[] = []
+    if (empties) {
+      yield* record('email.verified', { emptied: true })
+      removed = yield* emptyAccount(access, found, newHash !== null, record)
+    } else {
+      yield* invalidateMails(mailed, userId)
+      yield* revokeAllSessions(userId)
+      yield forgetNetworksStatement(userId)
+    }
+    yield addSessionStatement(session)
+    const newest = yield* record(event.type, event.details)
+    const user = yield* firstRow<UserRow>(
+      empties
+        ? { text: CONFIRM, values: [userId, at, newHash, null] }
+        : { text: REPLACE_PASSWORD, values: [userId, at, newHash] },
+    )
+    return { signedIn: { user: toUser(user as UserRow), removed }, newest }
+  }
+
+  return {
+    /**
+     * Uses up what proves the sign-in and opens a session. A proof of the mailbox makes the e-mail verified. If it was not, the account is
+     * emptied: the password, sessions, pending mails, and the rows of tables that give access are removed, each with an event.
+     * @returns `notProved` if the proof is not valid any more; `userChanged` if the user is not what was read, or the addition is refused.
+     */
+    *signIn(
+      signIn: ProvedSignIn,
+      session: Session,
+      event: AuditEvent,
+    ): Steps<Write<SignedIn | 'notProved' | 'userChanged' | UserRefusal>> {
+      const { userId } = event
+      const found = yield* proveUser(proofs, signIn, event)
+      if (found === 'recorded') return invalidatesNothing('notProved')
+      if (typeof found === 'string') return refusedFor(userId, found)
+      const { addition = null } = signIn
+      const { signedIn, newest } = changesUser(signIn)
+        ? yield* changeAccount(signIn, found, session, event)
+        : yield* openSession(found, session, event)
+      if (addition !== null && (yield* prove(proofs, addition, newest)) !== 'proved')
+        return refusedFor(userId, 'userChanged')
+      return changesUser(signIn) ? invalidates(userId, signedIn) : invalidatesNothing(signedIn)
+    },
+  }
+}

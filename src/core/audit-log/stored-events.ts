@@ -1,0 +1,137 @@
+/** Writes of the audit log, each in the transaction of the change that the event records. */
+
+import { firstIdAt, newId } from '#base/ids'
+import { firstRow, type Query, query, type Statement, type Steps } from '#storage/operations/operation'
+import { parameters, valuesOf } from '#storage/operations/parameters'
+import { invalidatesNothing, refusedFor, type UncachedWrite, type Write } from '#storage/operations/write'
+import { lockUser } from '../users/user-locks.ts'
+import { EVENT_COLUMNS, eventColumns } from '../users/user-rows.ts'
+import type { AuditEvent } from './event.ts'
+
+/** The event, moved to a millisecond after `last` unless it is newer. */
+export const eventAfter = (
+  event: AuditEvent,
+  last: Pick<AuditEvent, 'id' | 'at'> | undefined,
+): AuditEvent => {
+  if (last === undefined || last.id <= event.id) return event
+  const at = last.at + 1
+  return { ...event, id: newId(at), at }
+}
+
+/** Another event of the same change, which sorts after it. */
+export const consequenceOf = (event: AuditEvent, type: string, details: AuditEvent['details']): AuditEvent =>
+  eventAfter({ ...event, id: newId(event.at), type, details }, event)
+
+const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
+
+/** The parameter after the columns of the event. */
+const BY = 1 + EVENT_COLUMNS.length
+
+/** In the order of {@link EVENT_COLUMNS}. */
+export const eventValues = (event: AuditEvent<string | null>): readonly unknown[] =>
+  valuesOf(EVENT_COLUMNS, eventColumns(event))
+
+/** Records an event in a transaction that has locked its user, if it concerns one. */
+export const recordStatement = (event: AuditEvent<string | null>): Statement => ({
+  name: 'record',
+  text: `${INSERT_EVENT} VALUES (${parameters(EVENT_COLUMNS, 1)})`,
+  values: eventValues(event),
+})
+
+/**
+ * Records an event, unless the session or API key that makes the change has been revoked. It is the last statement of the change, so
+ * that the check costs no round trip: it sees what was revoked before the user was locked.
+ * @param credentialId the id of the session or API key; `null`: nothing is checked.
+ * @returns false if it has been revoked. The change must then be refused.
+ */
+export function* recordUnlessRevoked(
+  credentialId: string | null,
+  event: AuditEvent<string | null>,
+): Steps<boolean> {
+  if (credentialId === null) {
+    yield recordStatement(event)
+    return true
+  }
+  const recorded = yield* firstRow({
+    name: 'record-unless-revoked',
+    text: `${INSERT_EVENT} SELECT ${parameters(EVENT_COLUMNS, 1)}
+      WHERE EXISTS (SELECT 1 FROM sessions WHERE id = $${BY}) OR EXISTS (SELECT 1 FROM api_keys WHERE id = $${BY}) RETURNING id`,
+    values: [...eventValues(event), credentialId],
+  })
+  return recorded !== undefined
+}
+
+/** Records the event of a removal as the newest of its user, who must be locked. */
+export function* recordRemoval(event: AuditEvent): Steps<void> {
+  const newest = yield* firstRow<Pick<AuditEvent, 'id' | 'at'>>({
+    text: 'SELECT id, at FROM events WHERE user_id = $1 ORDER BY id DESC LIMIT 1',
+    values: [event.userId],
+  })
+  yield recordStatement(eventAfter(event, newest))
+}
+
+/** With the e-mail, and the type of the event for its holder, after the columns of the event. */
+const HOLDER_VALUES: Readonly<Record<string, string>> = {
+  type: `CASE WHEN EXISTS (SELECT 1 FROM holder) THEN $${BY + 1} ELSE $${EVENT_COLUMNS.indexOf('type') + 1} END`,
+  // The address of a stranger could not be erased with an account.
+  ip: `CASE WHEN EXISTS (SELECT 1 FROM holder) THEN $${EVENT_COLUMNS.indexOf('ip') + 1} END`,
+  user_id: `COALESCE($${EVENT_COLUMNS.indexOf('user_id') + 1}, (SELECT id FROM holder))`,
+}
+
+/**
+ * Records an event of a request that names an e-mail, with the same work whether or not the address has an account.
+ * @param type of the event if it has one: the event then concerns its user.
+ * @returns a row with the id of the user, or `null`, as `holder`.
+ */
+export const recordWithHolder = (email: string, event: AuditEvent<null>, type: string): Statement => ({
+  name: 'record-with-holder',
+  text: ({ forKeyShare }) => `WITH holder AS (SELECT id FROM users WHERE email = $${BY} ${forKeyShare})
+    ${INSERT_EVENT}
+    SELECT ${EVENT_COLUMNS.map((column, index) => HOLDER_VALUES[column] ?? `$${index + 1}`).join(', ')}
+    RETURNING user_id AS holder`,
+  values: [...eventValues(event), email, type],
+})
+
+/** How many events of a user and these types there are since then, in milliseconds since the epoch. */
+export function* countEvents(userId: string, types: readonly string[], since: number): Steps<number> {
+  const counted = yield* firstRow<{ count: number }>({
+    text: ({ isOneOf }) =>
+      `SELECT count(*) AS count FROM events WHERE user_id = $1 AND id >= $2 AND ${isOneOf('type', '$3', 'text')}`,
+    values: [userId, firstIdAt(since), types],
+  })
+  return counted?.count ?? 0
+}
+
+/** A removal waits for the lock. */
+const RECORD_IF_USER_EXISTS = `WITH found AS (SELECT key FROM users WHERE id = $${EVENT_COLUMNS.indexOf('user_id') + 1}`
+
+export const eventOperations = {
+  /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
+  record: (event: AuditEvent): Query<UncachedWrite<void>> =>
+    query(
+      {
+        name: 'record-if-user-exists',
+        text: ({ forKeyShare }) => `${RECORD_IF_USER_EXISTS} ${forKeyShare})
+          ${INSERT_EVENT} SELECT ${parameters(EVENT_COLUMNS, 1)} FROM found`,
+        values: eventValues(event),
+      },
+      () => invalidatesNothing(undefined),
+    ),
+
+  /**
+   * Stores an event, unless there are `limit` of its user and type.
+   * @param since counts events from then on, in milliseconds since the epoch.
+   * @returns `userNotFound` if its user was removed.
+   */
+  *recordLimited(
+    event: AuditEvent,
+    limit: number,
+    since: number,
+  ): Steps<Write<'recorded' | 'limited' | 'userNotFound'>> {
+    // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
+    if ((yield* lockUser(event.userId)) === undefined) return refusedFor(event.userId, 'userNotFound')
+    if ((yield* countEvents(event.userId, [event.type], since)) >= limit) return invalidatesNothing('limited')
+    yield recordStatement(event)
+    return invalidatesNothing('recorded')
+  },
+}

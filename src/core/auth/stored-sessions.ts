@@ -1,0 +1,257 @@
+/** Writes of sessions. Sign-ins open them: `hot-operations.ts` of each engine. */
+
+import { firstRow, rows, type Statement, type Steps, USER_KEY } from '#storage/operations/operation'
+import { parameters, valuesOf } from '#storage/operations/parameters'
+import { invalidates, refusedFor, type Write } from '#storage/operations/write'
+import {
+  amrAfterProof,
+  amrAfterRemoval,
+  type MethodAmr,
+  type ProvedWith,
+  type RemovedProofs,
+} from '../accounts/sign-in-methods.ts'
+import {
+  addPendingChange,
+  deleteEndedTokens,
+  endPendingChanges,
+  type PendingChange,
+} from '../accounts/stored-pending-changes.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
+import { recordStatement } from '../audit-log/stored-events.ts'
+import { needsCode } from '../users/factors.ts'
+import { refusalOf, type SessionRefusal, type UserRefusal } from '../users/refusals.ts'
+import { lockUser } from '../users/user-locks.ts'
+import { amrColumn, SESSION_COLUMNS, sessionColumns, toAmr, toFactors } from '../users/user-rows.ts'
+import type { Session } from './session.ts'
+
+/** A session that makes a change after a proof of identity, which must hold in the transaction of the change. */
+export interface ProvedSession {
+  readonly id: string
+  /** Whether the proof needed a code. */
+  readonly needsCode: boolean
+  /** When the session had its proof, as read: milliseconds since the epoch. By default the proof is of the request itself. */
+  readonly authenticatedAt?: number
+}
+
+/** The session that makes a change: its id, if that needs no proof of identity. */
+export type ActingSession = string | ProvedSession
+
+export const sessionIdOf = (session: ActingSession): string =>
+  typeof session === 'string' ? session : session.id
+
+export interface RevokeAllOptions {
+  /** The id of a session that stays; `null` for none. */
+  readonly exceptId: string | null
+  /** Whether the user must be enabled: a disabled user's own requests change nothing. */
+  readonly onlyEnabled: boolean
+}
+
+/** Opens a session in an operation that has locked its user. */
+export const addSessionStatement = (session: Session): Statement => ({
+  name: 'add-session',
+  text: `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+    SELECT key, ${parameters(SESSION_COLUMNS, 2)} FROM users WHERE id = $1`,
+  values: [session.userId, ...valuesOf(SESSION_COLUMNS, sessionColumns(session))],
+})
+
+/**
+ * Locks sessions in the order in which their last requests are written, so that the two cannot deadlock.
+ * @param exceptId the one session to keep; `null` for none.
+ */
+const revokeSessionsStatement = (userId: string, exceptId: string | null): Statement => ({
+  text: ({ forUpdate }) => `WITH revoked AS (
+      SELECT id FROM sessions
+      WHERE user_key = ${USER_KEY} AND id IS DISTINCT FROM CAST($2 AS text)
+      ORDER BY id ${forUpdate}
+    )
+    DELETE FROM sessions WHERE id IN (SELECT id FROM revoked) RETURNING id, amr`,
+  values: [userId, exceptId],
+})
+
+/** The sessions of a user count as ones whose user has not proved their identity. Locks in the same order as a revocation. */
+const forgetProofsStatement = (userId: string, exceptId: string | null): Statement => ({
+  text: ({ forNoKeyUpdate }) => `WITH own AS (
+      SELECT id FROM sessions
+      WHERE user_key = ${USER_KEY} AND id IS DISTINCT FROM CAST($2 AS text)
+      ORDER BY id ${forNoKeyUpdate}
+    )
+    UPDATE sessions SET authenticated_at = 0 WHERE id IN (SELECT id FROM own)`,
+  values: [userId, exceptId],
+})
+
+/**
+ * Takes what a user has removed from the `amr` of their sessions ({@link amrAfterRemoval}). Locks in the same order as a revocation.
+ * @param methods those of the service.
+ */
+export function* lowerAmr(
+  userId: string,
+  removed: RemovedProofs,
+  methods: readonly MethodAmr[],
+): Steps<void> {
+  const sessions = yield* rows<{ id: string; method: string | null; amr: string }>({
+    text: ({ forNoKeyUpdate }) => `SELECT id, method, amr FROM sessions
+      WHERE user_key = ${USER_KEY} AND amr IS NOT NULL ORDER BY id ${forNoKeyUpdate}`,
+    values: [userId],
+  })
+  const changed = sessions.flatMap(({ id, method, amr }) => {
+    const left = amrColumn(amrAfterRemoval({ method, amr: toAmr(amr) }, removed, methods))
+    return left === amr ? [] : [{ id, amr: left }]
+  })
+  if (changed.length === 0) return
+  yield {
+    text: ({ jsonRows }) => `UPDATE sessions SET amr = records.amr
+      FROM ${jsonRows('$1', { id: 'text', amr: 'text' })} WHERE sessions.id = records.id`,
+    values: [JSON.stringify(changed)],
+  }
+}
+
+/**
+ * Ends the proofs of identity of a user, who must be locked, in other sessions, with what these have begun: every change of the ways to sign in
+ * does. The acting session goes on, with what it has begun.
+ * @param exceptId of the acting session; `null` for none.
+ * @param endsSessions whether the other sessions end too.
+ */
+export function* endProofs(userId: string, exceptId: string | null, endsSessions = false): Steps<void> {
+  yield endsSessions ? revokeSessionsStatement(userId, exceptId) : forgetProofsStatement(userId, exceptId)
+  yield* endPendingChanges(userId, exceptId)
+}
+
+/** For a new password: who signed in with a former one may not be the owner. The session that is opened next adds its own network. */
+export const forgetNetworksStatement = (userId: string): Statement => ({
+  text: `DELETE FROM known_networks WHERE user_key = ${USER_KEY}`,
+  values: [userId],
+})
+
+/**
+ * Ends every session of a user, who must be locked. The caller ends the changes of the e-mail, with what else was mailed.
+ * @returns them: a change that ends all sessions sees, without a further round trip, whether its own one still existed, and its `amr`.
+ */
+export function* revokeAllSessions(
+  userId: string,
+): Steps<readonly { readonly id: string; readonly amr: readonly string[] }[]> {
+  const revoked = yield* rows<{ id: string; amr: string | null }>(revokeSessionsStatement(userId, null))
+  return revoked.map(({ id, amr }) => ({ id, amr: toAmr(amr) }))
+}
+
+/** Locks the user first, like every write that revokes sessions. */
+const revokeStatement = (id: string, userId: string): Statement => ({
+  text: ({ forShare, inSharedTurn }) => `DELETE FROM sessions WHERE id = $1 AND user_key = (
+      SELECT key FROM users WHERE id = $2 AND disabled = 0 AND ${inSharedTurn('$2')} ${forShare}
+    ) RETURNING id`,
+  values: [id, userId],
+})
+
+const recordAuthenticationStatement = (
+  id: string,
+  userId: string,
+  at: number,
+  amr: readonly string[],
+): Statement => ({
+  text: `UPDATE sessions SET authenticated_at = CAST($3 AS bigint), amr = CAST($4 AS text)
+    WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)`,
+  values: [id, userId, at, amrColumn(amr)],
+})
+
+/**
+ * Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. After a
+ * proof also whether that has not ended, and another one would need the same.
+ */
+export function* sessionExists(session: ActingSession, userId: string): Steps<boolean> {
+  const found = yield* firstRow<{ factors: string | null; authenticatedAt: number }>({
+    text: `SELECT users.factors, coalesce(authenticated_at, sessions.created_at) AS "authenticatedAt"
+      FROM sessions JOIN users ON users.key = user_key WHERE sessions.id = $1 AND users.id = $2`,
+    values: [sessionIdOf(session), userId],
+  })
+  if (found === undefined) return false
+  if (typeof session === 'string') return true
+  const { needsCode: neededCode, authenticatedAt = 0 } = session
+  return (
+    needsCode({ factors: toFactors(found.factors) }) === neededCode &&
+    found.authenticatedAt >= authenticatedAt
+  )
+}
+
+/**
+ * Locks a user who makes a change in a session, so that of changes which contradict each other one finds what the other has done.
+ * @returns why the change is refused; `null` if it is not.
+ */
+export function* lockForSession(userId: string, session: ActingSession): Steps<SessionRefusal | null> {
+  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+  if (refused !== null) return refused
+  return (yield* sessionExists(session, userId)) ? null : 'sessionNotFound'
+}
+
+/** A user who begins a change in a session, with a proof of identity. */
+export interface ChangeHolder {
+  readonly userId: string
+  readonly session: ProvedSession
+}
+
+/**
+ * Locks a user, and begins a change that another request completes with {@link takePendingChange}. It ends with the proof of identity.
+ * @returns why it is refused; `null` if it is not.
+ */
+export function* beginChange(
+  change: PendingChange,
+  { userId, session }: ChangeHolder,
+): Steps<SessionRefusal | null> {
+  const refused = yield* lockForSession(userId, session)
+  if (refused === null) yield addPendingChange(change, userId, session)
+  return refused
+}
+
+export const sessionOperations = {
+  /** Revokes one session of the event's user, who must be enabled. */
+  *revoke(id: string, event: AuditEvent): Steps<Write<'revoked' | 'sessionNotFound' | UserRefusal>> {
+    const { userId } = event
+    if ((yield* firstRow(revokeStatement(id, userId))) === undefined) {
+      const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
+      return refusedFor(userId, refused ?? 'sessionNotFound')
+    }
+    yield deleteEndedTokens(userId)
+    yield recordStatement(event)
+    return invalidates(userId, 'revoked')
+  },
+
+  /** Revokes every session of the event's user. Records no event if there is none to revoke. */
+  *revokeAll(
+    event: AuditEvent,
+    { exceptId, onlyEnabled }: RevokeAllOptions,
+  ): Steps<Write<'revoked' | UserRefusal>> {
+    const { userId } = event
+    // Opening a session takes this lock too: a session is either open by now, or opened after this operation.
+    const refused = refusalOf(yield* lockUser(userId), { onlyEnabled })
+    if (refused !== null) return refusedFor(userId, refused)
+    const revoked = yield revokeSessionsStatement(userId, exceptId)
+    // Also without another session: one that has expired may have begun a change of the e-mail.
+    const hasEnded = yield* endPendingChanges(userId, exceptId)
+    // No event where no session ended: nothing limits these requests, because they must always work.
+    if (revoked.length === 0) return hasEnded ? invalidates(userId, 'revoked') : refusedFor(userId, 'revoked')
+    yield recordStatement(event)
+    return invalidates(userId, 'revoked')
+  },
+
+  /**
+   * Records that the event's user, who must be enabled, proved their identity in a session when the event happened. An impersonated
+   * session is not found.
+   */
+  *recordAuthentication(
+    session: ProvedSession,
+    proved: ProvedWith,
+    event: AuditEvent,
+  ): Steps<Write<'recorded' | SessionRefusal>> {
+    const { userId, at } = event
+    const refused = yield* lockForSession(userId, session)
+    if (refused !== null) return refusedFor(userId, refused)
+    const { id } = session
+    const found = yield* firstRow<{ amr: string | null }>({
+      text: 'SELECT amr FROM sessions WHERE id = $1 AND impersonated_by IS NULL',
+      values: [id],
+    })
+    if (found === undefined) return refusedFor(userId, 'sessionNotFound')
+    // What the session has now: a factor may have been removed since the request began.
+    yield recordAuthenticationStatement(id, userId, at, amrAfterProof(toAmr(found.amr), proved))
+    yield recordStatement(event)
+    return invalidates(userId, 'recorded')
+  },
+}

@@ -1,0 +1,114 @@
+/** Rows in the tables of features: deletion with their user, and clean-up. The names of tables and columns are from their declarations. */
+
+import { type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
+import { invalidatesNothing, type UncachedWrite } from '#storage/operations/write'
+import {
+  isOwned,
+  type NamedTable,
+  type OwnedTable,
+  type StoredFeature,
+  tablesOf,
+  uniquesOf,
+} from '#storage/stored-feature'
+
+/** An identifier of SQL. */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/** A row in a table of a feature, without the column that names the user who owns it. */
+export interface OwnedRow {
+  readonly table: string
+  readonly values: Readonly<Record<string, string | number | null>>
+}
+
+/** The tables of features whose rows belong to users, in the order of deletions. */
+export interface OwnedTables {
+  readonly all: readonly OwnedTable[]
+  /** Those whose rows were mailed to their users. */
+  readonly mailed: readonly OwnedTable[]
+  /** Those whose rows are factors of their users. */
+  readonly factors: readonly OwnedTable[]
+}
+
+export const ownedTablesOf = (features: readonly StoredFeature[]): OwnedTables => {
+  // A table that refers to another one is declared after it, so its rows are deleted first.
+  const all = tablesOf(features).filter(isOwned).toReversed()
+  return {
+    all,
+    mailed: all.filter(({ isMailed }) => isMailed === true),
+    factors: all.filter(({ isFactor }) => isFactor === true),
+  }
+}
+
+/** Deletes the rows of a user, who must be locked. */
+export function* deleteOwned(tables: readonly OwnedTable[], userId: string): Steps<void> {
+  for (const { name, owner } of tables) {
+    yield {
+      text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY}`,
+      values: [userId],
+    }
+  }
+}
+
+/** Deletes the rows of a user, who must be locked, in the order in which last requests lock them. @returns the keys of the rows. */
+export function* takeOwned({ name, owner, key }: OwnedTable, userId: string): Steps<readonly string[]> {
+  const taken = yield* rows<{ key: string }>({
+    text: ({ forUpdate }) => `WITH owned AS (
+        SELECT ${quoted(key)} AS key FROM ${quoted(name)}
+        WHERE ${quoted(owner)} = ${USER_KEY} ORDER BY ${quoted(key)} ${forUpdate}
+      )
+      DELETE FROM ${quoted(name)} WHERE ${quoted(key)} IN (SELECT key FROM owned) RETURNING ${quoted(key)} AS key`,
+    values: [userId],
+  })
+  return taken.map(row => row.key).toSorted()
+}
+
+/** @throws {Error} if no table of that name has an owner. */
+export const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTable => {
+  const table = tables.find(table => table.name === name)
+  if (table === undefined) throw new Error(`No feature declares a table ${name} whose rows belong to users`)
+  return table
+}
+
+/** The columns of each unique index in which rows of a new user can conflict with other rows. @throws {Error} as {@link ownedTable} */
+export const uniquesOfNewUser = (
+  tables: readonly OwnedTable[],
+  name: string,
+): readonly (readonly string[])[] => {
+  const table = ownedTable(tables, name)
+  return uniquesOf(table).filter(columns => !columns.includes(table.owner))
+}
+
+/** @returns an `INSERT`, up to its columns: first that of the user. @throws {Error} if no table of that name has an owner. */
+export const insertOwned = (
+  tables: readonly OwnedTable[],
+  name: string,
+  columns: readonly string[],
+): string => {
+  const table = ownedTable(tables, name)
+  return `INSERT INTO ${quoted(name)} (${[table.owner, ...columns].map(quoted).join(', ')})`
+}
+
+export const cleanUpOperations = {
+  /**
+   * Removes at most `limit` old rows, oldest first. On PostgreSQL it skips locked rows.
+   * @param before rows with this value of the column or a higher one stay.
+   * @returns whether there may be more.
+   */
+  removeOldRows: (
+    { name, key }: Pick<NamedTable, 'name' | 'key'>,
+    column: string,
+    before: number | string,
+    limit: number,
+  ): Query<UncachedWrite<boolean>> =>
+    query(
+      {
+        text: ({ forUpdateSkipLocked }) => `WITH old AS (
+            SELECT ${quoted(key)} AS key FROM ${quoted(name)} WHERE ${quoted(column)} < $1
+            ORDER BY ${quoted(column)} LIMIT $2 ${forUpdateSkipLocked}
+          )
+          DELETE FROM ${quoted(name)} WHERE ${quoted(key)} IN (SELECT key FROM old) RETURNING ${quoted(key)}`,
+        values: [before, limit],
+      },
+      removed => invalidatesNothing(removed.length === limit),
+    ),
+}

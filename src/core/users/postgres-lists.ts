@@ -1,0 +1,158 @@
+/**
+ * Lists, counts and exports of users (docs/design.md, "Contract"). The server chooses the index; a statement that times out ends with 503.
+ */
+
+import type { Reader, Statement } from '#storage/postgres/database'
+import { queries, statement } from '#storage/postgres/query-builder'
+import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
+import type { Position, SignInTables, UserFilter, UserQuery } from './listing.ts'
+import {
+  countQuery,
+  creation,
+  EXPORTED_METADATA,
+  filtered,
+  METADATA_BYTES,
+  pageQuery,
+  ROLE_ORDER,
+  type Users,
+} from './listing-queries.ts'
+import type { User, UserWithHash } from './user.ts'
+import {
+  START,
+  selectUser,
+  toListedUser,
+  toUserWithHash,
+  type UserRow,
+  type UserRowWithHash,
+} from './user-rows.ts'
+
+/**
+ * The users with the given ids, selected before every other condition. Otherwise the server would, at some sizes, scan an index
+ * in the order of the list until it has found enough of them: 57 ms at 30,000 users.
+ */
+const withIds = (ids: readonly string[]): Users =>
+  queries
+    .with(
+      cte => cte('users').materialized(),
+      db => db.selectFrom('users').selectAll().where('id', 'in', ids),
+    )
+    .selectFrom('users')
+
+const usersOf = ({ ids }: UserFilter): Users =>
+  ids === undefined ? queries.selectFrom('users') : withIds(ids)
+
+/** The users with a role, read from `user_roles`: its primary key has the order and the bounds of creation. */
+const withRole = (role: string, filter: UserFilter): Users => {
+  const { after, before } = creation(filter)
+  let users = queries
+    .selectFrom('user_roles')
+    .innerJoin('users', 'users.key', 'user_roles.user_key')
+    .where('user_roles.role', '=', role)
+  if (after !== null) users = users.where('user_roles.user_created_at', '>', after)
+  if (before !== null) users = users.where('user_roles.user_created_at', '<', before)
+  return users as unknown as Users
+}
+
+export const pageStatement = (query: UserQuery): Statement => {
+  const { role, ...filter } = query.filter
+  return role !== undefined && filter.ids === undefined && query.sort.field === 'createdAt'
+    ? statement(pageQuery(withRole(role, filter), { ...query, filter }, ROLE_ORDER))
+    : statement(pageQuery(usersOf(query.filter), query))
+}
+
+export const countStatement = (filter: UserFilter): Statement =>
+  statement(countQuery(usersOf(filter), filter))
+
+export const listUsers = async (reader: Reader, query: UserQuery): Promise<readonly User[]> =>
+  (await reader.read<UserRow>(pageStatement(query))).map(toListedUser)
+
+export const countUsers = async (reader: Reader, filter: UserFilter): Promise<number> =>
+  (await reader.read<{ total: number }>(countStatement(filter)))[0]?.total ?? 0
+
+/** Matches that are counted rather than estimated, if that is cheap. */
+const FEW = 10_000
+
+/** The planner's cost of what takes about ten milliseconds. */
+const CHEAP = 2_000
+
+/** The matches of a filter, counted up to one more than {@link FEW}. */
+const fewStatement = (filter: UserFilter): Statement =>
+  statement(
+    queries
+      .selectFrom(
+        filtered(usersOf(filter).select('users.key'), filter)
+          .limit(FEW + 1)
+          .as('few'),
+      )
+      .select(eb => eb.fn.countAll<number>().as('total')),
+  )
+
+/** A node of a plan (`EXPLAIN`). */
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Total Cost': number
+  readonly 'Plan Rows': number
+  readonly Plans?: readonly Plan[]
+}
+
+const limitOf = (plan: Plan): Plan | undefined =>
+  plan['Node Type'] === 'Limit' ? plan : plan.Plans?.map(limitOf).find(limit => limit !== undefined)
+
+/** What the server has counted of the table's rows as they were written. It knows none after a crash, and on a replica. */
+const WRITTEN_ROWS =
+  "SELECT nullif(n_live_tup, 0) AS total FROM pg_stat_user_tables WHERE relid = 'users'::regclass"
+
+/**
+ * About how many match: the planner's estimate, but no more than there are rows; few matches are counted. The planner multiplies the table's
+ * pages by the rows on a page at the last autovacuum: after an import that was half, or ten times, the number. Planning takes about a
+ * millisecond, whatever the size of the table.
+ */
+export const estimateUsers = async (reader: Reader, filter: UserFilter): Promise<number> => {
+  const few = fewStatement(filter)
+  const [explained] = await reader.read<{ 'QUERY PLAN': readonly { Plan: Plan }[] }>({
+    ...few,
+    text: `EXPLAIN (FORMAT JSON) ${few.text}`,
+  })
+  const limit = explained && limitOf(explained['QUERY PLAN'][0]?.Plan as Plan)
+  const planned = limit?.Plans?.at(-1)?.['Plan Rows'] ?? 0
+  const [written] = await reader.read<{ total: number | null }>({ text: WRITTEN_ROWS, values: [] })
+  const all = written?.total ?? null
+  const isOfAll = Object.keys(filter).length === 0
+  const estimate = isOfAll ? (all ?? planned) : Math.min(planned, all ?? planned)
+  const isCheap = isOfAll || (limit !== undefined && limit['Total Cost'] <= CHEAP)
+  if (estimate > 2 * FEW || !isCheap) return estimate
+  const total = (await reader.read<{ total: number }>(few))[0]?.total ?? 0
+  return total > FEW ? Math.max(estimate, total) : total
+}
+
+/** The sum is computed while the index is read, and long metadata only read for users within the page. */
+const exportText = (...columns: readonly string[]): string => `SELECT * FROM (
+    ${selectUser(
+      'password_hash',
+      ...columns,
+      `sum(${METADATA_BYTES}) OVER (ORDER BY created_at, id) - (${METADATA_BYTES}) AS bytes_before`,
+    )} WHERE (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3
+  ) AS following WHERE bytes_before < ${EXPORTED_METADATA} ORDER BY created_at, id`
+
+export const EXPORT_USERS = exportText()
+
+/** Users of one page of an export. Converting them blocks the event loop for about three milliseconds. */
+const EXPORT_PAGE = 500
+
+/** The next page of an export, in the order of creation. No connection is held between two pages. */
+export const exportUsers = async (
+  reader: Reader,
+  after: Position | null,
+  signInTables?: SignInTables,
+): Promise<readonly UserWithHash[]> => {
+  const { key, id } = after ?? START
+  const statement =
+    signInTables === undefined
+      ? { name: 'export', text: EXPORT_USERS }
+      : {
+          name: 'export-with-methods',
+          text: exportText(featureMethodsColumn(signInTables)),
+        }
+  const rows = await reader.read<UserRowWithHash>({ ...statement, values: [key, id, EXPORT_PAGE] })
+  return rows.map(toUserWithHash)
+}

@@ -1,0 +1,64 @@
+/** The list of a user's factors, which operations of features that add and remove factors keep. */
+
+import { firstRow, type Steps } from '#storage/operations/operation'
+import { invalidates, refusedFor, type Write } from '#storage/operations/write'
+import type { AuditEvent } from '../audit-log/event.ts'
+import { recordStatement } from '../audit-log/stored-events.ts'
+import { type ActingSession, endProofs, lockForSession, sessionIdOf } from '../auth/stored-sessions.ts'
+import type { Factor } from './factors.ts'
+import { refusalOf, type SessionRefusal, type UserRefusal } from './refusals.ts'
+import { lockUser } from './user-locks.ts'
+import { factorsColumn, toFactors } from './user-rows.ts'
+
+/** A change of the ways to sign in that the user makes in a session. */
+export interface OwnFactorChange {
+  readonly session: ActingSession
+  /** Whether the user's other sessions end. */
+  readonly endsOthers: boolean
+}
+
+function* lockOwner(userId: string, own: OwnFactorChange | null): Steps<SessionRefusal | null> {
+  if (own !== null) return yield* lockForSession(userId, own.session)
+  return refusalOf(yield* lockUser(userId), { onlyEnabled: false })
+}
+
+/**
+ * Runs a change of the ways in which the event's user signs in. It locks the user first. The session must still exist: a new password, for
+ * example, has ended it. The proofs of identity of other sessions end, with what these have begun.
+ * @param own `null` if an administrator makes it.
+ * @param change returns why it is refused, and what it has written is rolled back; else `null`.
+ */
+export function* changeFactors<Refusal extends string>(
+  own: OwnFactorChange | null,
+  event: AuditEvent,
+  change: () => Steps<Refusal | null>,
+): Steps<Write<'done' | Refusal | 'sessionNotFound' | UserRefusal>> {
+  const { userId } = event
+  const refused = (yield* lockOwner(userId, own)) ?? (yield* change())
+  if (refused !== null) return refusedFor(userId, refused)
+  yield* endProofs(userId, own && sessionIdOf(own.session), own?.endsOthers)
+  yield recordStatement(event)
+  return invalidates(userId, 'done')
+}
+
+/** @returns the column with the factors of a user, who should be locked; `undefined` if there is no such user. */
+export function* factorsOf(userId: string): Steps<string | null | undefined> {
+  const user = yield* firstRow<{ factors: string | null }>({
+    text: 'SELECT factors FROM users WHERE id = $1',
+    values: [userId],
+  })
+  return user?.factors
+}
+
+/**
+ * Adds a factor to the list of a user whom the operation has locked, or removes it. Every change of a factor counts as a change of the
+ * user, so the operation must invalidate the user.
+ * @param at milliseconds since the epoch.
+ */
+export function* setFactor(userId: string, factor: Factor, isSet: boolean, at: number): Steps<void> {
+  const others = toFactors((yield* factorsOf(userId)) ?? null).filter(each => each !== factor)
+  yield {
+    text: 'UPDATE users SET factors = CAST($2 AS text), updated_at = $3, version = version + 1 WHERE id = $1',
+    values: [userId, factorsColumn(isSet ? [...others, factor] : others), at],
+  }
+}

@@ -1,0 +1,195 @@
+/** Writes of users. Sign-ups and imports add them: `hot-operations.ts` and `import-operations.ts` of each engine. */
+
+import type { Dialect } from '#storage/operations/dialect'
+import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from '#storage/operations/operation'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import type { OwnedTable } from '#storage/stored-feature'
+import { type MethodAmr, removedFactors } from '../accounts/sign-in-methods.ts'
+import { endPendingChanges } from '../accounts/stored-pending-changes.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
+import { recordStatement, recordUnlessRevoked } from '../audit-log/stored-events.ts'
+import {
+  type ActingSession,
+  endProofs,
+  lowerAmr,
+  revokeAllSessions,
+  sessionExists,
+} from '../auth/stored-sessions.ts'
+import { deleteOwned, type OwnedTables } from './owned-rows.ts'
+import { refusalOf, type SessionRefusal } from './refusals.ts'
+import type { RemovalRefused, Removed, UserRemovals } from './stored-removals.ts'
+import type { User, UserChanges } from './user.ts'
+import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
+import { changedColumns, selectUser, toUser, USER_VALUES, type UserRow } from './user-rows.ts'
+
+export interface UpdateOptions {
+  /** Revoke all of the user's sessions in the same transaction. */
+  readonly revokeSessions: boolean
+  /** Invalidate all of the user's e-mail tokens, and the mailed code to sign in, in the same transaction. */
+  readonly invalidateTokens: boolean
+  /**
+   * For a change that users make themselves: the id of the session or API key. It must exist, and the user must be enabled. `null` for
+   * changes by others.
+   */
+  readonly credentialId: string | null
+  /** Change only a user with one of these versions; `null`: any. */
+  readonly versions: readonly number[] | null
+}
+
+/** Why a user was not changed. `accountDisabled` and `sessionNotFound` (or no such API key) only with `credentialId`. */
+export type UpdateRefusal =
+  | 'userNotFound'
+  | 'accountDisabled'
+  | 'sessionNotFound'
+  | 'versionChanged'
+  | 'emailTaken'
+
+/** The end of an update of a user. It returns the {@link UserRow}. */
+export const RETURNING_USER = `RETURNING ${USER_VALUES}`
+
+/**
+ * Invalidates everything that was mailed to a user and gives access to the account.
+ * @param mailed tables of features, whose rows were mailed to their users.
+ */
+export function* invalidateMails(mailed: readonly OwnedTable[], userId: string): Steps<void> {
+  yield {
+    text: `DELETE FROM email_tokens WHERE user_key = ${USER_KEY}`,
+    values: [userId],
+  }
+  yield* deleteOwned(mailed, userId)
+}
+
+/**
+ * Changes nothing and returns no row if the user is missing, is not what the options require, or has these values already. The
+ * subquery waits for the lock: an UPDATE that waits would already have a transaction id, and so the position of its event (docs/design.md,
+ * "Account life cycle"), before its turn.
+ */
+const updateStatement = (
+  id: string,
+  changes: UserChanges,
+  at: number,
+  { credentialId, versions }: UpdateOptions,
+): Statement => {
+  const set = { ...changedColumns(changes), updated_at: at }
+  const values = [id, ...Object.values(set)]
+  const compare = (operator: string): string[] =>
+    Object.keys(set).map((column, index) => `${column} ${operator} $${index + 2}`)
+  // Without `updated_at`, the last one.
+  const differences = compare('IS DISTINCT FROM').slice(0, -1).join(' OR ') || '1 = 0'
+  const isCurrent = ({ isOneOf }: Dialect): string =>
+    versions === null ? '' : `AND ${isOneOf('version', `$${values.length + 1}`, 'bigint')}`
+  return {
+    text: dialect => `UPDATE users SET ${compare('=').join(', ')}, version = version + 1 WHERE key = (
+        SELECT key FROM users
+        WHERE id = $1 AND ${dialect.inTurn('$1')} ${credentialId === null ? '' : 'AND disabled = 0'} ${isCurrent(dialect)}
+          AND (${differences})
+        ${dialect.forNoKeyUpdate}
+      ) ${RETURNING_USER}`,
+    values: versions === null ? values : [...values, versions],
+  }
+}
+
+/** Locks the user and finds out why an update has changed nothing. @returns the user if the update is not refused. */
+function* lockForUpdate(
+  id: string,
+  { credentialId, versions }: UpdateOptions,
+): Steps<UserRow | UpdateRefusal> {
+  const user = yield* firstRow<UserRow>({
+    text: ({ inTurn, forNoKeyUpdate }) =>
+      `${selectUser()} WHERE id = $1 AND ${inTurn('$1')} ${forNoKeyUpdate}`,
+    values: [id],
+  })
+  if (user === undefined) return 'userNotFound'
+  if (credentialId !== null && user.disabled === 1) return 'accountDisabled'
+  return versions === null || versions.includes(user.version) ? user : 'versionChanged'
+}
+
+/** @returns the user, and whether this has changed them; or why it may not. */
+function* changeUser(
+  id: string,
+  changes: UserChanges,
+  at: number,
+  options: UpdateOptions,
+): Steps<{ readonly row: UserRow; readonly isChanged: boolean } | UpdateRefusal> {
+  const update = updateStatement(id, changes, at, options)
+  const first = yield* unlessTaken<UserRow>(update)
+  if (first === 'taken') return 'emailTaken'
+  if (first[0] !== undefined) return { row: first[0], isChanged: true }
+  const found = yield* lockForUpdate(id, options)
+  if (typeof found === 'string') return found
+  // A concurrent change in between may have made the update possible. The user is locked now.
+  const second = yield* unlessTaken<UserRow>(update)
+  if (second === 'taken') return 'emailTaken'
+  return { row: second[0] ?? found, isChanged: second.length > 0 }
+}
+
+export const userOperations = (tables: OwnedTables, removals: UserRemovals) => ({
+  /** @returns the changed user, or the reason for no change. A user who has these values already keeps the version, without an event. */
+  *update(
+    id: string,
+    changes: UserChanges,
+    event: AuditEvent,
+    options: UpdateOptions,
+  ): Steps<Write<User | UpdateRefusal>> {
+    const changed = yield* changeUser(id, changes, event.at, options)
+    if (typeof changed === 'string') return refusedFor(id, changed)
+    const { row, isChanged } = changed
+    if (!isChanged) return refusedFor(id, toUser(row))
+    // A separate statement: it sees the sessions of transactions that held the user's lock before.
+    if (options.revokeSessions) yield* revokeAllSessions(id)
+    if (options.invalidateTokens) yield* invalidateMails(tables.mailed, id)
+    if (!(yield* recordUnlessRevoked(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
+    return invalidates(id, toUser(row))
+  },
+
+  /**
+   * Deletes a user with everything that belongs to them, and the addresses in their events. The event becomes the user's
+   * newest: its timestamp moves behind that of a later event.
+   * @param session in which the user, who must be enabled, deletes the account; `null` if an administrator does.
+   */
+  *remove(
+    event: AuditEvent,
+    session: ActingSession | null,
+  ): Steps<Write<Removed | RemovalRefused | SessionRefusal>> {
+    const { userId } = event
+    yield LOCK_USERS_TABLE
+    yield* removals.lock(userId)
+    const user = yield* lockUser(userId, null, 'remove')
+    const refused = refusalOf(user, { onlyEnabled: session !== null })
+    if (refused !== null) return refusedFor(userId, refused)
+    if (session !== null && !(yield* sessionExists(session, userId)))
+      return refusedFor(userId, 'sessionNotFound')
+    const removed = yield* removals.remove(event, session === null ? 'others' : 'user')
+    if ('refusal' in removed) return refusedFor(userId, removed)
+    return invalidates(removed.evicts, { outcomes: removed.outcomes })
+  },
+
+  /**
+   * Removes every factor of the event's user, also unconfirmed ones, and no proof of identity of the user's sessions counts any more.
+   * @param methods those of the service.
+   * @returns `none` if the user had no factor.
+   */
+  *removeFactors(
+    event: AuditEvent,
+    methods: readonly MethodAmr[],
+  ): Steps<Write<'removed' | 'none' | 'userNotFound'>> {
+    const { userId, at } = event
+    if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
+    yield* deleteOwned(tables.factors, userId)
+    const changed = yield* firstRow({
+      text: `UPDATE users SET factors = NULL, updated_at = $2, version = version + 1
+        WHERE id = $1 AND factors IS NOT NULL RETURNING id`,
+      values: [userId, at],
+    })
+    // Unconfirmed factors are removed all the same.
+    if (changed === undefined) {
+      yield* endPendingChanges(userId, null)
+      return invalidatesNothing('none')
+    }
+    // A factor that is gone may have been the proof of any of them.
+    yield* endProofs(userId, null)
+    yield* lowerAmr(userId, removedFactors(tables.factors.flatMap(({ signsIn }) => signsIn ?? [])), methods)
+    yield recordStatement(event)
+    return invalidates(userId, 'removed')
+  },
+})

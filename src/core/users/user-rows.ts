@@ -1,0 +1,294 @@
+/** The rows of users, sessions, e-mail tokens and events, for both engines. Statements list columns in the order given here. */
+import type { EmailToken } from '../accounts/email-token.ts'
+import { toFeatureMethods } from '../accounts/sign-in-tables.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
+import type { LogPosition } from '../audit-log/listing.ts'
+import { NO_AMR, type Session } from '../auth/session.ts'
+import { networkDigest } from '../rate-limits/known-networks.ts'
+import type { EmailTokensTable, EventsTable, SessionsTable, UsersTable } from '../store/schema.ts'
+import { type Factor, NO_FACTORS } from './factors.ts'
+import { compileFields, FIELDS, type FieldColumns, type FieldValues } from './fields.ts'
+import type { Position } from './listing.ts'
+import { type NewUser, searchKey, type User, type UserChanges } from './user.ts'
+
+/** The row of a new user, with case-folded names. The store assigns `key`; factors are added later. */
+export type UserColumns = Omit<UsersTable, 'key' | 'factors'>
+
+/** The columns of fields: each with that of its case-folded text, if it has one. */
+const FIELD_COLUMNS = FIELDS.flatMap(({ column, searchColumn }) =>
+  searchColumn === undefined ? [column] : [column, searchColumn],
+) as readonly (keyof FieldColumns)[]
+
+export const USER_COLUMNS = [
+  'id',
+  'email',
+  'password_hash',
+  'email_verified',
+  'disabled',
+  'created_at',
+  'updated_at',
+  'version',
+  ...FIELD_COLUMNS,
+] as const satisfies readonly (keyof UserColumns)[]
+
+/** Equal for equal factors: statements compare it. */
+export const factorsColumn = (factors: readonly Factor[]): string | null =>
+  factors.length === 0 ? null : JSON.stringify(factors.toSorted())
+
+export const toFactors = (column: string | null): readonly Factor[] =>
+  column === null ? NO_FACTORS : (JSON.parse(column) as Factor[])
+
+const fieldColumns = compileFields<[FieldValues, typeof searchKey], FieldColumns>(
+  'user, searchKey',
+  ({ field, column, searchColumn }) =>
+    `${column}: kinds.${field}.toColumn(kinds.${field}.canonical(user.${field}))${searchColumn === undefined ? '' : `, ${searchColumn}: searchKey(user.${field})`}`,
+)
+
+export const userColumns = (user: NewUser): UserColumns => ({
+  id: user.id,
+  email: user.email,
+  password_hash: user.passwordHash,
+  email_verified: Number(user.emailVerified),
+  disabled: Number(user.disabled),
+  created_at: user.createdAt,
+  updated_at: user.updatedAt,
+  version: 1,
+  ...fieldColumns(user, searchKey),
+})
+
+/** The columns of a user that reads return. */
+export const READ_COLUMNS = [
+  'id',
+  'email',
+  'email_verified',
+  'disabled',
+  'created_at',
+  'updated_at',
+  'version',
+  ...FIELDS.map(({ column }) => column),
+  'factors',
+] as const satisfies readonly (keyof UsersTable)[]
+
+/** 0 or 1. */
+export const HAS_PASSWORD = 'CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END'
+
+/**
+ * A user's columns, whether there is a password, and the last request, for `SELECT` and `RETURNING`. Without a join: SQLite as better-sqlite3 builds it
+ * (ENABLE_STAT4) plans a join again for every value, which took 20 µs instead of 4.
+ */
+export const USER_VALUES = `${READ_COLUMNS.join(', ')},
+  ${HAS_PASSWORD} AS has_password,
+  (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at`
+
+/** A user as read with {@link USER_VALUES}. */
+export type UserRow = Pick<UsersTable, (typeof READ_COLUMNS)[number]> & {
+  has_password: number
+  last_request_at: number | null
+  /** Where it is selected. */
+  feature_methods?: string
+}
+
+/** A user as read by `selectUser('password_hash')`. */
+export type UserRowWithHash = UserRow & Pick<UserColumns, 'password_hash'>
+
+/** Selects users; a condition on `users` must follow. @param columns further ones. */
+export const selectUser = (...columns: readonly string[]): string =>
+  `SELECT ${[USER_VALUES, ...columns].join(', ')} FROM users`
+
+const toFields = compileFields<[UserRow], FieldValues>(
+  'row',
+  ({ field, column }) => `${field}: kinds.${field}.fromColumn(row.${column})`,
+)
+
+export const toUser = (row: UserRow): User => ({
+  ...toFields(row),
+  id: row.id,
+  email: row.email,
+  emailVerified: row.email_verified === 1,
+  hasPassword: row.has_password === 1,
+  disabled: row.disabled === 1,
+  factors: toFactors(row.factors),
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  lastRequestAt: row.last_request_at,
+  version: row.version,
+})
+
+/** A user as administrators see one, if the row has `feature_methods`. */
+export const toListedUser = (row: UserRow): User => {
+  const user = toUser(row)
+  const { feature_methods: names } = row
+  return names === undefined ? user : { ...user, featureMethods: toFeatureMethods(names) }
+}
+
+/** A user and the hash of their password, as one record. */
+export const toUserWithHash = (row: UserRowWithHash): User & { passwordHash: string | null } => ({
+  ...toListedUser(row),
+  passwordHash: row.password_hash,
+})
+
+/** A user, and the hash with which a password is verified. */
+export const toCredentials = (row: UserRowWithHash): { user: User; passwordHash: string | null } => ({
+  user: toUser(row),
+  passwordHash: row.password_hash,
+})
+
+const changedFieldColumns = (changes: Partial<FieldValues>): Record<string, string | null> => {
+  const columns: Record<string, string | null> = {}
+  for (const { field, column, searchColumn, kind } of FIELDS) {
+    const value = changes[field]
+    if (value === undefined) continue
+    columns[column] = kind.toColumn(kind.canonical(value))
+    if (searchColumn !== undefined) columns[searchColumn] = searchKey(columns[column] ?? null)
+  }
+  return columns
+}
+
+/** The columns that a change of a user sets. */
+export const changedColumns = ({
+  email,
+  emailVerified,
+  disabled,
+  ...fields
+}: UserChanges): Record<string, unknown> => ({
+  ...changedFieldColumns(fields),
+  ...(email !== undefined && { email }),
+  ...(emailVerified !== undefined && { email_verified: Number(emailVerified) }),
+  ...(disabled !== undefined && { disabled: Number(disabled) }),
+})
+
+/** The position before every user in the order of creation. */
+export const START: Position = { key: Number.MIN_SAFE_INTEGER, id: '' }
+
+/** Sorts after every id. */
+export const AFTER_IDS = '~'
+
+/** A session without its user, which is a key in the table and an id elsewhere. */
+export type SessionRow = Omit<SessionsTable, 'user_key'>
+
+export const SESSION_COLUMNS = [
+  'id',
+  'created_at',
+  'expires_at',
+  'last_request_at',
+  'ip',
+  'user_agent',
+  'impersonated_by',
+  'authenticated_at',
+  'network',
+  'method',
+  'amr',
+] as const satisfies readonly (keyof SessionRow)[]
+
+/** By its column. There are few combinations, which sessions in memory share. */
+const amrLists = new Map<string, readonly string[]>()
+
+export const amrColumn = (amr: readonly string[]): string | null => (amr.length === 0 ? null : amr.join(' '))
+
+export const toAmr = (column: string | null): readonly string[] => {
+  if (column === null) return NO_AMR
+  let amr = amrLists.get(column)
+  if (amr === undefined) {
+    amr = Object.freeze(column.split(' '))
+    amrLists.set(column, amr)
+  }
+  return amr
+}
+
+export const sessionColumns = (session: Session): SessionRow => ({
+  id: session.id,
+  created_at: session.createdAt,
+  expires_at: session.expiresAt,
+  last_request_at: session.lastRequestAt,
+  ip: session.ip,
+  user_agent: session.userAgent,
+  impersonated_by: session.impersonatedBy,
+  authenticated_at: session.authenticatedAt === session.createdAt ? null : session.authenticatedAt,
+  // An administrator who acts as the user is no sign-in of theirs.
+  network: session.impersonatedBy === null ? networkDigest(session.userId, session.ip) : null,
+  method: session.method,
+  amr: amrColumn(session.amr),
+})
+
+export const toSession = (row: Omit<SessionRow, 'network'>, userId: string): Session => ({
+  id: row.id,
+  userId,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  lastRequestAt: row.last_request_at,
+  ip: row.ip,
+  userAgent: row.user_agent,
+  impersonatedBy: row.impersonated_by,
+  authenticatedAt: row.authenticated_at ?? row.created_at,
+  method: row.method,
+  amr: toAmr(row.amr),
+})
+
+/** An e-mail token without its user, which is a key in the table and an id elsewhere. */
+export type EmailTokenRow = Omit<EmailTokensTable, 'user_key'>
+
+export const EMAIL_TOKEN_COLUMNS = [
+  'digest',
+  'purpose',
+  'email',
+  'created_at',
+  'expires_at',
+] as const satisfies readonly (keyof EmailTokenRow)[]
+
+export const emailTokenColumns = (token: EmailToken): EmailTokenRow => ({
+  digest: token.digest,
+  purpose: token.purpose,
+  email: token.email,
+  created_at: token.createdAt,
+  expires_at: token.expiresAt,
+})
+
+/** Selects e-mail tokens with the property names of `EmailToken`; a condition must follow. */
+export const selectEmailToken = `SELECT digest, purpose, email, created_at AS "createdAt", expires_at AS "expiresAt",
+  (SELECT id FROM users WHERE key = user_key) AS "userId" FROM email_tokens`
+
+/** An event without its position, which the store assigns. */
+export type EventColumns = Omit<EventsTable, 'position'>
+
+/** An event as read. */
+export type EventRow = EventColumns & { readonly position: number }
+
+export const EVENT_COLUMNS = [
+  'id',
+  'at',
+  'type',
+  'actor_type',
+  'actor_id',
+  'user_id',
+  'ip',
+  'details',
+] as const satisfies readonly (keyof EventColumns)[]
+
+export const eventColumns = ({
+  id,
+  at,
+  type,
+  actor,
+  userId,
+  details,
+}: AuditEvent<string | null>): EventColumns => ({
+  id,
+  at,
+  type,
+  actor_type: actor.type,
+  actor_id: actor.id,
+  user_id: userId,
+  ip: actor.ip,
+  details: details && JSON.stringify(details),
+})
+
+export const toPosition = ({ position, id }: EventRow): LogPosition => ({ position, id })
+
+export const toEvent = (row: EventColumns): AuditEvent<string | null> => ({
+  id: row.id,
+  at: row.at,
+  type: row.type,
+  actor: { type: row.actor_type, id: row.actor_id, ip: row.ip },
+  userId: row.user_id,
+  details: row.details === null ? null : JSON.parse(row.details),
+})
