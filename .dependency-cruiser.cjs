@@ -66,13 +66,13 @@ module.exports = {
     rule(
       'routes-import-use-cases',
       '^(routes|src/features/[^/]+/routes)/',
-      '^src/(storage|core/mail|http/(?!validation/|pages/|disconnect-signal)|process/(?!status-report)|app|server|services)',
+      '^src/(storage|core/(mail|store)/|core/[^/]+/(stored|sqlite|postgres)-|http/(?!validation/|pages/|disconnect-signal)|process/(?!status-report)|app|server|services)',
       'routes call use cases through app.services: they import no storage, mail, HTTP server, configuration or set-up',
     ),
     rule(
       'plugins-import-no-storage',
       '^plugins',
-      '^src/storage',
+      '^src/(storage|core/store)/',
       'plugins reach the store through app.services',
     ),
     {
@@ -109,8 +109,14 @@ module.exports = {
     rule(
       'drivers-only-in-storage',
       '^(src/(?!storage)|plugins|routes)',
-      'node_modules/(better-sqlite3|kysely|pg)/',
-      'only src/storage imports database drivers and Kysely',
+      'node_modules/(better-sqlite3|pg)/',
+      'only src/storage imports database drivers',
+    ),
+    rule(
+      'kysely-only-in-statements',
+      '^(src/(?!storage/|core/store/|core/[^/]+/(stored-|sqlite-|postgres-|[a-z]+-queries|key-rows))|plugins|routes)',
+      'node_modules/kysely/',
+      'only src/storage and the files of the core with its statements import Kysely',
     ),
     rule(
       'nodemailer-only-in-mail',

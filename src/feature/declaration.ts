@@ -35,14 +35,15 @@ import type { Ed25519Signer } from '#core/auth/signing-keys'
 import type { MailKinds, MailSender } from '#core/mail/kinds'
 import type { WindowLimit } from '#core/rate-limits/limits'
 import type { LoginThrottle } from '#core/rate-limits/login-throttle'
-import type { OpenRateLimit } from '#core/rate-limits/rate-limit'
+import type { AccountFeature } from '#core/store/account-feature'
 import type { EventLog } from '#core/store/stores'
 import type { User } from '#core/users/user'
 import type { FinishRemoval, Users } from '#core/users/users'
 import type { ConsoleModule } from '#http/pages/console-parts'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import type { RouteGuard } from '#http/route-guards'
-import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from '#storage/stored-feature'
+import type { OpenRateLimit } from '#storage/rate-limit'
+import type { FeatureOperation, FeatureRead, FeatureStore } from '#storage/stored-feature'
 import type { Consumer, NamedConsumer } from './consumers/consumers.ts'
 import type { Keyring } from './encryption/keyring.ts'
 import type { BackgroundTask, NamedTask } from './jobs/background-tasks.ts'
@@ -346,7 +347,7 @@ type CheckSettings<Settings> = (settings: Settings, service: ServiceAbilities) =
 type UserRemoved<Deps> = (deps: Deps, outcome: never) => MaybePromise<void>
 
 /** The parts that do not depend on each other. */
-interface PlainParts extends StoredFeature {
+interface PlainParts extends AccountFeature {
   /** What `defineErrors` returns. */
   readonly errors?: Readonly<Record<string, DeclaredError>>
   /** Limits per client address: `config: { rateLimit: 'notes' }` of a route names one. */
@@ -675,6 +676,7 @@ export {
 } from '#core/auth/stored-sessions'
 export type { MailSender, MailSite } from '#core/mail/kinds'
 export { emailSubject } from '#core/rate-limits/login-throttle'
+export type { RemovalPart, UserRemoval } from '#core/store/account-feature'
 export { refusalOf } from '#core/users/refusals'
 export type { User } from '#core/users/user'
 export { lockUser } from '#core/users/user-locks'
@@ -691,7 +693,7 @@ export {
   unlessTaken,
 } from '#storage/operations/operation'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-export { type FeatureStore, type RemovalPart, table, type UserRemoval } from '#storage/stored-feature'
+export { type FeatureStore, table } from '#storage/stored-feature'
 export type { Delivery } from './consumers/consumers.ts'
 export type { JobRun } from './jobs/jobs.ts'
 export { hasLease } from './jobs/stored-jobs.ts'

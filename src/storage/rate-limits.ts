@@ -2,7 +2,7 @@
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
-import type { RateLimit, RateLimitOptions, Usage } from '#core/rate-limits/rate-limit'
+import type { RateLimit, RateLimitOptions, Usage } from './rate-limit.ts'
 
 /** Clients choose the keys. Each costs 0.5 KB with the library's timer: 25 MB for a full limiter. */
 const MAX_KEYS = 50_000

@@ -1,7 +1,5 @@
 /** The part of a feature that the store runs: tables, migrations, operations. `src/feature/declaration.ts` has the whole declaration. */
 import type { Kysely } from 'kysely'
-import type { AuditEvent } from '#core/audit-log/event'
-import type { Factor } from '#core/users/factors'
 import type { FeatureDialect } from './migrations/schema-dialect.ts'
 import type { Read, Steps, StoreOf } from './operations/operation.ts'
 import type { Write } from './operations/write.ts'
@@ -85,39 +83,11 @@ export interface FeatureMigration {
 
 /** A factor whose rows a feature has. */
 export interface StoredFactor {
-  readonly name: Factor
+  readonly name: string
   /** Selects the keys of the users who have it, as `user_key`. */
   readonly users: string
   /** The type of the event when it is removed, if its table has no `grantsAccess` with events of its rows. */
   readonly removal?: string
-}
-
-/**
- * Checks what proves a sign-in, and uses it up, in the transaction of the sign-in. The user is locked.
- * @param event of the sign-in: with the user, the client and the time.
- * @returns `recorded` if it is not valid, but what was written, such as an event, must be kept.
- */
-export type SignInProof = (event: AuditEvent, ...args: never[]) => Steps<'proved' | 'notProved' | 'recorded'>
-
-/**
- * What a feature says of the removal of a user: the name of the error that refuses it; or the ids of other users, and of entities of its own,
- * whose cached state the removal makes stale, with what `userRemoved` of the feature gets after the commit.
- */
-export type RemovalPart =
-  | { readonly refusal: string }
-  | { readonly refusal?: undefined; readonly evicts: readonly string[]; readonly outcome?: unknown }
-
-/** The part of a feature in the removal of a user, in the same transaction. */
-export interface UserRemoval {
-  /** Locks what the feature locks before users, such as an organization. The user is not locked yet. */
-  readonly lock?: (userId: string) => Steps<void>
-  /**
-   * Runs before the rows of the user are deleted. The user is locked. A removal that users did not ask for themselves must not depend on
-   * them: only refuse it if nothing else helps.
-   * @param event of the removal.
-   * @param by `user`: their own request; `others`: an administrator, the operator, or the owner of a mailbox who never confirmed the account.
-   */
-  readonly remove: (event: AuditEvent, by: 'user' | 'others') => Steps<RemovalPart>
 }
 
 export interface StoredFeature {
@@ -130,9 +100,6 @@ export interface StoredFeature {
   /** After a `copy`, the target lists the factors of users by their rows. */
   readonly factor?: StoredFactor
   readonly operations?: Readonly<Record<string, FeatureOperation>>
-  /** What the sign-in methods of the feature use up: `SignIns` runs them by their name. */
-  readonly signInProofs?: Readonly<Record<string, SignInProof>>
-  readonly userRemoval?: UserRemoval
   /** Statements that only read. On SQLite they run on the event loop, so each must be fast. */
   readonly reads?: Readonly<Record<string, FeatureRead>>
 }

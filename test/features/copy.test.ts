@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { newId } from '#base/ids'
+import type { AccountFeature } from '#core/store/account-feature'
 import { openPostgresStorage } from '#core/store/postgres'
 import { openSqliteStorage } from '#core/store/sqlite'
 import type { Storage } from '#core/store/storage'
 import { copy } from '#storage/copy/copy'
-import type { StoredFeature } from '#storage/stored-feature'
 import { notes as notesFeature } from '../../examples/notes/notes.ts'
 import { add, eventOf, NOW } from '../storage/contract/fixtures.ts'
 import { temporaryFolder } from '../support/build.ts'
@@ -16,7 +16,7 @@ import { createDatabase, query } from '../support/postgres.ts'
 import { pooledWriter } from '../support/writer-pool.ts'
 import { labels } from './labels.ts'
 
-const notes: StoredFeature = {
+const notes: AccountFeature = {
   ...notesFeature,
   tables: { notes: { owner: 'user_key', key: 'id', updatedAt: 'updated_at' } },
 }
@@ -47,7 +47,7 @@ const texts = async (storage: Storage, userId: string): Promise<string[]> =>
   (await noteStore(storage).listNotes(userId)).map(({ text }) => text).sort()
 
 /** A source with `count` users, and an empty target. */
-const setUp = async (t: Test, count: number, features: readonly StoredFeature[] = FEATURES) => {
+const setUp = async (t: Test, count: number, features: readonly AccountFeature[] = FEATURES) => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
   const source = await openSqliteStorage(file, features, pooledWriter)

@@ -7,14 +7,15 @@ import t, { type Test } from 'tap'
 import { integer } from '#base/settings/readers'
 import { counter } from '#base/statistics/metric'
 import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from '#core/rate-limits/limits'
-import type { OpenRateLimit } from '#core/rate-limits/rate-limit'
+import type { AccountFeature } from '#core/store/account-feature'
 import { openPostgresStorage } from '#core/store/postgres'
 import { openSqliteStorage } from '#core/store/sqlite'
 import type { Storage } from '#core/store/storage'
 import { defineFeature, type Feature, rateLimitsOf } from '#feature/declaration'
 import { allFeatures, BUILT_IN_FEATURES } from '#features/built-in'
+import type { OpenRateLimit } from '#storage/rate-limit'
 import { openDatabase } from '#storage/sqlite/database'
-import type { FeatureMigration, StoredFeature } from '#storage/stored-feature'
+import type { FeatureMigration } from '#storage/stored-feature'
 import { notes } from '../../examples/notes/notes.ts'
 import { checkFeatures } from '../../src/check-features.ts'
 import { add } from '../storage/contract/fixtures.ts'
@@ -434,7 +435,7 @@ t.test('no counter that the service opens can be a rate limit of a feature', asy
 t.test('on SQLite, the module must export the feature with its operations', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const missing = pathToFileURL(join(temporaryFolder(t), 'missing.ts')).href
-  const cases: [StoredFeature, RegExp][] = [
+  const cases: [AccountFeature, RegExp][] = [
     [
       { ...notes, name: 'other' },
       /^The module .*notes\.ts does not export the feature other\. Declare it there with/,
@@ -510,8 +511,8 @@ const CHECKSUMS: Readonly<Record<string, readonly string[]>> = {
 /** A feature without operations, which `labels.ts` stands for on the writer thread. */
 const things = (
   migrations: Record<string, FeatureMigration>,
-  fields: Partial<StoredFeature> = {},
-): StoredFeature => ({
+  fields: Partial<AccountFeature> = {},
+): AccountFeature => ({
   name: 'labels',
   module: labels.module,
   migrations,
@@ -520,13 +521,13 @@ const things = (
 })
 
 await onEnginesOfRun(t, async (t, { name: engine, emptyDatabase, build }) => {
-  const open = (url: string, features: readonly StoredFeature[]): Promise<Storage> =>
+  const open = (url: string, features: readonly AccountFeature[]): Promise<Storage> =>
     engine === 'sqlite'
       ? openSqliteStorage(url.replace('sqlite:', ''), features, pooledWriter)
       : openPostgresStorage(url, 2, features)
 
   /** Opens the store and closes it again. */
-  const start = async (url: string, ...features: readonly StoredFeature[]): Promise<void> =>
+  const start = async (url: string, ...features: readonly AccountFeature[]): Promise<void> =>
     (await open(url, features)).close()
 
   /** The start fails with this sentence, and changes nothing. */
@@ -534,7 +535,7 @@ await onEnginesOfRun(t, async (t, { name: engine, emptyDatabase, build }) => {
     t: Test,
     url: string,
     message: RegExp,
-    ...features: readonly StoredFeature[]
+    ...features: readonly AccountFeature[]
   ): Promise<void> => {
     const before = await storedRows(url)
     await t.rejects(start(url, ...features), { code: 'FEATURE', message })

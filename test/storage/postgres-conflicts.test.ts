@@ -1,9 +1,9 @@
 /** Operations whose transaction the server has rolled back because of a concurrent one (docs/design.md, "Storage"). */
 import pg from 'pg'
 import t, { type Test } from 'tap'
+import type { AccountFeature } from '#core/store/account-feature'
 import { openPostgresStorage } from '#core/store/postgres'
 import { firstRow, invalidatesNothing, type Steps, type Write } from '#feature/declaration'
-import type { StoredFeature } from '#storage/stored-feature'
 import { createDatabase, query } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
@@ -30,7 +30,7 @@ function* lockBoth(first: number, second: number): Steps<Write<string>> {
   return invalidatesNothing('locked')
 }
 
-const feature: StoredFeature = {
+const feature: AccountFeature = {
   name: 'conflicts',
   module: import.meta.url,
   operations: { conflict, lockBoth },

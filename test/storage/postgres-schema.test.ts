@@ -4,18 +4,18 @@
  */
 
 import t from 'tap'
+import type { AccountFeature } from '#core/store/account-feature'
 import { openPostgresStorage } from '#core/store/postgres'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { MIGRATIONS } from '#storage/migrations/known-schema'
-import type { StoredFeature } from '#storage/stored-feature'
 import { notes } from '../../examples/notes/notes.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 
 /** Without those of `src/features/own.ts`, which a fork adds. */
-const builtIn: readonly StoredFeature[] = BUILT_IN_FEATURES
+const builtIn: readonly AccountFeature[] = BUILT_IN_FEATURES
 
-const start = async (url: string, features: readonly StoredFeature[]): Promise<void> => {
+const start = async (url: string, features: readonly AccountFeature[]): Promise<void> => {
   const storage = await openPostgresStorage(url, 1, features)
   await storage.close()
 }

@@ -9,13 +9,16 @@ import {
   SELECT_FIRST_POSITION,
   SELECT_LAST_POSITION,
 } from '#core/audit-log/sqlite-events'
+import type { DatabaseSchema } from '#core/store/schema'
 import { migrations } from '#storage/migrations/list'
 import { createDatabaseFile, openDatabase } from '#storage/sqlite/database'
 import { SQLITE_DIALECT } from '#storage/sqlite/migrate'
-import { queries } from '#storage/sqlite/query-builder'
+import { queryBuilder } from '#storage/sqlite/query-builder'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { add, eventOf, NOW, removeOld } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
+
+const queries = queryBuilder<DatabaseSchema>()
 
 /** The schema before events had positions, with data. */
 const openBefore = async (t: Test) => {

@@ -114,8 +114,7 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   })
   renameSync(file, `${file}.away`)
   const user = newUser()
-  const write = () =>
-    writer.runHandWritten('addUser', userRow(user), eventValues(eventOf(user.id)), null, null)
+  const write = () => writer.run('addUser', [userRow(user), eventValues(eventOf(user.id)), null, null])
   // The thread starts only on the file that was opened.
   await t.rejects(write(), UNAVAILABLE)
   renameSync(`${file}.away`, file)

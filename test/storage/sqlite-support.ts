@@ -42,6 +42,8 @@ export const connect = (t: Test, file = fileOf(t)): Connection => {
   return connection
 }
 
+const OPERATIONS = new URL('../../src/core/store/sqlite-operations.ts', import.meta.url).href
+
 /** A writer thread with one client, and what it has published. */
 export const startWriter = (files: OpenFiles) => {
   const buffer = newInvalidationBuffer()
@@ -52,7 +54,7 @@ export const startWriter = (files: OpenFiles) => {
   })
   const deliverInvalidations = () => receiver.deliver()
   const writer = new Writer({ deliverInvalidations, onFileProblem: () => undefined })
-  const owner = new WriterOwner({ ...files, features: [], invalidations: buffer })
+  const owner = new WriterOwner({ ...files, operations: OPERATIONS, features: [], invalidations: buffer })
   owner.addClient(port => writer.connect(port))
   const close = async () => {
     await writer.close()

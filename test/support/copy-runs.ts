@@ -1,11 +1,11 @@
 /** A copy from one store to the other, and the contents to compare afterwards. */
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
+import type { AccountFeature } from '#core/store/account-feature'
 import { allFeatures } from '#features/built-in'
 import { type CopyReport, copy } from '#storage/copy/copy'
 import { openDatabase } from '#storage/sqlite/database'
 import { migrate } from '#storage/sqlite/migrate'
-import type { StoredFeature } from '#storage/stored-feature'
 import { type CommandLine, runCli } from './cli.ts'
 import { query } from './postgres.ts'
 
@@ -93,7 +93,7 @@ export const makeSource = async (file: string, count: number): Promise<void> => 
 export const copyHere = (
   file: string,
   url: string,
-  features: readonly StoredFeature[] = allFeatures(),
+  features: readonly AccountFeature[] = allFeatures(),
 ): Promise<CopyReport> =>
   copy(file, url, { features, signal: new AbortController().signal, onProgress: () => undefined })
 

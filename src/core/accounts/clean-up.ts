@@ -6,8 +6,8 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { firstIdAt, hexTimestamp } from '#base/ids'
+import type { OpenRateLimit, RateLimit } from '#storage/rate-limit'
 import { KNOWN_FOR } from '../rate-limits/known-networks.ts'
-import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
 import type { CleanUpStore } from '../store/stores.ts'
 import { LONGEST_LIFETIME } from './email-token.ts'
 

@@ -1,9 +1,10 @@
 /** Removal of ways to sign in. The last one stays, exactly: every removal locks the user, by `changeFactors`. Administrators may remove all factors. */
 
 import { firstRow, type Steps, USER_KEY } from '#storage/operations/operation'
-import { type OwnedTable, type StoredFeature, tablesOf } from '#storage/stored-feature'
+import { type OwnedTable, tablesOf } from '#storage/stored-feature'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { lowerAmr } from '../auth/stored-sessions.ts'
+import type { AccountFeature } from '../store/account-feature.ts'
 import { type OwnedTables, ownedTable, quoted } from '../users/owned-rows.ts'
 import { changeFactors, type OwnFactorChange, setFactor } from '../users/stored-factors.ts'
 import { CORE_SIGN_IN_METHODS, type MethodAmr, removedMethod } from './sign-in-methods.ts'
@@ -25,7 +26,7 @@ export interface KnownMethods {
   readonly hasMailed: boolean
 }
 
-export const signInMethodOperations = (features: readonly StoredFeature[], { all, mailed }: OwnedTables) => {
+export const signInMethodOperations = (features: readonly AccountFeature[], { all, mailed }: OwnedTables) => {
   const signingIn = all.filter(({ signsIn }) => signsIn !== undefined)
 
   /** @param among which rows count; `null` for all. */

@@ -8,18 +8,12 @@
 
 import { firstRow, type Steps, USER_KEY } from '#storage/operations/operation'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-import {
-  givesAccess,
-  grantsAccess,
-  type OwnedTable,
-  operationName,
-  type SignInProof,
-  type StoredFeature,
-} from '#storage/stored-feature'
+import { givesAccess, grantsAccess, type OwnedTable, operationName } from '#storage/stored-feature'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { consequenceOf, recordStatement } from '../audit-log/stored-events.ts'
 import type { Session } from '../auth/session.ts'
 import { addSessionStatement, forgetNetworksStatement, revokeAllSessions } from '../auth/stored-sessions.ts'
+import type { AccountFeature, SignInProof } from '../store/account-feature.ts'
 import type { Factor } from '../users/factors.ts'
 import { deleteOwned, type OwnedTables, takeOwned } from '../users/owned-rows.ts'
 import type { UserRefusal } from '../users/refusals.ts'
@@ -59,7 +53,7 @@ interface Access {
 }
 
 /** @param owned every table whose rows belong to users, in the order of deletions. */
-const accessOf = (features: readonly StoredFeature[], owned: readonly OwnedTable[]): Access => ({
+const accessOf = (features: readonly AccountFeature[], owned: readonly OwnedTable[]): Access => ({
   tables: owned.filter(givesAccess),
   removals: Object.fromEntries(
     features.flatMap(({ factor }) => (factor?.removal === undefined ? [] : [[factor.name, factor.removal]])),
@@ -134,7 +128,7 @@ function* useResetToken({ userId, at }: AuditEvent, digest: string): Steps<'prov
 }
 
 /** By their names: those of features have the name of the feature before theirs. */
-const proofsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, SignInProof> =>
+const proofsOf = (features: readonly AccountFeature[]): ReadonlyMap<string, SignInProof> =>
   new Map<string, SignInProof>([
     ['useResetToken', useResetToken],
     ...features.flatMap(feature =>
@@ -204,7 +198,7 @@ function* openSession(found: UserRow, session: Session, event: AuditEvent) {
   return { signedIn: { user: toUser(found), removed: [] }, newest: event }
 }
 
-export const signInOperations = (features: readonly StoredFeature[], { all, mailed }: OwnedTables) => {
+export const signInOperations = (features: readonly AccountFeature[], { all, mailed }: OwnedTables) => {
   const access = accessOf(features, all)
   const proofs = proofsOf(features)
 

@@ -1,7 +1,8 @@
 /** Lists of the audit log. */
 import { sql } from 'kysely'
-import type { Database, Reader, Statement } from '#storage/postgres/database'
-import { queries, statement } from '#storage/postgres/query-builder'
+import type { Reader, Statement } from '#storage/postgres/database'
+import { queryBuilder, statement } from '#storage/postgres/query-builder'
+import type { DatabaseSchema } from '../store/schema.ts'
 import { type EventRow, toEvent, toPosition } from '../users/user-rows.ts'
 import type { AuditEvent } from './event.ts'
 import { eventsQuery, filteredEvents } from './event-queries.ts'
@@ -14,6 +15,8 @@ import {
   LOG_START,
   type LogPosition,
 } from './listing.ts'
+
+const queries = queryBuilder<DatabaseSchema>()
 
 export const eventsStatement = (query: EventQuery): Statement =>
   statement(eventsQuery(queries.selectFrom('events'), query))
@@ -65,18 +68,18 @@ export const LOG_END: Statement = {
   values: [],
 }
 
-export const logEnd = async (database: Database): Promise<LogPosition> => {
-  const [last] = await database.read<LogPosition>(LOG_END)
+export const logEnd = async (reader: Reader): Promise<LogPosition> => {
+  const [last] = await reader.read<LogPosition>(LOG_END)
   return last ?? LOG_START
 }
 
 /** Events after a position in the log, oldest first. Both statements must reach the same server, in this order. */
-export const followEvents = async (database: Database, query: FollowQuery): Promise<FollowPage> => {
+export const followEvents = async (reader: Reader, query: FollowQuery): Promise<FollowPage> => {
   const { filter, limit } = query
   const after = query.after ?? LOG_START
-  const upTo = await logEnd(database)
+  const upTo = await logEnd(reader)
   if (!isLater(upTo, after)) return { events: [], positions: [], next: after }
-  const rows = await database.read<EventRow>(positionRangeStatement({ filter, after, upTo, limit }))
+  const rows = await reader.read<EventRow>(positionRangeStatement({ filter, after, upTo, limit }))
   const last = rows.at(-1)
   const next = rows.length === limit && last ? toPosition(last) : upTo
   return { events: rows.map(toEvent), positions: rows.map(toPosition), next }

@@ -1,8 +1,9 @@
 /** Reads of the audit log, in slices that do not block the event loop. */
 
-import { queries } from '#storage/sqlite/query-builder'
+import { queryBuilder } from '#storage/sqlite/query-builder'
 import type { Reader } from '#storage/sqlite/reader'
 import type { SlicedTask } from '#storage/sqlite/time-slicer'
+import type { DatabaseSchema } from '../store/schema.ts'
 import { type EventRow, toEvent, toPosition } from '../users/user-rows.ts'
 import type { AuditEvent } from './event.ts'
 import { eventsQuery, filteredEvents } from './event-queries.ts'
@@ -15,6 +16,8 @@ import {
   LOG_START,
   type LogPosition,
 } from './listing.ts'
+
+const queries = queryBuilder<DatabaseSchema>()
 
 /** Rows of a user that one slice filters by type, in about a millisecond. */
 const SLICE_ROWS = 500

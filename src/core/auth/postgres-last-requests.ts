@@ -1,5 +1,4 @@
 /** Writes of last requests, one batch a second. */
-import pg from 'pg'
 import { ServiceError } from '#base/errors'
 import type { Database } from '#storage/postgres/database'
 import type { CredentialLastRequest, UserLastRequests } from './last-requests.ts'
@@ -20,9 +19,13 @@ const RECORD_OF_SESSIONS = `WITH latest AS (
 /** A PostgreSQL array of numbers. Faster than pg's conversion, which checks every item for quotes. */
 const numbers = (values: readonly number[] | Float64Array): string => `{${values.join(',')}}`
 
+/** The SQLSTATE of PostgreSQL for a row that refers to a missing one. */
+const FOREIGN_KEY_VIOLATION = '23503'
+
 /** Whether a user of the batch was removed during the write (foreign key violation). A repeated write skips that user. */
 const isOfRemovedUser = (error: unknown): boolean =>
-  error instanceof ServiceError && error.cause instanceof pg.DatabaseError && error.cause.code === '23503'
+  error instanceof ServiceError &&
+  (error.cause as { code?: unknown } | undefined)?.code === FOREIGN_KEY_VIOLATION
 
 export const lastRequestOperations = (database: Database) => ({
   async recordLastRequests(

@@ -2,8 +2,10 @@
  * The limit on mails to one recipient. It counts addresses, not accounts: accounts are cheap to open, and any address can
  * be entered.
  */
+
+import type { OpenRateLimit, RateLimit } from '#storage/rate-limit'
 import type { WindowLimit } from '../rate-limits/limits.ts'
-import { digestKey, type OpenRateLimit, type RateLimit } from '../rate-limits/rate-limit.ts'
+import { digestKey } from '../rate-limits/rate-limit-keys.ts'
 import type { MailKinds, MailRecipient, MailSender, MailValues } from './kinds.ts'
 
 export interface RateLimitedMailerDeps<Kinds extends MailKinds> {

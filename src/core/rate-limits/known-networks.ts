@@ -2,7 +2,7 @@
  * The networks from which a user has signed in. Their attempts wait apart from those of strangers, who otherwise could keep the owner of
  * an account out. The store notes the network of each session, see `0009-known-networks.ts`.
  */
-import { clientNetwork, digestKey } from './rate-limit.ts'
+import { clientNetwork, digestKey } from './rate-limit-keys.ts'
 
 /** Milliseconds after the last sign-in from a network. */
 export const KNOWN_FOR = 90 * 86_400_000

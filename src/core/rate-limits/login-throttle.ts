@@ -4,11 +4,12 @@
  */
 
 import { ServiceError } from '#base/errors'
+import type { OpenRateLimit, RateLimit } from '#storage/rate-limit'
 import { type Actor, actingUser, anonymous } from '../audit-log/event.ts'
 import type { User } from '../users/user.ts'
 import type { KnownNetworks } from './known-networks.ts'
 import type { LoginThrottleLimits } from './limits.ts'
-import { digestKey, type OpenRateLimit, type RateLimit } from './rate-limit.ts'
+import { digestKey } from './rate-limit-keys.ts'
 
 /** A password attempt: its account and its actor. */
 export interface LoginSubject {

@@ -1,32 +1,30 @@
-/** What an engine implements, and the store that follows from it and from the operations. */
+/** The store that follows from an engine, the operations and reads, and what is written by hand. */
+
 import type { MaybePromise } from '#base/maybe-promise'
+import type { Engine } from '#storage/engine'
 import { copyArguments, featureStatement, readError } from '#storage/operations/feature-operation'
-import type { Query, Read } from '#storage/operations/operation'
-import { type FeatureRead, operationName, type StoredFeature } from '#storage/stored-feature'
+import type { Read } from '#storage/operations/operation'
+import { type FeatureRead, operationName } from '#storage/stored-feature'
+import type { AccountFeature } from './account-feature.ts'
 import { type CoreOperations, coreOperationName, coreOperations } from './operations.ts'
 import { CORE_READS } from './reads.ts'
 import type { Storage } from './storage.ts'
 import type { Derived } from './stores.ts'
 
-/** The functions of a store that do not follow from operations and reads. */
-type ByHand<Name extends keyof CoreOperations> = Omit<Storage[Name], keyof Derived<Name>>
-
-/** Besides running queries and operations: what the store has written by hand, because it is hot or read in slices. */
-export interface Engine extends Omit<Storage, keyof CoreOperations | 'features'> {
-  read<Result>(query: Query<Result>): MaybePromise<Result>
-  /**
-   * Runs an operation of `operationsOf` in one transaction. Evicts and notifies what its write states, before the promise
-   * resolves.
-   */
-  write(name: string, args: readonly unknown[]): Promise<unknown>
-  readonly users: ByHand<'users'>
-  readonly accounts: ByHand<'accounts'>
-  readonly sessions: ByHand<'sessions'>
-  readonly apiKeys: ByHand<'apiKeys'>
-  readonly adminKeys: ByHand<'adminKeys'>
-  readonly events: ByHand<'events'>
-  readonly cleanUp: ByHand<'cleanUp'>
+/** What the store has written by hand for each engine, because it is hot or read in slices. */
+export interface ByHand {
+  readonly users: OmitDerived<'users'>
+  readonly accounts: OmitDerived<'accounts'>
+  readonly sessions: OmitDerived<'sessions'>
+  readonly apiKeys: OmitDerived<'apiKeys'>
+  readonly adminKeys: OmitDerived<'adminKeys'>
+  readonly events: OmitDerived<'events'>
+  readonly cleanUp: OmitDerived<'cleanUp'>
+  readonly lastRequests: Storage['lastRequests']
+  readonly bulkUsers: Storage['bulkUsers']
 }
+
+type OmitDerived<Name extends keyof CoreOperations> = Omit<Storage[Name], keyof Derived<Name>>
 
 type StoreFunction = (...args: never[]) => MaybePromise<unknown>
 
@@ -51,7 +49,7 @@ const coreStoreOf = <Name extends keyof CoreOperations>(
 }
 
 /** The functions of a feature's `FeatureStore`. */
-const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record<string, StoreFunction>> => {
+const featureStoreOf = (engine: Engine, feature: AccountFeature): Readonly<Record<string, StoreFunction>> => {
   const { operations = {}, reads = {} } = feature
   const write = (name: string): [string, StoreFunction] => [
     name,
@@ -81,23 +79,23 @@ const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record
   return Object.fromEntries([...Object.keys(operations).map(write), ...Object.entries(reads).map(read)])
 }
 
-export const storageOf = (engine: Engine, features: readonly StoredFeature[]): Storage => {
+export const storageOf = (engine: Engine, byHand: ByHand, features: readonly AccountFeature[]): Storage => {
   let closing: Promise<void> | null = null
   const operations = coreOperations(features)
   const coreStore = <Name extends keyof CoreOperations>(name: Name) =>
     coreStoreOf(engine, name, operations[name])
   return {
-    users: { ...coreStore('users'), ...engine.users },
-    accounts: { ...coreStore('accounts'), ...engine.accounts },
-    sessions: { ...coreStore('sessions'), ...engine.sessions },
+    users: { ...coreStore('users'), ...byHand.users },
+    accounts: { ...coreStore('accounts'), ...byHand.accounts },
+    sessions: { ...coreStore('sessions'), ...byHand.sessions },
     emailTokens: coreStore('emailTokens'),
-    events: { ...coreStore('events'), ...engine.events },
-    cleanUp: { ...coreStore('cleanUp'), ...engine.cleanUp },
+    events: { ...coreStore('events'), ...byHand.events },
+    cleanUp: { ...coreStore('cleanUp'), ...byHand.cleanUp },
     features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
-    apiKeys: { ...coreStore('apiKeys'), ...engine.apiKeys },
-    adminKeys: { ...coreStore('adminKeys'), ...engine.adminKeys },
-    lastRequests: engine.lastRequests,
-    bulkUsers: engine.bulkUsers,
+    apiKeys: { ...coreStore('apiKeys'), ...byHand.apiKeys },
+    adminKeys: { ...coreStore('adminKeys'), ...byHand.adminKeys },
+    lastRequests: byHand.lastRequests,
+    bulkUsers: byHand.bulkUsers,
     openRateLimit: engine.openRateLimit,
     subscribe: engine.subscribe,
     deliverInvalidations: engine.deliverInvalidations,

@@ -1,7 +1,7 @@
 /** Opens a store with the engine of its location. */
 import type { StorageLocation } from '#storage/location'
 import type { ReplicaOptions } from '#storage/postgres/replica'
-import type { StoredFeature } from '#storage/stored-feature'
+import type { AccountFeature } from './account-feature.ts'
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 
@@ -14,7 +14,7 @@ import type { Storage } from './storage.ts'
 export const openStorage = async (
   location: StorageLocation,
   connections: number,
-  features: readonly StoredFeature[],
+  features: readonly AccountFeature[],
   replica: ReplicaOptions | null = null,
 ): Promise<Storage> => {
   if (location.engine === 'sqlite') {
@@ -31,7 +31,7 @@ export const openStorage = async (
  */
 export const openSeedStore = async (
   location: StorageLocation,
-  features: readonly StoredFeature[],
+  features: readonly AccountFeature[],
 ): Promise<SeedStore> => {
   if (location.engine === 'sqlite') {
     const { openSqliteSeedStore } = await import('./sqlite-seed.ts')

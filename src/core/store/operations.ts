@@ -1,8 +1,8 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
 
 import { featureOperation } from '#storage/operations/feature-operation'
-import type { Operation } from '#storage/operations/operation'
-import { operationName, type StoredFeature } from '#storage/stored-feature'
+import type { AnyOperation, Operation } from '#storage/operations/operation'
+import { operationName } from '#storage/stored-feature'
 import { emailTokenOperations } from '../accounts/stored-email-tokens.ts'
 import { passwordOperations } from '../accounts/stored-passwords.ts'
 import { signInMethodOperations } from '../accounts/stored-sign-in-methods.ts'
@@ -13,9 +13,10 @@ import { sessionOperations } from '../auth/stored-sessions.ts'
 import { cleanUpOperations, ownedTablesOf } from '../users/owned-rows.ts'
 import { userRemovalsOf } from '../users/stored-removals.ts'
 import { userOperations } from '../users/stored-users.ts'
+import type { AccountFeature } from './account-feature.ts'
 
 /** The writes of the core. Each group is a store, with the same name and functions: `StoreOf` derives them. */
-export const coreOperations = (features: readonly StoredFeature[]) => {
+export const coreOperations = (features: readonly AccountFeature[]) => {
   const tables = ownedTablesOf(features)
   const removals = userRemovalsOf(features, tables)
   return {
@@ -39,11 +40,8 @@ export type CoreOperations = ReturnType<typeof coreOperations>
 /** The name under which an operation of the core is registered. The names of features have no colon. */
 export const coreOperationName = (store: string, operation: string): string => `${store}:${operation}`
 
-/** An operation with unknown arguments, as it is called by its name. */
-export type AnyOperation = (...args: readonly unknown[]) => ReturnType<Operation>
-
 /** Every operation by its name: those of the core, and those of the features. */
-export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
+export const operationsOf = (features: readonly AccountFeature[]): ReadonlyMap<string, AnyOperation> => {
   const ofCore = Object.entries(coreOperations(features)).flatMap(([store, operations]) =>
     Object.entries(operations).map(([name, operation]) => [coreOperationName(store, name), operation]),
   )

@@ -1,8 +1,8 @@
 /** The store: one interface for every engine. */
 import type { InvalidationListener } from '#storage/invalidation'
+import type { OpenRateLimit } from '#storage/rate-limit'
 import type { StorageStatistics } from '#storage/statistics'
 import type { LastRequestStore } from '../auth/last-requests.ts'
-import type { OpenRateLimit } from '../rate-limits/rate-limit.ts'
 import type {
   AccountStore,
   AdminKeyStore,

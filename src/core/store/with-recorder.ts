@@ -2,7 +2,7 @@
  * A store whose operations are recorded, for traces (docs/design.md, "Observability"). Only those that a request can wait for: clean-up,
  * last requests and heartbeats belong to no request.
  */
-import type { RateLimit } from '../rate-limits/rate-limit.ts'
+import type { RateLimit } from '#storage/rate-limit'
 import type { Storage } from './storage.ts'
 
 export interface OperationRecorder {

@@ -3,8 +3,9 @@
  */
 
 import type { Reader, Statement } from '#storage/postgres/database'
-import { queries, statement } from '#storage/postgres/query-builder'
+import { queryBuilder, statement } from '#storage/postgres/query-builder'
 import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
+import type { DatabaseSchema } from '../store/schema.ts'
 import type { Position, SignInTables, UserFilter, UserQuery } from './listing.ts'
 import {
   countQuery,
@@ -25,6 +26,8 @@ import {
   type UserRow,
   type UserRowWithHash,
 } from './user-rows.ts'
+
+const queries = queryBuilder<DatabaseSchema>()
 
 /**
  * The users with the given ids, selected before every other condition. Otherwise the server would, at some sizes, scan an index

@@ -3,10 +3,10 @@
  * them match.
  */
 import { sql } from 'kysely'
-import { queries } from '#storage/sqlite/query-builder'
+import { queryBuilder } from '#storage/sqlite/query-builder'
 import type { Reader } from '#storage/sqlite/reader'
 import type { SlicedTask } from '#storage/sqlite/time-slicer'
-import type { UsersTable } from '../store/schema.ts'
+import type { DatabaseSchema, UsersTable } from '../store/schema.ts'
 import type { Position, SortField, UserFilter, UserQuery } from './listing.ts'
 import {
   creation,
@@ -20,6 +20,8 @@ import {
   startsWith,
   type Users,
 } from './listing-queries.ts'
+
+const queries = queryBuilder<DatabaseSchema>()
 
 type KeyColumn = 'created_at' | 'first_name_key' | 'last_name_key' | 'email'
 

@@ -1,9 +1,10 @@
 /** Lists, counts and exports of users (docs/design.md, "Contract"), in slices that never block the event loop for long. */
 import { sql } from 'kysely'
-import { queries } from '#storage/sqlite/query-builder'
+import { queryBuilder } from '#storage/sqlite/query-builder'
 import type { Reader } from '#storage/sqlite/reader'
 import type { SlicedTask } from '#storage/sqlite/time-slicer'
 import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
+import type { DatabaseSchema } from '../store/schema.ts'
 import type { Position, SignInTables, UserFilter, UserQuery } from './listing.ts'
 import {
   countQuery,
@@ -27,6 +28,8 @@ import {
 } from './sqlite-access-paths.ts'
 import type { User, UserWithHash } from './user.ts'
 import { START, selectUser, toListedUser, toUserWithHash, type UserRowWithHash } from './user-rows.ts'
+
+const queries = queryBuilder<DatabaseSchema>()
 
 /** Users by id. The ids are one JSON parameter, so that one statement serves any number of them. */
 const withIds = (ids: readonly string[]): Users =>

@@ -1,10 +1,10 @@
 /** The removal of users, with the parts that features have in it. */
 
 import type { Steps } from '#storage/operations/operation'
-import type { StoredFeature } from '#storage/stored-feature'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordRemoval } from '../audit-log/stored-events.ts'
 import { revokeAllSessions } from '../auth/stored-sessions.ts'
+import type { AccountFeature } from '../store/account-feature.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 
 /** A user was removed. */
@@ -33,7 +33,7 @@ export interface UserRemovals {
 }
 
 export const userRemovalsOf = (
-  features: readonly StoredFeature[],
+  features: readonly AccountFeature[],
   { all }: Pick<OwnedTables, 'all'>,
 ): UserRemovals => {
   const parts = features.flatMap(({ name, userRemoval }) =>

@@ -3,6 +3,7 @@ import { MAIL_WINDOW } from '#core/accounts/email-token'
 import { isUnderAnonymousMailLimit, knownNetworksOf } from '#core/accounts/stored-mail-limits'
 import type { AuditEvent } from '#core/audit-log/event'
 import { recordStatement } from '#core/audit-log/stored-events'
+import type { AccountFeature } from '#core/store/account-feature'
 import { refusalOf, type UserRefusal } from '#core/users/refusals'
 import { lockUser } from '#core/users/user-locks'
 import {
@@ -15,7 +16,7 @@ import {
   USER_KEY,
 } from '#storage/operations/operation'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-import { type FeatureMigration, type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
+import { type FeatureMigration, type FeatureStore, table } from '#storage/stored-feature'
 
 /** Milliseconds for which a code or link works. */
 export const LIFETIME = 600_000
@@ -332,6 +333,6 @@ export const storedEmailCodes = {
   operations: { addEmailCode, countAttempt, uncountAttempt },
   reads: { findMagicLink },
   signInProofs: { useEmailCode },
-} satisfies StoredFeature
+} satisfies AccountFeature
 
 export type EmailCodeStore = FeatureStore<typeof storedEmailCodes.operations, typeof storedEmailCodes.reads>

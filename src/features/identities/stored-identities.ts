@@ -6,13 +6,14 @@ import type { AuditEvent } from '#core/audit-log/event'
 import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
 import type { Session } from '#core/auth/session'
 import { beginChange, type ChangeHolder, type ProvedSession } from '#core/auth/stored-sessions'
+import type { AccountFeature } from '#core/store/account-feature'
 import type { OwnedRow } from '#core/users/owned-rows'
 import type { SessionRefusal } from '#core/users/refusals'
 import { changeFactors } from '#core/users/stored-factors'
 import type { NewUser } from '#core/users/user'
 import { firstRow, type Query, query, type Steps, USER_KEY, unlessTaken } from '#storage/operations/operation'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
+import { type FeatureStore, table } from '#storage/stored-feature'
 
 /** Identities of one user. */
 export const MAX_IDENTITIES = 20
@@ -359,6 +360,6 @@ export const storedIdentities = {
   operations: { addFlow, takeFlow, openAccount, linkIdentity },
   signInProofs: { useIdentity, useFlow, addIdentity },
   reads: { findVerifiedFlow, findIdentity, listIdentities, listIdentitiesOf },
-} satisfies StoredFeature
+} satisfies AccountFeature
 
 export type IdentityStore = FeatureStore<typeof storedIdentities.operations, typeof storedIdentities.reads>

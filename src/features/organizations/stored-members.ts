@@ -1,10 +1,10 @@
 /** What the store runs for members of organizations. */
 import type { AuditEvent } from '#core/audit-log/event'
 import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
+import type { RemovalPart, UserRemoval } from '#core/store/account-feature'
 import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-import type { RemovalPart, UserRemoval } from '#storage/stored-feature'
 import {
   type Acting,
   ADMIN_RANK,

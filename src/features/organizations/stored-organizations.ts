@@ -1,6 +1,7 @@
 /** What the store runs for organizations. The writer thread of SQLite imports this module, and with it no schemas and no services. */
 import type { AuditEvent } from '#core/audit-log/event'
 import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
+import type { AccountFeature } from '#core/store/account-feature'
 import { refusalOf } from '#core/users/refusals'
 import { searchKey } from '#core/users/user'
 import { lockUser } from '#core/users/user-locks'
@@ -14,7 +15,7 @@ import {
   unlessTaken,
 } from '#storage/operations/operation'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-import { type StoredFeature, table } from '#storage/stored-feature'
+import { table } from '#storage/stored-feature'
 import { type Acting, type Organization, OWNER, OWNER_RANK } from './organization.ts'
 import { invitationOperations, invitationReads } from './stored-invitations.ts'
 import { deleteEmpty, memberOperations, memberReads, userRemoval } from './stored-members.ts'
@@ -388,4 +389,4 @@ export const storedOrganizations = {
     ...invitationReads,
   },
   userRemoval,
-} satisfies StoredFeature
+} satisfies AccountFeature

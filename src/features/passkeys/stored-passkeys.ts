@@ -4,6 +4,7 @@ import { takePendingChange } from '#core/accounts/stored-pending-changes'
 import type { AuditEvent } from '#core/audit-log/event'
 import { recordStatement } from '#core/audit-log/stored-events'
 import { beginChange, type ChangeHolder } from '#core/auth/stored-sessions'
+import type { AccountFeature } from '#core/store/account-feature'
 import type { OwnedRow } from '#core/users/owned-rows'
 import type { SessionRefusal } from '#core/users/refusals'
 import { changeFactors, type OwnFactorChange, setFactor } from '#core/users/stored-factors'
@@ -17,7 +18,7 @@ import {
   unlessTaken,
 } from '#storage/operations/operation'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
+import { type FeatureStore, table } from '#storage/stored-feature'
 import { MAX_PASSKEYS } from './credentials.ts'
 
 /** Timestamps are milliseconds since the epoch. */
@@ -294,6 +295,6 @@ export const storedPasskeys = {
   operations: { addChallenge, takeChallenge, addPasskey },
   signInProofs: { usePasskey },
   reads: { findPasskey, listPasskeys, listPasskeysOf },
-} satisfies StoredFeature
+} satisfies AccountFeature
 
 export type PasskeyStore = FeatureStore<typeof storedPasskeys.operations, typeof storedPasskeys.reads>

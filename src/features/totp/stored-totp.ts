@@ -5,6 +5,7 @@ import { takePendingChange } from '#core/accounts/stored-pending-changes'
 import type { AuditEvent } from '#core/audit-log/event'
 import { recordStatement } from '#core/audit-log/stored-events'
 import { beginChange, lowerAmr, type ProvedSession } from '#core/auth/stored-sessions'
+import type { AccountFeature } from '#core/store/account-feature'
 import type { OwnedRow } from '#core/users/owned-rows'
 import type { UserRefusal } from '#core/users/refusals'
 import { changeFactors, type OwnFactorChange, setFactor } from '#core/users/stored-factors'
@@ -18,7 +19,7 @@ import {
   USER_KEY,
 } from '#storage/operations/operation'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
+import { type FeatureStore, table } from '#storage/stored-feature'
 
 /** The authenticator app of a user. Timestamps are milliseconds since the epoch. */
 export interface StoredTotp {
@@ -292,6 +293,6 @@ export const storedTotp = {
     useRecoveryCode,
   },
   reads: { findTotp, countRecoveryCodes, listSecrets, listRecoveryCodes },
-} satisfies StoredFeature
+} satisfies AccountFeature
 
 export type TotpStore = FeatureStore<typeof storedTotp.operations, typeof storedTotp.reads>

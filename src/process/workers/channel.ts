@@ -1,7 +1,7 @@
 /** Messages between the primary and a worker, which is a process or a thread of this process. */
 import cluster from 'node:cluster'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import type { WorkerStore } from '#core/store/sqlite'
+import type { WorkerStore } from '#storage/sqlite/engine'
 
 export interface Channel {
   /** @param onSent called when the message has left this event loop, or cannot: then the other end is gone. */

@@ -32,6 +32,9 @@ export interface Query<Result> {
 /** A write: of several statements in one transaction, or of one without a transaction of its own. */
 export type Operation = (...args: never[]) => Steps<Write<unknown>> | Query<UncachedWrite<unknown>>
 
+/** An operation with unknown arguments, as it is called by its name. */
+export type AnyOperation = (...args: readonly unknown[]) => ReturnType<Operation>
+
 /** A read of one statement. */
 export type Read = (...args: never[]) => Query<unknown>
 

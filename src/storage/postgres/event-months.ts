@@ -4,7 +4,6 @@
  * no other partition takes, so that no write fails. Migration `0013_event_months` creates the first ones.
  */
 import { firstIdAt } from '#base/ids'
-import type { CleanUpStore } from '#core/store/stores'
 import { invalidatesNothing } from '../operations/write.ts'
 import type { Database, Run } from './database.ts'
 
@@ -88,10 +87,13 @@ const planChanges = async (run: Run, now: number, before: number) => {
   return { added, dropped, rowsBefore: month?.from ?? before }
 }
 
-/** See `CleanUpStore`. */
+/**
+ * Adds the partition of the coming month, and drops those of months that ended longer ago than `kept`, in milliseconds.
+ * @returns the timestamp before which rows of events are to be removed.
+ */
 export const rotateEvents =
-  (database: Database): CleanUpStore['rotateEvents'] =>
-  async (now, kept) => {
+  (database: Database) =>
+  async (now: number, kept: number): Promise<number> => {
     const before = now - kept
     const read: Run = statement => database.read(statement)
     const { added, dropped, rowsBefore } = await planChanges(read, now, before)

@@ -7,18 +7,18 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
 } from 'kysely'
-import type { DatabaseSchema } from '#core/store/schema'
 import type { Statement } from './database.ts'
 
 /** Kysely as a builder of SQL only; `Database` runs the statements. */
-export const queries = new Kysely<DatabaseSchema>({
-  dialect: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: db => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
-})
+export const queryBuilder = <Schema>(): Kysely<Schema> =>
+  new Kysely<Schema>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: db => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  })
 
 /** A statement without a name, so that PostgreSQL plans each search for its values. */
 export const statement = (query: Compilable): Statement => {

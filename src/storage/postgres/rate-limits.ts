@@ -1,7 +1,7 @@
 /** Rate limits that instances share, counted in the table `rate_limits`. */
 import RateLimiterPostgres from 'rate-limiter-flexible/lib/RateLimiterPostgres.js'
 import RLWrapperTimeouts from 'rate-limiter-flexible/lib/RLWrapperTimeouts.js'
-import type { OpenRateLimit } from '#core/rate-limits/rate-limit'
+import type { OpenRateLimit } from '../rate-limit.ts'
 import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
 import type { Database, Statement } from './database.ts'
 

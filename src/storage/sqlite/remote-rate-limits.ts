@@ -1,7 +1,7 @@
 /** Rate limits of worker threads, which the first thread counts for all of them, so that a client has one limit. */
 import type { MessagePort } from 'node:worker_threads'
 import { PendingResponses } from '#base/concurrency/pending-responses'
-import type { OpenRateLimit, RateLimit, RateLimitOptions } from '#core/rate-limits/rate-limit'
+import type { OpenRateLimit, RateLimit, RateLimitOptions } from '../rate-limit.ts'
 
 type Method = keyof RateLimit
 

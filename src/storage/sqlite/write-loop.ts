@@ -8,14 +8,23 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import { prepareOperations, type RunOperation } from '#core/store/sqlite-operations'
 import type { Write } from '../operations/write.ts'
 import { type Connection, openDatabase, stamp } from './database.ts'
 import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
 import { importFeatures } from './feature-modules.ts'
 import { InvalidationPublisher } from './invalidation-ring.ts'
 import { RolledBack } from './operation-runner.ts'
-import type { Call, Failure, Outcome, OwnerMessage, WriterData, WriterMessage } from './writer-protocol.ts'
+import { prepareOperations, type RunOperation } from './operations.ts'
+import {
+  BARRIER,
+  type Call,
+  type Failure,
+  type Outcome,
+  type OwnerMessage,
+  PROBE,
+  type WriterData,
+  type WriterMessage,
+} from './writer-protocol.ts'
 
 /** Milliseconds to wait for another process's lock before a batch fails. */
 const LOCK_TIMEOUT = 5_000
@@ -230,8 +239,8 @@ class WriteLoop {
   /** Commits a batch and checks the file. @returns the response to the batch. @throws what SQLite or the disk failed with. */
   #commit(calls: readonly Call[]): Committed | Failed {
     if (this.#problem !== null) return failedFor(this.#problem)
-    const isIdle = calls.every(({ operation }) => operation === 'barrier')
-    const isProbe = calls.some(({ operation }) => operation === 'probe')
+    const isIdle = calls.every(({ operation }) => operation === BARRIER)
+    const isProbe = calls.some(({ operation }) => operation === PROBE)
     if (isProbe && this.#isDiskStillFull()) return failedWith(DISK_FULL)
     const endsWal = this.#walState.log - this.#walState.checkpointed >= CHECKPOINT_FRAMES
     const changesBefore = this.#totalChanges.get()
@@ -323,7 +332,8 @@ export const runWriteLoop = async (data: WriterData, owner: MessagePort, exit: (
   const problem = pathProblem(data)
   if (problem !== null) throw new Error(problem.message)
   const db = openForWrites(data.path)
-  const loop = new WriteLoop(data, db, prepareOperations(db, await importFeatures(data.features)), exit)
+  const operations = await prepareOperations(db, data.operations, await importFeatures(data.features))
+  const loop = new WriteLoop(data, db, operations, exit)
   owner.on('message', (message: OwnerMessage) => {
     if (message !== null) return loop.addClient(message.client)
     loop.close()

@@ -6,6 +6,8 @@ import type { FeatureModule } from './feature-modules.ts'
 
 /** What the thread is started with. */
 export interface WriterData extends OpenFiles {
+  /** The URL of a module with `WriterOperations`. */
+  readonly operations: string
   readonly features: readonly FeatureModule[]
   /** See `invalidation-ring.ts`. */
   readonly invalidations: SharedArrayBuffer
@@ -18,6 +20,12 @@ export interface Call {
   readonly operation: string
   readonly args: readonly unknown[]
 }
+
+/** The name of an operation that does nothing. Calls run in order, so all earlier calls are settled when this one is. */
+export const BARRIER = 'barrier'
+
+/** The name of an operation that does nothing itself. Its batch writes a page (the stamp), which shows whether the disk takes writes. */
+export const PROBE = 'probe'
 
 /** An error as data that can cross threads. */
 export interface Failure {

@@ -2,12 +2,18 @@
 import type { MessagePort } from 'node:worker_threads'
 import { ServiceError } from '#base/errors'
 import { DURATIONS, Histogram } from '#base/statistics/histogram'
-import type { HandWritten } from '#core/store/sqlite-operations'
 import { OperationError } from '../operations/feature-operation.ts'
 import type { WriterStatistics } from '../statistics.ts'
 import { storeError } from './database.ts'
 import type { FileProblem } from './database-file.ts'
-import type { Call, Failure, Outcome, WriterMessage } from './writer-protocol.ts'
+import {
+  BARRIER,
+  type Call,
+  type Failure,
+  type Outcome,
+  PROBE,
+  type WriterMessage,
+} from './writer-protocol.ts'
 
 /** Calls in one transaction: enough to share an fsync, and few enough to post in well under a millisecond. */
 const MAX_BATCH = 500
@@ -52,7 +58,7 @@ export class Writer {
   #isUnavailable = false
   /** The error of the last write, or `null` if it succeeded, and its end (milliseconds of `performance.now()`). */
   #lastWrite: { readonly at: number; readonly error: ServiceError | null } | null = null
-  #probe: Promise<void> | null = null
+  #probe: Promise<unknown> | null = null
   /** `null` while there is no thread. */
   #port: MessagePort | null = null
   #isClosed = false
@@ -92,14 +98,6 @@ export class Writer {
     return this.#call({ operation, args })
   }
 
-  /** As {@link run}, for an operation that is written by hand for this engine. */
-  runHandWritten<Name extends keyof HandWritten>(
-    operation: Name,
-    ...args: Parameters<HandWritten[Name]>
-  ): Promise<ReturnType<HandWritten[Name]>['result']> {
-    return this.#call({ operation, args }) as Promise<ReturnType<HandWritten[Name]>['result']>
-  }
-
   /** @param isUnavailable whether calls fail at once, because a restart would open another file. */
   setUnavailable(isUnavailable: boolean): void {
     this.#isUnavailable = isUnavailable
@@ -116,7 +114,7 @@ export class Writer {
       if (last.error !== null) throw last.error
       return
     }
-    this.#probe ??= this.runHandWritten('probe').finally(() => {
+    this.#probe ??= this.run(PROBE, []).finally(() => {
       this.#probe = null
     })
     await this.#probe
@@ -125,7 +123,7 @@ export class Writer {
   /** Waits for all calls. */
   async close(): Promise<void> {
     // Calls run in order, so all earlier calls are settled with this one. A failure leaves nothing to wait for.
-    await this.runHandWritten('barrier').catch(() => undefined)
+    await this.run(BARRIER, []).catch(() => undefined)
     this.#isClosed = true
     this.#port?.close()
   }
