@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { openStorage } from '#core/store/open'
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import { allFeatures } from '#features/built-in'
 import {
   accountStatus,

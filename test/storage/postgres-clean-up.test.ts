@@ -1,7 +1,7 @@
 /** Clean-up on PostgreSQL: shared counts, and rows that are being written. */
 import pg from 'pg'
 import t from 'tap'
-import type { ExpiredSessions } from '#core/store/stores'
+import type { ExpiredSessions } from '#core/store/store'
 import { add, NOW } from './contract/fixtures.ts'
 import { ask, open, urlOf } from './postgres-support.ts'
 

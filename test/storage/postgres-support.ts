@@ -2,7 +2,7 @@
 import pg from 'pg'
 import type { Test } from 'tap'
 import { openPostgresStorage } from '#core/store/postgres'
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import { allFeatures } from '#features/built-in'
 import type { Statement } from '#storage/postgres/database'
 import { createDatabase, newDatabase, query } from '../support/postgres.ts'

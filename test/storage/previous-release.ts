@@ -1,6 +1,6 @@
 /** Instances of 0.2.0 write to a migrated database during a rolling upgrade (docs/design.md, "Storage"). */
 import type { Test } from 'tap'
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import { ALL, eventOf, NOW } from './contract/fixtures.ts'
 
 const ID = '01900000-0000-7000-8000-00000000abcd'

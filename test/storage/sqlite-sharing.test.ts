@@ -6,8 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { ERRORS } from '#base/errors'
-import { eventValues } from '#core/audit-log/stored-events'
-import { userRow } from '#core/store/sqlite-hot-operations'
 import { DatabaseFileHandle } from '#storage/sqlite/database-file'
 import { temporaryFolder } from '../support/build.ts'
 import { until } from '../support/until.ts'
@@ -114,7 +112,7 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   })
   renameSync(file, `${file}.away`)
   const user = newUser()
-  const write = () => writer.run('addUser', [userRow(user), eventValues(eventOf(user.id)), null, null])
+  const write = () => writer.run('accounts:addUser', [user, eventOf(user.id), {}])
   // The thread starts only on the file that was opened.
   await t.rejects(write(), UNAVAILABLE)
   renameSync(`${file}.away`, file)

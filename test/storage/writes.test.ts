@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import { operationsOf } from '#core/store/operations'
-import type { HandWritten } from '#core/store/sqlite-operations'
+import type { prepareHandWritten } from '#core/store/sqlite-operations'
 import { type Operation, type Query, query } from '#storage/operations/operation'
 import {
   invalidates,
@@ -42,6 +42,7 @@ t.test('operations, PostgreSQL transactions and SQLite writes by hand return a W
     () => database.transaction(async () => 'changed'),
   ]
   t.type(transactions, 'function')
+  type HandWritten = ReturnType<typeof prepareHandWritten>
   const byHand: HandWritten extends Record<string, (...args: never[]) => Write<unknown>> ? true : false = true
   t.ok(byHand)
   t.same(invalidates('id', 1), { result: 1, evicts: ['id'], notifies: true })

@@ -1,6 +1,6 @@
 /** What a user can sign in with: every way in, and every factor. */
 import type { MaybePromise } from '#base/maybe-promise'
-import type { SessionStore } from '../store/stores.ts'
+import type { SessionStore } from '../store/store.ts'
 import type { User } from '../users/user.ts'
 import type { SignIns } from './sign-ins.ts'
 

@@ -3,7 +3,7 @@
 import { ServiceError } from '#base/errors'
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { actingSession, type SessionOwner } from '../auth/principal.ts'
-import type { UserStore } from '../store/stores.ts'
+import type { UserStore } from '../store/store.ts'
 import type { FinishRemoval } from '../users/users.ts'
 import type { Mails } from './mails.ts'
 

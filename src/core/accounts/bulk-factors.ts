@@ -3,7 +3,7 @@
 import type { FieldErrors } from '#base/errors'
 import type { MaybePromise } from '#base/maybe-promise'
 import type { Actor } from '../audit-log/event.ts'
-import type { OwnedRow } from '../store/stores.ts'
+import type { OwnedRow } from '../store/store.ts'
 import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 

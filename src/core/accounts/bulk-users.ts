@@ -4,7 +4,7 @@ import { ERRORS, type ErrorBody, errorBody, type FieldErrors, ServiceError } fro
 import { newId } from '#base/ids'
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
-import type { BulkUserStore, Imported } from '../store/stores.ts'
+import type { BulkUserStore, Imported } from '../store/store.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { FieldValues } from '../users/fields.ts'
 import type { Position, SignInTables } from '../users/listing.ts'

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { firstIdAt, hexTimestamp } from '#base/ids'
 import type { OpenRateLimit, RateLimit } from '#storage/rate-limit'
 import { KNOWN_FOR } from '../rate-limits/known-networks.ts'
-import type { CleanUpStore } from '../store/stores.ts'
+import type { CleanUpStore } from '../store/store.ts'
 import { LONGEST_LIFETIME } from './email-token.ts'
 
 /** Milliseconds. */

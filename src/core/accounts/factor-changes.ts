@@ -2,7 +2,7 @@
 
 import { type DeclaredError, ServiceError } from '#base/errors'
 import type { Actor } from '../audit-log/event.ts'
-import type { SessionRefusal } from '../store/stores.ts'
+import type { SessionRefusal } from '../store/store.ts'
 
 export interface FactorChange {
   /** Whether the user's other sessions end. */

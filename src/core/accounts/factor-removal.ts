@@ -2,7 +2,7 @@
 
 import { ServiceError } from '#base/errors'
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import type { UserStore } from '../store/stores.ts'
+import type { UserStore } from '../store/store.ts'
 import type { Mails } from './mails.ts'
 import type { SignIns } from './sign-ins.ts'
 

@@ -5,7 +5,7 @@ import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import type { PresentedAdminKey } from '../auth/admin-key.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
-import type { AdminKeyStore, SessionStore, UserStore } from '../store/stores.ts'
+import type { AdminKeyStore, SessionStore, UserStore } from '../store/store.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import { IMPERSONATION } from './sign-in-methods.ts'
 

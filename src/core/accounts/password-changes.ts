@@ -8,7 +8,7 @@ import { newSession, type SessionClient, type SessionLimits } from '../auth/sess
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
-import type { AccountStore } from '../store/stores.ts'
+import type { AccountStore } from '../store/store.ts'
 import { needsCode } from '../users/factors.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { FactorChange } from './factor-changes.ts'

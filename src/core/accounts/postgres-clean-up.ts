@@ -5,7 +5,7 @@
  */
 
 import type { Database, Statement } from '#storage/postgres/database'
-import type { CleanUpStore } from '../store/stores.ts'
+import type { CleanUpStore } from '../store/store.ts'
 
 /** Rows that one slice scans. */
 const SCANNED = 1_000

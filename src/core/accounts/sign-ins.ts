@@ -11,7 +11,7 @@ import type {
   SessionStore,
   SignedIn,
   SignInRow,
-} from '../store/stores.ts'
+} from '../store/store.ts'
 import type { User } from '../users/user.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { Mails } from './mails.ts'

@@ -2,6 +2,8 @@
 
 import {
   firstRow,
+  type Query,
+  query,
   rows,
   type Statement,
   type Steps,
@@ -21,13 +23,7 @@ import type { RemovalRefused, Removed, UserRemovals } from '../users/stored-remo
 import { invalidateMails, RETURNING_USER } from '../users/stored-users.ts'
 import type { User } from '../users/user.ts'
 import { LOCK_USERS_TABLE, lockUser } from '../users/user-locks.ts'
-import {
-  EMAIL_TOKEN_COLUMNS,
-  emailTokenColumns,
-  factorsColumn,
-  toUser,
-  type UserRow,
-} from '../users/user-rows.ts'
+import { factorsColumn, toUser, type UserRow } from '../users/user-rows.ts'
 import {
   confirmsCurrentEmail,
   EMAIL_TOKEN_POLICIES,
@@ -36,6 +32,7 @@ import {
   MAIL_WINDOW,
   MAX_MAILS,
 } from './email-token.ts'
+import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, selectEmailToken } from './email-token-rows.ts'
 import { isUnderAnonymousMailLimit, knownNetworksOf } from './stored-mail-limits.ts'
 import { addPendingChange } from './stored-pending-changes.ts'
 
@@ -44,7 +41,8 @@ export type AccountProof =
   | { readonly sessionId: string }
   | { readonly passwordHash: string; readonly factors: readonly Factor[] }
 
-const addTokenStatement = (token: EmailToken): Statement => ({
+/** Adds a token in an operation that has locked its user, or added it. */
+export const addTokenStatement = (token: EmailToken): Statement => ({
   text: `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
     SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, 2)} FROM users WHERE id = $1`,
   values: [token.userId, ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token))],
@@ -205,3 +203,14 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
     return invalidates(removed.evicts, { outcomes: removed.outcomes })
   },
 })
+
+const EMAIL_TOKEN = `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`
+
+export const emailTokenReads = {
+  /** @returns `undefined` also for a token that is used or expired at `now`. */
+  find: (digest: string, now: number): Query<EmailToken | undefined> =>
+    query(
+      { name: 'email-token', text: EMAIL_TOKEN, values: [digest, now] },
+      ([token]: readonly EmailToken[]) => token,
+    ),
+}

@@ -2,7 +2,7 @@
 import { ServiceError } from '#base/errors'
 import { ID } from '#base/ids'
 import { idOfCursor, pageOf } from '#base/pagination'
-import type { EventStore } from '../store/stores.ts'
+import type { EventStore } from '../store/store.ts'
 import type { AuditEvent } from './event.ts'
 import type { EventFilter, LogPosition } from './listing.ts'
 

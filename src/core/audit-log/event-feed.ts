@@ -1,7 +1,7 @@
 /** Passes the events of the audit log to a handler in this process, in the order in which they become visible. */
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { endsWithin } from '#base/concurrency/ends-within'
-import type { EventStore } from '../store/stores.ts'
+import type { EventStore } from '../store/store.ts'
 import type { AuditEvent } from './event.ts'
 import { serializeEvent } from './event.ts'
 import type { LogPosition } from './listing.ts'

@@ -5,8 +5,9 @@ import { firstRow, type Query, query, type Statement, type Steps } from '#storag
 import { parameters, valuesOf } from '#storage/operations/parameters'
 import { invalidatesNothing, refusedFor, type UncachedWrite, type Write } from '#storage/operations/write'
 import { lockUser } from '../users/user-locks.ts'
-import { EVENT_COLUMNS, eventColumns } from '../users/user-rows.ts'
 import type { AuditEvent } from './event.ts'
+import { EVENT_COLUMNS, eventColumns } from './event-rows.ts'
+import type { LogPosition } from './listing.ts'
 
 /** The event, moved to a millisecond after `last` unless it is newer. */
 export const eventAfter = (
@@ -134,4 +135,42 @@ export const eventOperations = {
     yield recordStatement(event)
     return invalidatesNothing('recorded')
   },
+}
+
+/** Sorts after every UUID, in every collation. */
+const AFTER_EVERY_ID = 'g'
+
+export const eventReads = {
+  /** The position of an event; `undefined` if the log does not have it any more. */
+  findPosition: (id: string): Query<LogPosition | undefined> =>
+    query(
+      { name: 'event-position', text: 'SELECT position, id FROM events WHERE id = $1', values: [id] },
+      ([event]: readonly LogPosition[]) => event,
+    ),
+
+  /**
+   * A position before the first event at or after an id; `undefined` if there is none. Events whose transactions overlapped became
+   * visible in another order than that of their ids: a thousand are compared, so that none is left out.
+   */
+  findPositionBefore: (id: string): Query<LogPosition | undefined> =>
+    query(
+      {
+        text: `SELECT min(position) AS first FROM
+          (SELECT position FROM events WHERE id >= $1 ORDER BY id LIMIT 1000) AS later`,
+        values: [id],
+      },
+      ([row]: readonly { readonly first: number | null }[]) =>
+        row?.first == null ? undefined : { position: row.first - 1, id: AFTER_EVERY_ID },
+    ),
+
+  /** The number of events after a position. @param limit counts no further, because it takes time in proportion. */
+  countAfter: ({ position, id }: LogPosition, limit: number): Query<number> =>
+    query(
+      {
+        text: `SELECT count(*) AS count FROM
+          (SELECT id FROM events WHERE (position, id) > ($1, $2) ORDER BY position, id LIMIT $3) AS later`,
+        values: [position, id, limit],
+      },
+      ([row]: readonly { readonly count: number }[]) => Number(row?.count ?? 0),
+    ),
 }

@@ -6,7 +6,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { MaybePromise } from '#base/maybe-promise'
 import type { InvalidationListener } from '#storage/invalidation'
-import type { AdminKeyStore } from '../store/stores.ts'
+import type { AdminKeyStore } from '../store/store.ts'
 import { type AdminKey, MAX_ADMIN_KEYS, type PresentedAdminKey } from './admin-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'

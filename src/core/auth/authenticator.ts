@@ -8,7 +8,7 @@
  */
 import type { MaybePromise } from '#base/maybe-promise'
 import type { InvalidationListener } from '#storage/invalidation'
-import type { ApiKeyStore, FoundSession, SessionStore } from '../store/stores.ts'
+import type { ApiKeyStore, FoundSession, SessionStore } from '../store/store.ts'
 import { accountTextOf } from '../users/serializers.ts'
 import { type AccessTokens, isTokenOf } from './access-tokens.ts'
 import type { FoundApiKey } from './api-key.ts'

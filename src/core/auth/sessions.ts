@@ -2,7 +2,7 @@
 
 import { ServiceError } from '#base/errors'
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import type { RevokeAllOptions, SessionStore, UserRefusal } from '../store/stores.ts'
+import type { RevokeAllOptions, SessionStore, UserRefusal } from '../store/store.ts'
 import type { Session, SessionLimits } from './session.ts'
 
 /** Sessions in a list. A user with more sees the newest. */

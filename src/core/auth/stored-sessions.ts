@@ -1,8 +1,16 @@
-/** Writes of sessions. Sign-ins open them: `hot-operations.ts` of each engine. */
+/** Writes and reads of sessions. PostgreSQL opens and finds one with a single statement: `postgres-sessions.ts`. */
 
-import { firstRow, rows, type Statement, type Steps, USER_KEY } from '#storage/operations/operation'
+import {
+  firstRow,
+  type Query,
+  query,
+  rows,
+  type Statement,
+  type Steps,
+  USER_KEY,
+} from '#storage/operations/operation'
 import { parameters, valuesOf } from '#storage/operations/parameters'
-import { invalidates, refusedFor, type Write } from '#storage/operations/write'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import {
   amrAfterProof,
   amrAfterRemoval,
@@ -18,11 +26,19 @@ import {
 } from '../accounts/stored-pending-changes.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../audit-log/stored-events.ts'
-import { needsCode } from '../users/factors.ts'
-import { refusalOf, type SessionRefusal, type UserRefusal } from '../users/refusals.ts'
+import { type Factor, needsCode } from '../users/factors.ts'
+import { refusalOf, type SessionRefusal, type UserRefusal, type UserState } from '../users/refusals.ts'
 import { lockUser } from '../users/user-locks.ts'
-import { amrColumn, SESSION_COLUMNS, sessionColumns, toAmr, toFactors } from '../users/user-rows.ts'
+import { factorsColumn, toFactors } from '../users/user-rows.ts'
 import type { Session } from './session.ts'
+import {
+  amrColumn,
+  SESSION_COLUMNS,
+  type SessionRow,
+  sessionColumns,
+  toAmr,
+  toSession,
+} from './session-rows.ts'
 
 /** A session that makes a change after a proof of identity, which must hold in the transaction of the change. */
 export interface ProvedSession {
@@ -39,6 +55,24 @@ export type ActingSession = string | ProvedSession
 export const sessionIdOf = (session: ActingSession): string =>
   typeof session === 'string' ? session : session.id
 
+/** What a sign-in has verified of a user. A session is opened only if it is still true. */
+export interface VerifiedState {
+  /** The hash of the password. */
+  readonly passwordHash: string
+  readonly factors: readonly Factor[]
+}
+
+/** The columns of `UserState` for a {@link VerifiedState}, of which `$2` and `$3` are the columns; `$2` is `null` for none. */
+export const OPENING_STATE = `disabled, CASE WHEN CAST($2 AS text) IS NULL
+  OR password_hash = $2 AND factors IS NOT DISTINCT FROM $3 THEN 1 ELSE 0 END AS verified`
+
+/** The parameters of {@link OPENING_STATE}, behind the user's id. */
+export const openingValues = ({ userId }: Session, verified: VerifiedState | null): readonly unknown[] => [
+  userId,
+  verified?.passwordHash ?? null,
+  verified && factorsColumn(verified.factors),
+]
+
 export interface RevokeAllOptions {
   /** The id of a session that stays; `null` for none. */
   readonly exceptId: string | null
@@ -46,11 +80,13 @@ export interface RevokeAllOptions {
   readonly onlyEnabled: boolean
 }
 
+export const ADD_SESSION = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+  SELECT key, ${parameters(SESSION_COLUMNS, 2)} FROM users WHERE id = $1`
+
 /** Opens a session in an operation that has locked its user. */
 export const addSessionStatement = (session: Session): Statement => ({
   name: 'add-session',
-  text: `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
-    SELECT key, ${parameters(SESSION_COLUMNS, 2)} FROM users WHERE id = $1`,
+  text: ADD_SESSION,
   values: [session.userId, ...valuesOf(SESSION_COLUMNS, sessionColumns(session))],
 })
 
@@ -201,6 +237,27 @@ export function* beginChange(
 }
 
 export const sessionOperations = {
+  /**
+   * Opens a session if, at the time of the write, the user is enabled and has the verified state.
+   * @param verified `null` for a session that no password opens.
+   */
+  *open(
+    session: Session,
+    verified: VerifiedState | null,
+    event: AuditEvent,
+  ): Steps<Write<'opened' | UserRefusal>> {
+    const state = yield* firstRow<UserState>({
+      text: ({ inSharedTurn, forShare }) =>
+        `SELECT ${OPENING_STATE} FROM users WHERE id = $1 AND ${inSharedTurn('$1')} ${forShare}`,
+      values: openingValues(session, verified),
+    })
+    const refused = refusalOf(state, { onlyEnabled: true })
+    if (refused !== null) return refusedFor(session.userId, refused)
+    yield addSessionStatement(session)
+    yield recordStatement(event)
+    return invalidatesNothing('opened')
+  },
+
   /** Revokes one session of the event's user, who must be enabled. */
   *revoke(id: string, event: AuditEvent): Steps<Write<'revoked' | 'sessionNotFound' | UserRefusal>> {
     const { userId } = event
@@ -254,4 +311,44 @@ export const sessionOperations = {
     yield recordStatement(event)
     return invalidates(userId, 'recorded')
   },
+}
+
+const KNOWN_NETWORK = 'SELECT digest FROM known_networks WHERE digest = $1 AND signed_in_at > $2'
+const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
+  WHERE user_key = ${USER_KEY} AND expires_at > $2 AND last_request_at > $3
+  ORDER BY created_at DESC, id DESC LIMIT $4`
+const LAST_SIGN_INS = `SELECT method, max(created_at) AS at FROM sessions
+  WHERE user_key = ${USER_KEY} AND method IS NOT NULL GROUP BY method`
+
+interface LastSignIn {
+  readonly method: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+export const sessionReads = {
+  /**
+   * Whether the user has signed in from a network. An open session is not needed.
+   * @param digest `networkDigest` of the user's id and the network.
+   * @param since the earliest time of the sign-in.
+   */
+  isKnownNetwork: (digest: string, since: number): Query<boolean> =>
+    query(
+      { name: 'known-network', text: KNOWN_NETWORK, values: [digest, since] },
+      (found: readonly unknown[]) => found.length > 0,
+    ),
+
+  /** When the newest session of a user was opened, of those that exist, by the method that opened it. */
+  listLastSignIns: (userId: string): Query<readonly LastSignIn[]> =>
+    query(
+      { name: 'last-sign-ins', text: LAST_SIGN_INS, values: [userId] },
+      (found: readonly LastSignIn[]) => found,
+    ),
+
+  /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
+  list: (userId: string, now: number, idleSince: number, limit: number): Query<readonly Session[]> =>
+    query(
+      { name: 'sessions', text: SESSIONS, values: [userId, now, idleSince, limit] },
+      (found: readonly SessionRow[]) => found.map(row => toSession(row, userId)),
+    ),
 }

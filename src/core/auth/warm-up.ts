@@ -3,7 +3,7 @@
  * store. But a signature of HS256 or EdDSA follows from its content, so the token of a session can be issued again.
  */
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import type { SessionStore } from '../store/stores.ts'
+import type { SessionStore } from '../store/store.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { Authenticator } from './authenticator.ts'
 

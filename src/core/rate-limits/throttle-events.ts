@@ -4,7 +4,7 @@ import type { DeferredWork } from '#base/concurrency/deferred-work'
 import { Sampler } from '#base/concurrency/sampler'
 import type { OpenRateLimit, RateLimit } from '#storage/rate-limit'
 import { newEvent } from '../audit-log/event.ts'
-import type { EventStore, UserStore } from '../store/stores.ts'
+import type { EventStore, UserStore } from '../store/store.ts'
 import type { LoginSubject } from './login-throttle.ts'
 
 /** Seconds in which an account gets at most one event. */

@@ -3,7 +3,7 @@ import type { StorageLocation } from '#storage/location'
 import type { ReplicaOptions } from '#storage/postgres/replica'
 import type { AccountFeature } from './account-feature.ts'
 import type { SeedStore } from './seed.ts'
-import type { Storage } from './storage.ts'
+import type { Storage } from './store.ts'
 
 /**
  * Opens the store. Loads only the engine that it needs.

@@ -1,18 +1,21 @@
-/** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
+/** Every operation of the store that both engines run. SQLite calls writes by name, because functions cannot be sent to its writer thread. */
 
 import { featureOperation } from '#storage/operations/feature-operation'
-import type { AnyOperation, Operation } from '#storage/operations/operation'
+import type { AnyOperation, Operation, Read } from '#storage/operations/operation'
 import { operationName } from '#storage/stored-feature'
-import { emailTokenOperations } from '../accounts/stored-email-tokens.ts'
+import { accountOperations } from '../accounts/stored-accounts.ts'
+import { emailTokenOperations, emailTokenReads } from '../accounts/stored-email-tokens.ts'
+import { importOperations } from '../accounts/stored-imports.ts'
 import { passwordOperations } from '../accounts/stored-passwords.ts'
 import { signInMethodOperations } from '../accounts/stored-sign-in-methods.ts'
 import { signInOperations } from '../accounts/stored-sign-ins.ts'
-import { eventOperations } from '../audit-log/stored-events.ts'
+import { eventOperations, eventReads } from '../audit-log/stored-events.ts'
 import { adminKeyOperations, apiKeyOperations } from '../auth/stored-keys.ts'
-import { sessionOperations } from '../auth/stored-sessions.ts'
+import { sessionRemoval } from '../auth/stored-session-removal.ts'
+import { sessionOperations, sessionReads } from '../auth/stored-sessions.ts'
 import { cleanUpOperations, ownedTablesOf } from '../users/owned-rows.ts'
 import { userRemovalsOf } from '../users/stored-removals.ts'
-import { userOperations } from '../users/stored-users.ts'
+import { userOperations, userReads } from '../users/stored-users.ts'
 import type { AccountFeature } from './account-feature.ts'
 
 /** The writes of the core. Each group is a store, with the same name and functions: `StoreOf` derives them. */
@@ -22,6 +25,7 @@ export const coreOperations = (features: readonly AccountFeature[]) => {
   return {
     users: userOperations(tables, removals),
     accounts: {
+      ...accountOperations,
       ...passwordOperations(tables),
       ...signInOperations(features, tables),
       ...signInMethodOperations(features, tables),
@@ -31,11 +35,27 @@ export const coreOperations = (features: readonly AccountFeature[]) => {
     adminKeys: adminKeyOperations,
     emailTokens: emailTokenOperations(tables, removals),
     events: eventOperations,
-    cleanUp: cleanUpOperations,
+    bulkUsers: importOperations(tables.all),
+    cleanUp: { ...cleanUpOperations, ...sessionRemoval },
   } satisfies Record<string, Record<string, Operation>>
 }
 
 export type CoreOperations = ReturnType<typeof coreOperations>
+
+/** The reads of one statement, on the event loop. Each group is a part of the store with its name. */
+export const CORE_READS = {
+  users: userReads,
+  accounts: {},
+  apiKeys: {},
+  adminKeys: {},
+  sessions: sessionReads,
+  emailTokens: emailTokenReads,
+  events: eventReads,
+  bulkUsers: {},
+  cleanUp: {},
+} satisfies Record<keyof CoreOperations, Record<string, Read>>
+
+export type CoreReads = typeof CORE_READS
 
 /** The name under which an operation of the core is registered. The names of features have no colon. */
 export const coreOperationName = (store: string, operation: string): string => `${store}:${operation}`

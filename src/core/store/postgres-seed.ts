@@ -4,16 +4,13 @@ import { Connection, connectionOptions } from '#storage/postgres/connection'
 import { openPrimary } from '#storage/postgres/ensure-schema'
 import { typeOf } from '#storage/postgres/parameters'
 import type { StoredFeature } from '#storage/stored-feature'
-import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../users/user-rows.ts'
+import { SEED_USERS } from '../accounts/postgres-accounts.ts'
+import { SESSION_COLUMNS, sessionColumns } from '../auth/session-rows.ts'
+import { userColumns } from '../users/user-rows.ts'
 import { SEED_EMAILS, type SeededUser, type SeedStore } from './seed.ts'
 
 /** Milliseconds for a statement of thousands of rows, and for the final VACUUM. */
 const TIMEOUT = 600_000
-
-const columns = USER_COLUMNS.join(', ')
-
-const ADD_USERS = `INSERT INTO users (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::users, $1)
-  ON CONFLICT (email) DO NOTHING`
 
 /** Whether a session of `users` is active at the time of the given session, which was created now. */
 const IS_ACTIVE = `user_key = users.key AND expires_at > given.created_at AND last_request_at > given.created_at - $2::bigint
@@ -71,7 +68,7 @@ export const openPostgresSeedStore = async (
     async add(accounts, idle) {
       await client.query('BEGIN')
       const users = accounts.map(({ user }) => userColumns(user))
-      const added = (await client.query(ADD_USERS, [JSON.stringify(users)])).rowCount ?? 0
+      const added = (await client.query(SEED_USERS, [JSON.stringify(users)])).rowCount ?? 0
       const given = accounts.flatMap(({ user, session }) => (session === null ? [] : { user, session }))
       const rows = given.map(({ user: { email }, session }, number) => ({
         ...sessionColumns(session),

@@ -3,15 +3,15 @@ import { openPostgresEngine } from '#storage/postgres/engine'
 import { rotateEvents } from '#storage/postgres/event-months'
 import type { ReplicaOptions } from '#storage/postgres/replica'
 import { isOwned, tablesOf } from '#storage/stored-feature'
+import { accountStatements } from '../accounts/postgres-accounts.ts'
 import { cleanUp } from '../accounts/postgres-clean-up.ts'
-import { importOperations } from '../accounts/postgres-imports.ts'
 import { lastRequestOperations } from '../auth/postgres-last-requests.ts'
+import { sessionStatements } from '../auth/postgres-sessions.ts'
 import type { UserFilter } from '../users/listing.ts'
 import type { AccountFeature } from './account-feature.ts'
-import { storageOf } from './engine.ts'
+import { createStore } from './create-store.ts'
 import { operationsOf } from './operations.ts'
-import { hotOperations } from './postgres-hot-operations.ts'
-import type { Storage } from './storage.ts'
+import type { Storage } from './store.ts'
 
 // They import the query builder.
 const importLists = () => import('../users/postgres-lists.ts')
@@ -36,10 +36,11 @@ export const openPostgresStorage = async (
 ): Promise<Storage> => {
   const engine = await openPostgresEngine(url, connections, operationsOf(features), features, replica)
   const { database } = engine
-  const hot = hotOperations(database)
+  const { addUser, importUsers } = accountStatements(database, tablesOf(features).filter(isOwned))
+  const sessions = sessionStatements(database)
   const listOf = (filter: UserFilter) => (namesUsers(filter) ? engine.readListOnPrimary : engine.readList)
 
-  return storageOf(
+  return createStore(
     engine,
     {
       users: {
@@ -56,8 +57,12 @@ export const openPostgresStorage = async (
           return listOf(filter)(reader => estimateUsers(reader, filter))
         },
       },
-      accounts: { addUser: hot.addUser },
-      sessions: { open: hot.openSession, find: hot.findSession, findNewest: hot.findNewestSessions },
+      accounts: { addUser },
+      sessions: {
+        open: sessions.openSession,
+        find: sessions.findSession,
+        findNewest: sessions.findNewestSessions,
+      },
       events: {
         async list(query) {
           const { listEvents } = await importEvents()
@@ -73,11 +78,11 @@ export const openPostgresStorage = async (
           return engine.readListOnPrimary(logEnd)
         },
       },
-      apiKeys: { find: hot.findApiKey },
-      adminKeys: { find: hot.findAdminKey },
+      apiKeys: { find: sessions.findApiKey },
+      adminKeys: { find: sessions.findAdminKey },
       lastRequests: lastRequestOperations(database),
       bulkUsers: {
-        ...importOperations(database, tablesOf(features).filter(isOwned)),
+        importUsers,
         async exportUsers(...args) {
           const { exportUsers } = await importLists()
           return engine.readOnAny(reader => exportUsers(reader, ...args))

@@ -2,8 +2,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openDatabase, stamp } from '#storage/sqlite/database'
 import { migrate } from '#storage/sqlite/migrate'
+import { bindingsOf } from '#storage/sqlite/operation-runner'
 import type { StoredFeature } from '#storage/stored-feature'
+import { INSERT_USER, userValues } from '../accounts/stored-accounts.ts'
 import type { Session } from '../auth/session.ts'
+import { ADD_SESSION, addSessionStatement } from '../auth/stored-sessions.ts'
 import {
   SEED_EMAILS,
   type SeedAccount,
@@ -12,7 +15,6 @@ import {
   type SeedSession,
   type SeedStore,
 } from './seed.ts'
-import { INSERT_SESSION, INSERT_USER, sessionRow, userRow } from './sqlite-hot-operations.ts'
 
 /** Milliseconds to wait for another process's lock. */
 const LOCK_TIMEOUT = 30_000
@@ -39,8 +41,9 @@ export const openSqliteSeedStore = async (
 ): Promise<SeedStore> => {
   await migrate(file, features)
   const db = openDatabase(file, LOCK_TIMEOUT)
-  const insertUser = db.prepare<unknown[]>(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
-  const insertSession = db.prepare<unknown[]>(INSERT_SESSION)
+  const insertUser = db.prepare<[object]>(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
+  const insertSession = db.prepare<[object]>(ADD_SESSION)
+  const addSession = (session: Session) => insertSession.run(bindingsOf(addSessionStatement(session).values))
   const selectUser = db.prepare<[string], UserRow>(SELECT_USER)
   const selectSession = db.prepare<[number, number, number], Omit<SeedSession, 'userId'>>(SELECT_SESSION)
   const selectPage = db.prepare<[string, string, number], { id: string; email: string }>(LIST)
@@ -49,7 +52,7 @@ export const openSqliteSeedStore = async (
     const { createdAt: now } = session
     const stored = selectSession.get(key, now, now - idle)
     if (stored !== undefined) return { ...stored, userId: id }
-    insertSession.run(key, ...sessionRow(session))
+    addSession({ ...session, userId: id })
     return { ...session, userId: id }
   }
 
@@ -64,11 +67,11 @@ export const openSqliteSeedStore = async (
     let added = 0
     const users: (SeededUser | null)[] = []
     for (const { user, session } of accounts) {
-      const { changes, lastInsertRowid: userKey } = insertUser.run(...userRow(user))
+      const { changes } = insertUser.run(bindingsOf(userValues(user)))
       added += changes
       if (session === null) continue
       const isNew = changes === 1
-      if (isNew) insertSession.run(userKey, ...sessionRow(session))
+      if (isNew) addSession(session)
       const { id, email, passwordHash } = user
       users.push(isNew ? { id, passwordHash, session } : existing(email, session, idle))
     }

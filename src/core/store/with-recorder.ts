@@ -3,7 +3,7 @@
  * last requests and heartbeats belong to no request.
  */
 import type { RateLimit } from '#storage/rate-limit'
-import type { Storage } from './storage.ts'
+import type { Storage } from './store.ts'
 
 export interface OperationRecorder {
   /**

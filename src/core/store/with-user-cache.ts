@@ -7,7 +7,7 @@
 import type { MaybePromise } from '#base/maybe-promise'
 import type { UserCache } from '../auth/user-cache.ts'
 import type { User } from '../users/user.ts'
-import type { Storage } from './storage.ts'
+import type { Storage } from './store.ts'
 
 /** The users of a result: itself, the items of a list, or its `user`. */
 type UsersOf<Result> = Result extends User

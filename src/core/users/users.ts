@@ -4,7 +4,7 @@ import { ServiceError } from '#base/errors'
 import { canonicalId } from '#base/ids'
 import { pageOf } from '#base/pagination'
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
-import type { RemovalRefused, Removed, UserStore } from '../store/stores.ts'
+import type { RemovalRefused, Removed, UserStore } from '../store/store.ts'
 import {
   decodeCursor,
   encodeCursor,

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type AuditEvent, serializeEvent } from '#core/audit-log/event'
 import type { LoggedEvent } from '#core/audit-log/event-feed'
 import { COUNTED, LOG_START, type LogPosition } from '#core/audit-log/listing'
-import type { EventLog } from '#core/store/stores'
+import type { EventLog } from '#core/store/store'
 import type { JobRun, ScheduledJob } from '../jobs/jobs.ts'
 import type { ConsumerOutcome, ConsumerStore, StoredConsumer } from './stored-consumers.ts'
 

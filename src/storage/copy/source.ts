@@ -1,8 +1,9 @@
 /** The SQLite store that a copy reads: one read-only snapshot, even while the service writes. */
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { EVENT_COLUMNS, type EventRow } from '#core/audit-log/event-rows'
 import { quoted } from '#core/users/owned-rows'
-import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '#core/users/user-rows'
+import { USER_COLUMNS } from '#core/users/user-rows'
 import { MIGRATIONS } from '../migrations/known-schema.ts'
 import { type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { ACCESS_CHANGES, type AccessChanges, CopyError, type SourceUser } from './plan.ts'

@@ -1,6 +1,7 @@
 /** The statements of a copy to PostgreSQL. A slice takes a few of them, whatever its size; named ones are prepared once. */
 
-import { EVENT_COLUMNS, type EventRow, USER_COLUMNS } from '#core/users/user-rows'
+import { EVENT_COLUMNS, type EventRow } from '#core/audit-log/event-rows'
+import { USER_COLUMNS } from '#core/users/user-rows'
 import { CHANNEL, type Statement } from '../postgres/database.ts'
 import { arrays, arraysOf } from '../postgres/parameters.ts'
 import type { StoredFactor } from '../stored-feature.ts'

@@ -1,6 +1,7 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import type pg from 'pg'
-import type { EventRow, UserColumns } from '#core/users/user-rows'
+import type { EventRow } from '#core/audit-log/event-rows'
+import type { UserColumns } from '#core/users/user-rows'
 import { Connection, connectionOptions } from '../postgres/connection.ts'
 import { begin, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/ensure-schema.ts'

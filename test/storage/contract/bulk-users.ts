@@ -1,7 +1,6 @@
 /** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
-import type { Storage } from '#core/store/storage'
-import type { ImportedRow } from '#core/store/stores'
+import type { ImportedRow, Storage } from '#core/store/store'
 import { NO_FACTORS } from '#core/users/factors'
 import type { UserWithHash } from '#core/users/user'
 import { type PasskeyStore, passkeyRow, storedPasskeys } from '#features/passkeys/stored-passkeys'

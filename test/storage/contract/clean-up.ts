@@ -2,8 +2,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '#core/accounts/email-token'
 import type { Session } from '#core/auth/session'
-import type { Storage } from '#core/store/storage'
-import type { ExpiredSessions } from '#core/store/stores'
+import type { ExpiredSessions, Storage } from '#core/store/store'
 import {
   type Added,
   add,

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '#core/accounts/email-token'
 import { type AuditEvent, newEvent } from '#core/audit-log/event'
 import { type EventFilter, type FollowPage, LOG_START, type LogPosition } from '#core/audit-log/listing'
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'
 import {

@@ -2,7 +2,7 @@
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import { MAX_IDS, parseSort, SORTS, type Sort, sortKey, type UserFilter } from '#core/users/listing'
 import type { User } from '#core/users/user'
 import { ALL, add, asStored, forEach, NOW, type Part, userRequests } from './fixtures.ts'

@@ -1,6 +1,6 @@
 /** A model of lists: computed in memory, to compare with an engine's results. */
 
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import { type Position, parseSort, type Sort, sortKey, type UserFilter } from '#core/users/listing'
 import { searchKey, type User } from '#core/users/user'
 

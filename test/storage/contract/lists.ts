@@ -1,6 +1,6 @@
 /** Contract: lists by keyset pagination, their filters and counts (docs/design.md, "Contract"). */
 
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import { parseSort, SORTS, sortKey, type UserFilter } from '#core/users/listing'
 import type { User } from '#core/users/user'
 import { add, asStored, forEach, NOW, type Part, type TestUser } from './fixtures.ts'

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '#core/accounts/email-token'
 import { newEvent } from '#core/audit-log/event'
 import type { Session } from '#core/auth/session'
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import type { NewUser } from '#core/users/user'
 import { freshEmail } from '../../support/build.ts'
 import {

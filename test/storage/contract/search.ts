@@ -1,6 +1,6 @@
 /** Contract: the search for users by the start of a name (docs/design.md, "Contract"). */
 import type { Test } from 'tap'
-import type { Storage } from '#core/store/storage'
+import type { Storage } from '#core/store/store'
 import { ALL, add, asStored, type Part } from './fixtures.ts'
 
 /** Adds users with these first names. Each must be found by its own searches, and no other user by them. */

@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { networkDigest } from '#core/rate-limits/known-networks'
-import type { Storage } from '#core/store/storage'
-import type { VerifiedState } from '#core/store/stores'
+import type { Storage, VerifiedState } from '#core/store/store'
 import { type Factor, NO_FACTORS } from '#core/users/factors'
 import {
   actingIn,

@@ -1,73 +1,19 @@
-/** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookups of sessions, API keys and admin keys. */
-
+/** Opening a session, and the look-up of sessions and keys, each with one round trip to PostgreSQL. */
 import { parameters, valuesOf } from '#storage/operations/parameters'
 import type { Database, Statement } from '#storage/postgres/database'
 import { POSTGRES } from '#storage/postgres/dialect'
 import type { AuditEvent } from '../audit-log/event.ts'
+import { EVENT_COLUMNS } from '../audit-log/event-rows.ts'
 import { eventValues } from '../audit-log/stored-events.ts'
-import type { AdminKey } from '../auth/admin-key.ts'
-import type { FoundApiKey } from '../auth/api-key.ts'
-import {
-  ADMIN_KEY_COLUMNS,
-  type AdminKeyRow,
-  type ApiKeyRow,
-  toAdminKey,
-  toApiKey,
-} from '../auth/key-rows.ts'
-import type { Session } from '../auth/session.ts'
+import type { FoundSession } from '../store/store.ts'
 import { refusalOf, type UserRefusal, type UserState } from '../users/refusals.ts'
-import type { NewUser } from '../users/user.ts'
-import {
-  AFTER_IDS,
-  EMAIL_TOKEN_COLUMNS,
-  EVENT_COLUMNS,
-  emailTokenColumns,
-  factorsColumn,
-  SESSION_COLUMNS,
-  selectUser,
-  sessionColumns,
-  toSession,
-  toUser,
-  USER_COLUMNS,
-  type UserRow,
-  userColumns,
-} from '../users/user-rows.ts'
-import type { AccountExtras, FoundSession, VerifiedState } from './stores.ts'
-
-/** The number of the first parameter of each row. */
-const SESSION = 1 + USER_COLUMNS.length
-const TOKEN = SESSION + SESSION_COLUMNS.length
-const EVENT = TOKEN + EMAIL_TOKEN_COLUMNS.length
-
-const ADD_USER = `WITH added AS (
-    INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS, 1)})
-    ON CONFLICT (email) DO NOTHING
-    RETURNING key
-  ), opened AS (
-    INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
-    SELECT key, ${parameters(SESSION_COLUMNS, SESSION)} FROM added WHERE $${SESSION}::text IS NOT NULL
-  ), mailed AS (
-    INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
-    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, TOKEN)} FROM added WHERE $${TOKEN}::text IS NOT NULL
-  ), recorded AS (
-    INSERT INTO events (${EVENT_COLUMNS.join(', ')}) SELECT ${parameters(EVENT_COLUMNS, EVENT)} FROM added
-  )
-  SELECT key FROM added`
-
-const addUserStatement = (
-  user: NewUser,
-  event: AuditEvent,
-  { session, emailToken }: AccountExtras,
-): Statement => ({
-  name: 'add-user',
-  text: ADD_USER,
-  values: [
-    ...valuesOf(USER_COLUMNS, userColumns(user)),
-    ...valuesOf(SESSION_COLUMNS, session && sessionColumns(session)),
-    ...valuesOf(EMAIL_TOKEN_COLUMNS, emailToken && emailTokenColumns(emailToken)),
-    ...eventValues(event),
-  ],
-})
+import { selectUser, toUser, type UserRow } from '../users/user-rows.ts'
+import type { AdminKey } from './admin-key.ts'
+import type { FoundApiKey } from './api-key.ts'
+import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type ApiKeyRow, toAdminKey, toApiKey } from './key-rows.ts'
+import type { Session } from './session.ts'
+import { AFTER_IDS, SESSION_COLUMNS, sessionColumns, toSession } from './session-rows.ts'
+import { OPENING_STATE, openingValues, type VerifiedState } from './stored-sessions.ts'
 
 /** The numbers of the first parameters of the session and of the event. */
 const OPENED = 4
@@ -75,8 +21,7 @@ const SIGNED_IN = OPENED + SESSION_COLUMNS.length
 
 /** Locks the user. A concurrent change that revokes the user's sessions is either committed before, or sees this session. */
 const OPEN_SESSION = `WITH found AS (
-    SELECT key, disabled, CASE WHEN CAST($2 AS text) IS NULL
-        OR password_hash = $2 AND factors IS NOT DISTINCT FROM $3 THEN 1 ELSE 0 END AS verified
+    SELECT key, ${OPENING_STATE}
     FROM users WHERE id = $1 AND ${POSTGRES.inSharedTurn('$1')} ${POSTGRES.forShare}
   ), opened AS (
     INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
@@ -95,9 +40,7 @@ const openSessionStatement = (
   name: 'open-session',
   text: OPEN_SESSION,
   values: [
-    session.userId,
-    verified?.passwordHash ?? null,
-    verified && factorsColumn(verified.factors),
+    ...openingValues(session, verified),
     ...valuesOf(SESSION_COLUMNS, sessionColumns(session)),
     ...eventValues(event),
   ],
@@ -156,14 +99,7 @@ const toFoundApiKey = (row: FoundApiKeyRow): FoundApiKey => ({
 
 const FIND_ADMIN_KEY = `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys WHERE digest = $1`
 
-export const hotOperations = (database: Database) => ({
-  /** @returns false if the e-mail is taken. */
-  async addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean> {
-    if (extras.session && extras.session.userId !== user.id)
-      throw new Error('The session belongs to another user')
-    return (await database.writeUncached(addUserStatement(user, event, extras))).length === 1
-  },
-
+export const sessionStatements = (database: Database) => ({
   async openSession(
     session: Session,
     verified: VerifiedState | null,

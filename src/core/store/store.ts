@@ -1,30 +1,29 @@
 /**
- * The stores of the core, as use cases see them: types only. Their functions follow from the operations (`operations/operations.ts`) and
- * reads (`operations/reads.ts`), except for those declared here, which each engine has by hand because they are hot or read in slices.
+ * The store, as use cases see it: types only. Its functions follow from the operations and reads of the subjects (`operations.ts`), except
+ * for those declared here, which each engine has by hand because they are hot or read in slices.
  *
  * A write is on disk before its promise resolves. If it changes something, its event is stored in the same transaction.
  */
 
 import type { MaybePromise } from '#base/maybe-promise'
+import type { Engine } from '#storage/engine'
 import type { StoreOf } from '#storage/operations/operation'
-import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { EventQuery, FollowPage, FollowQuery, LogPosition } from '../audit-log/listing.ts'
 import type { AdminKey } from '../auth/admin-key.ts'
 import type { FoundApiKey } from '../auth/api-key.ts'
+import type { LastRequestStore } from '../auth/last-requests.ts'
 import type { Session } from '../auth/session.ts'
-import type { Factor } from '../users/factors.ts'
 import type { Position, SignInTables, UserFilter, UserQuery } from '../users/listing.ts'
-import type { OwnedRow } from '../users/owned-rows.ts'
-import type { UserRefusal } from '../users/refusals.ts'
-import type { NewUser, User, UserWithHash } from '../users/user.ts'
-import type { CoreOperations } from './operations.ts'
-import type { CoreReads } from './reads.ts'
+import type { User, UserWithHash } from '../users/user.ts'
+import type { CoreOperations, CoreReads } from './operations.ts'
 
 export type { AccountProof } from '../accounts/stored-email-tokens.ts'
+export type { Imported, ImportedRow } from '../accounts/stored-imports.ts'
 export type { KnownMethods, SignInRow } from '../accounts/stored-sign-in-methods.ts'
 export type { SignedIn } from '../accounts/stored-sign-ins.ts'
-export type { RevokeAllOptions } from '../auth/stored-sessions.ts'
+export type { ExpiredSessions } from '../auth/stored-session-removal.ts'
+export type { RevokeAllOptions, VerifiedState } from '../auth/stored-sessions.ts'
 export type { OwnedRow } from '../users/owned-rows.ts'
 export type { SessionRefusal, UserRefusal } from '../users/refusals.ts'
 export type { OwnFactorChange } from '../users/stored-factors.ts'
@@ -41,17 +40,8 @@ export interface UserStore extends Derived<'users'> {
   estimate(filter: UserFilter): MaybePromise<number>
 }
 
-/** Stored with a new account, in the same transaction. */
-export interface AccountExtras {
-  readonly session?: Session
-  readonly emailToken?: EmailToken
-}
-
-/** The store of sign-ups and password changes. */
-export interface AccountStore extends Derived<'accounts'> {
-  /** @returns false when the e-mail is taken. */
-  addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean>
-}
+/** The store of sign-ups, sign-ins and password changes. */
+export type AccountStore = Derived<'accounts'>
 
 /** A session and its user, as stored. */
 export interface FoundSession {
@@ -61,19 +51,7 @@ export interface FoundSession {
   readonly userKey: number
 }
 
-/** What a sign-in has verified of a user. A session is opened only if it is still true. */
-export interface VerifiedState {
-  /** The hash of the password. */
-  readonly passwordHash: string
-  readonly factors: readonly Factor[]
-}
-
 export interface SessionStore extends Derived<'sessions'> {
-  /**
-   * Opens a session if, at the time of the write, the user is enabled and has the verified state.
-   * @param verified `null` for a session that no password opens.
-   */
-  open(session: Session, verified: VerifiedState | null, event: AuditEvent): Promise<'opened' | UserRefusal>
   /**
    * Expired sessions are found too: the caller checks expiry.
    * @param onStart called when the query starts, which may be long after the call. The result includes every change that was
@@ -105,34 +83,7 @@ export interface AdminKeyStore extends Derived<'adminKeys'> {
 
 export type EmailTokenStore = Derived<'emailTokens'>
 
-export type Imported =
-  | { readonly status: 'created' }
-  /** The e-mail already has a user, with this id. Nothing changed. */
-  | { readonly status: 'exists'; readonly id: string }
-  /** The id belongs to a user with another e-mail. */
-  | { readonly status: 'idTaken' }
-  /** Other rows have the values of unique columns. `rows` are the indexes of the rows that conflict, among those of the user. */
-  | { readonly status: 'rowsTaken'; readonly rows: readonly number[] }
-
-/** A row that is added with its user. */
-export interface ImportedRow extends OwnedRow {
-  /** The index of the user who owns it. */
-  readonly user: number
-}
-
-export interface BulkUserStore {
-  /**
-   * Adds the users whose id and e-mail are free. Of two simultaneous imports or sign-ups with one e-mail, one succeeds.
-   * @param events one for each user, in the same order; stored for those who are added.
-   * @param rows stored in the same transaction, for those who are added. A user whose rows have a value of a unique column
-   * (`FeatureTable.unique`) that another row has is not added. The rows of one user must have different values.
-   * @returns one result for each user, in the same order, when all are on disk.
-   */
-  importUsers(
-    users: readonly UserWithHash[],
-    events: readonly AuditEvent[],
-    rows: readonly ImportedRow[],
-  ): Promise<readonly Imported[]>
+export interface BulkUserStore extends Derived<'bulkUsers'> {
   /**
    * The next users in order of creation: few enough not to delay other requests. Empty at the end.
    * @param signInTables for `User.featureMethods`.
@@ -154,28 +105,37 @@ export interface EventStore extends Derived<'events'> {
 /** The reads of the audit log. */
 export type EventLog = Omit<EventStore, keyof CoreOperations['events']>
 
-/** Timestamps in milliseconds since the epoch. */
-export interface ExpiredSessions {
-  /** Removes sessions whose absolute end is at or before this time. */
-  readonly endedBy: number
-  /** Removes sessions whose last request is at or before this time. */
-  readonly idleSince: number
-}
-
 /** Each call removes one slice of at most `limit` rows. Simultaneous calls, also of several instances, are safe. */
 export interface CleanUpStore extends Derived<'cleanUp'> {
-  /**
-   * Reads the next sessions in the order of their ids: an index of their ends would cost every request. Sessions that are
-   * being written are skipped until the next pass.
-   * @param after the last id of the previous slice, `''` at the beginning.
-   * @returns the last id of this slice, `''` after the last session.
-   */
-  removeSessions(expired: ExpiredSessions, after: string, limit: number): Promise<string>
   /**
    * Prepares the store for events of the coming month, and drops those of months that ended longer ago than `kept`, in milliseconds.
    * @returns the timestamp before which rows of events are to be removed.
    */
   rotateEvents(now: number, kept: number): Promise<number>
-  /** Like {@link removeSessions}, for the counters of rate limits. Does nothing where they are not in a table. */
+  /**
+   * Removes expired counters of rate limits. Does nothing where they are not in a table.
+   * @param after the last key of the previous slice, `''` at the beginning.
+   * @returns the last key of this slice, `''` after the last one.
+   */
   removeRateLimits(expiredBy: number, after: string, limit: number): Promise<string>
+}
+
+/** What every engine implements (docs/design.md, "Storage"). One suite of tests, `test/storage`, runs against all of them. */
+export interface Storage
+  extends Pick<
+    Engine,
+    'openRateLimit' | 'subscribe' | 'deliverInvalidations' | 'ping' | 'close' | 'statistics'
+  > {
+  readonly users: UserStore
+  readonly accounts: AccountStore
+  readonly sessions: SessionStore
+  readonly apiKeys: ApiKeyStore
+  readonly adminKeys: AdminKeyStore
+  readonly emailTokens: EmailTokenStore
+  readonly lastRequests: LastRequestStore
+  readonly events: EventStore
+  /** By the name of the feature: its `FeatureStore`. */
+  readonly features: Readonly<Record<string, object>>
+  readonly bulkUsers: BulkUserStore
+  readonly cleanUp: CleanUpStore
 }

@@ -6,22 +6,23 @@ import { copyArguments, featureStatement, readError } from '#storage/operations/
 import type { Read } from '#storage/operations/operation'
 import { type FeatureRead, operationName } from '#storage/stored-feature'
 import type { AccountFeature } from './account-feature.ts'
-import { type CoreOperations, coreOperationName, coreOperations } from './operations.ts'
-import { CORE_READS } from './reads.ts'
-import type { Storage } from './storage.ts'
-import type { Derived } from './stores.ts'
+import { CORE_READS, type CoreOperations, coreOperationName, coreOperations } from './operations.ts'
+import type { Derived, Storage } from './store.ts'
 
-/** What the store has written by hand for each engine, because it is hot or read in slices. */
+/**
+ * What each engine runs by hand: reads of the hot path, lists in slices, and writes of many rows. An engine may replace an operation, too:
+ * on PostgreSQL each statement of one costs a round trip.
+ */
 export interface ByHand {
   readonly users: OmitDerived<'users'>
-  readonly accounts: OmitDerived<'accounts'>
-  readonly sessions: OmitDerived<'sessions'>
+  readonly accounts?: Pick<Storage['accounts'], 'addUser'>
+  readonly sessions: OmitDerived<'sessions'> & Partial<Pick<Storage['sessions'], 'open'>>
   readonly apiKeys: OmitDerived<'apiKeys'>
   readonly adminKeys: OmitDerived<'adminKeys'>
   readonly events: OmitDerived<'events'>
-  readonly cleanUp: OmitDerived<'cleanUp'>
+  readonly cleanUp: OmitDerived<'cleanUp'> & Partial<Pick<Storage['cleanUp'], 'removeSessions'>>
+  readonly bulkUsers: OmitDerived<'bulkUsers'> & Partial<Pick<Storage['bulkUsers'], 'importUsers'>>
   readonly lastRequests: Storage['lastRequests']
-  readonly bulkUsers: Storage['bulkUsers']
 }
 
 type OmitDerived<Name extends keyof CoreOperations> = Omit<Storage[Name], keyof Derived<Name>>
@@ -79,7 +80,7 @@ const featureStoreOf = (engine: Engine, feature: AccountFeature): Readonly<Recor
   return Object.fromEntries([...Object.keys(operations).map(write), ...Object.entries(reads).map(read)])
 }
 
-export const storageOf = (engine: Engine, byHand: ByHand, features: readonly AccountFeature[]): Storage => {
+export const createStore = (engine: Engine, byHand: ByHand, features: readonly AccountFeature[]): Storage => {
   let closing: Promise<void> | null = null
   const operations = coreOperations(features)
   const coreStore = <Name extends keyof CoreOperations>(name: Name) =>
@@ -95,7 +96,7 @@ export const storageOf = (engine: Engine, byHand: ByHand, features: readonly Acc
     apiKeys: { ...coreStore('apiKeys'), ...byHand.apiKeys },
     adminKeys: { ...coreStore('adminKeys'), ...byHand.adminKeys },
     lastRequests: byHand.lastRequests,
-    bulkUsers: byHand.bulkUsers,
+    bulkUsers: { ...coreStore('bulkUsers'), ...byHand.bulkUsers },
     openRateLimit: engine.openRateLimit,
     subscribe: engine.subscribe,
     deliverInvalidations: engine.deliverInvalidations,
