@@ -1,9 +1,9 @@
 /**
  * Compares the cost of the service with bare Fastify and others, in one run. Missed targets do not fail it.
  *
- * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json] [--plots] [--update]`; without names
- * it runs all scenarios, and writes RESULTS.md or RESULTS-postgres.md, and the plots of `load-curve`. With names, `--update` replaces
- * these scenarios in the document. Results go to standard output, progress to standard error.
+ * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json] [--update]`; without names it runs all
+ * scenarios, and writes RESULTS.md or RESULTS-postgres.md. With names, `--update` replaces these scenarios in the document. Results go
+ * to standard output, progress to standard error.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,8 +26,6 @@ const { values, positionals } = parseArgs({
     /** Seconds of load on each side of each round. */
     seconds: { type: 'string', default: '5' },
     json: { type: 'boolean', default: false },
-    /** Write the plots also if scenarios are named. */
-    plots: { type: 'boolean', default: false },
     /** Replace the named scenarios in the document. */
     update: { type: 'boolean', default: false },
   },
@@ -70,14 +68,13 @@ const bench: Bench = {
     return store
   },
   emptyStore: () => createStore(engine, 0),
-  plots: values.plots || chosen.length === 0,
 }
 const { rounds, seconds } = bench
 const conditions = { engine, generator: bench.generator.name, rounds, seconds, connections: CONNECTIONS }
 const results: ScenarioResult[] = []
 
 if (!values.json) print(heading(conditions))
-const scenarios = chosen.length > 0 ? chosen : SCENARIOS.filter(each => !each.onDemand)
+const scenarios = chosen.length > 0 ? chosen : SCENARIOS
 for (const [index, scenario] of scenarios.entries()) {
   const { name, title } = scenario
   progress(`${index + 1} of ${scenarios.length}: ${name}`)

@@ -8,18 +8,7 @@ import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-export type Question =
-  | 'cpu'
-  | 'eventLoopCpu'
-  | 'rss'
-  | 'heap'
-  | 'buffers'
-  | 'watchDelay'
-  | 'delay'
-  | 'watchPauses'
-  | 'pause'
-  | 'watchQueries'
-  | 'slowestQuery'
+export type Question = 'cpu' | 'rss' | 'heap' | 'buffers' | 'watchDelay' | 'delay' | 'watchPauses' | 'pause'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 
@@ -56,11 +45,6 @@ const REPORTS: Record<Question, () => number | Promise<number>> = {
     const { user, system } = process.cpuUsage()
     return ofWorkers.reduce((sum, cpu) => sum + cpu, user + system)
   },
-  /** Microseconds of the main thread, user and system. */
-  eventLoopCpu: () => {
-    const { user, system } = process.threadCpuUsage()
-    return user + system
-  },
   rss: () => process.memoryUsage.rss(),
   heap: heapInUse,
   /** Bytes of the main thread's buffers, which are a part of its external memory. */
@@ -74,14 +58,6 @@ const REPORTS: Record<Question, () => number | Promise<number>> = {
     pauses.disconnect()
     return longestPause
   },
-  // Imported on demand: the drivers of both engines.
-  watchQueries: async () => {
-    const { watchQueries } = await import('./query-times.ts')
-    watchQueries()
-    return 0
-  },
-  /** Milliseconds of the slowest statement of the event loop since `watchQueries`. */
-  slowestQuery: async () => (await import('./query-times.ts')).slowestQuery(),
   watchDelay: () => {
     delay.enable()
     delay.reset()

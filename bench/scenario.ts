@@ -15,8 +15,6 @@ export interface Bench {
   store(users: number, engine?: Engine): Promise<Store>
   /** A new store without users, not shared with other scenarios. */
   emptyStore(): Promise<Store>
-  /** Whether plots are written. */
-  readonly plots: boolean
 }
 
 /** One figure. */
@@ -32,8 +30,6 @@ export interface Scenario {
   /** The name on the command line. */
   readonly name: string
   readonly title: string
-  /** Whether it runs only when it is named. */
-  readonly onDemand?: boolean
   run(bench: Bench): Promise<readonly Finding[]>
 }
 

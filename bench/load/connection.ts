@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 const HEAD_END = '\r\n\r\n'
@@ -24,10 +23,6 @@ export class Connection {
     this.#socket.on('error', error => {
       throw error
     })
-  }
-
-  async opened(): Promise<void> {
-    if (this.#socket.connecting) await once(this.#socket, 'connect')
   }
 
   /** @param request its bytes. The response must have a Content-Length or be chunked. */

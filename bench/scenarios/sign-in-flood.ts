@@ -15,7 +15,7 @@ const CONNECTIONS = 256
 
 /**
  * The flood has a generator of its own: in the process of the reads it would delay their latencies itself. On two processors both
- * generators still compete with the service, so the p99 depends on the machine; the delay and the CPU of the event loop are its own.
+ * generators still compete with the service, so the p99 depends on the machine; the delay of the event loop is its own.
  */
 export const signInFlood: Scenario = {
   name: 'sign-in-flood',
@@ -33,7 +33,6 @@ export const signInFlood: Scenario = {
         return requests[turn] ?? ''
       }
       const reads = async () => {
-        const before = await server.ask('eventLoopCpu')
         await server.ask('watchDelay')
         const { latencies } = await runSockets({
           url: server.url,
@@ -45,7 +44,7 @@ export const signInFlood: Scenario = {
         const delay = await server.ask('delay')
         if (latencies.size !== 1) throw new Error(`reads had status ${[...latencies.keys()]}`)
         const p99 = quantile(latencies.get(200) ?? [], 0.99)
-        return { p99, delay, cpu: (await server.ask('eventLoopCpu')) - before }
+        return { p99, delay }
       }
       const { url } = server
       const { seconds } = bench
@@ -86,11 +85,6 @@ export const signInFlood: Scenario = {
           what: 'p99 of event-loop delay during',
           value: spread(samples.map(({ during }) => during.delay)),
           unit: 'ms',
-        },
-        {
-          what: 'more CPU of the event loop during, for each refused sign-in',
-          value: spread(samples.map(({ alone, during, count }) => (during.cpu - alone.cpu) / count)),
-          unit: 'µs',
         },
         {
           what: 'refused sign-ins',

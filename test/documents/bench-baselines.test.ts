@@ -19,9 +19,7 @@ const introspection: Requests = {
 }
 
 const BASELINES: readonly (readonly [name: string, requests: Requests, challenge?: string])[] = [
-  ['health', get('/health')],
   ['account', account],
-  ['node-http', account],
   ['introspection', introspection],
   ['unauthorized', get('/account', [{}], 401), 'Bearer'],
   ['unauthorized', get('/account', [bearer('a.forged.token')], 401), 'Bearer error="invalid_token"'],

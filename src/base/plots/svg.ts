@@ -1,26 +1,13 @@
-/** Writes SVG: elements as text, colours of themes. Deterministic: the same input gives the same bytes. */
-
-export interface Theme {
-  readonly name: string
-  readonly background: string
-  readonly text: string
-  readonly muted: string
-  readonly grid: string
-  /** The colours of the curves: blue and orange, which every kind of colour blindness leaves distinct. Their contrast suffices for text. */
-  readonly series: readonly string[]
-  /** Whether names of curves have a rim in the colour of the background, where they may lie over curves. */
-  readonly hasRims?: true
-}
+/** Writes SVG: elements as text, in the colours of a page. Deterministic: the same input gives the same bytes. */
 
 /** The variables of a page's stylesheet, which has them for both colour schemes. */
-export const PAGE_THEME: Theme = {
-  name: 'page',
+export const THEME = {
   background: 'var(--card)',
   text: 'var(--text)',
   muted: 'var(--muted)',
   grid: 'var(--line)',
+  /** The colours of curves, which every kind of colour blindness leaves distinct. Their contrast suffices for text. */
   series: ['var(--series-1)', 'var(--series-2)', 'var(--series-3)', 'var(--series-4)', 'var(--series-5)'],
-  hasRims: true,
 }
 
 type Attributes = Readonly<Record<string, string | number>>

@@ -2,7 +2,7 @@
 
 import { draw, duration, FONT, type Series, SIZE, short, WIDTH } from '#base/plots/panel'
 import { linearScale, logScale, timeScale } from '#base/plots/scale'
-import { element, escaped, PAGE_THEME, text } from '#base/plots/svg'
+import { element, escaped, THEME, text } from '#base/plots/svg'
 import { type ConsoleContext, type ConsolePlot, Html, html, time } from '#http/pages/feature-pages'
 import { type Curve, curvesOf, type History } from './history-curves.ts'
 import { DAY, USERS_SCOPE } from './history-recorder.ts'
@@ -61,7 +61,7 @@ const seriesOf = ({ name, values }: Curve, index: number, { buckets }: History):
   const points = values.flatMap((y, bucket) => (y === null ? [] : [{ x: buckets[bucket]?.beginsAt ?? 0, y }]))
   return {
     name,
-    color: PAGE_THEME.series[index] ?? PAGE_THEME.text,
+    color: THEME.series[index] ?? THEME.text,
     shape: points.length <= FEW ? index % 2 : null,
     points,
   }
@@ -90,19 +90,16 @@ const svgOf = (
   const id = `plot-${plot.metric.replaceAll(/\W/g, '-')}-${plot.kind}`
   const content = [
     element('title', { id }, escaped(`${say(plot.title)}, ${say(plot.unit)}`)),
-    draw(
-      {
-        heading: say(plot.unit),
-        top: TOP,
-        x: timeScale(first, last, range.tick),
-        y: isLogarithmic ? logScale(values) : linearScale(values),
-        format: value => numberOf(plot, value),
-        formatX: value => format.format(value),
-        series,
-      },
-      PAGE_THEME,
-    ),
-    text('UTC', { x: 14, y: HEIGHT - 13, 'font-size': SIZE.note, fill: PAGE_THEME.muted }),
+    draw({
+      heading: say(plot.unit),
+      top: TOP,
+      x: timeScale(first, last, range.tick),
+      y: isLogarithmic ? logScale(values) : linearScale(values),
+      format: value => numberOf(plot, value),
+      formatX: value => format.format(value),
+      series,
+    }),
+    text('UTC', { x: 14, y: HEIGHT - 13, 'font-size': SIZE.note, fill: THEME.muted }),
   ].join('')
   // Text in it is escaped by `element` and `text`.
   return new Html(
