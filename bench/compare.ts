@@ -1,15 +1,12 @@
 /** Measures two servers alternately under the same load, in several rounds. */
-import { setTimeout as delay } from 'node:timers/promises'
-import type { LoadGenerator } from './load/load.ts'
-import { sendAll } from './load/send-all.ts'
+import { sendAll } from './load/sockets.ts'
 import type { Server } from './processes.ts'
-import type { Requests } from './requests.ts'
-import { assertSameBytes } from './same-bytes.ts'
-import type { Bench, Finding } from './scenario.ts'
-import { median, type Spread, spread } from './statistics.ts'
+import { type Requests, requestAt } from './requests.ts'
+import { type Bench, type Finding, finding, findings, type Target } from './scenario.ts'
+import { median } from './statistics.ts'
 
 /** The figures of one side in one round. */
-export interface Sample {
+interface Sample {
   readonly requestsPerSecond: number
   /** Milliseconds. */
   readonly p50: number
@@ -26,13 +23,10 @@ export interface Side {
   readonly cores?: readonly number[]
 }
 
-export interface Comparison {
-  /** The samples of the first side, and of the second. */
-  readonly sides: readonly [readonly Sample[], readonly Sample[]]
-  /** First ÷ second, per round. */
-  readonly throughputRatio: Spread
-  /** Second ÷ first, per round; 1 means equal cost. */
-  readonly cpuRatio: Spread
+/** Targets of the two ratios. */
+export interface Targets {
+  readonly cpu?: Target
+  readonly rate?: Target
 }
 
 /** Seconds of load before the first round, until the code is compiled. */
@@ -44,21 +38,22 @@ const WARM_UP = 3
  */
 const TURN = 1
 
-export interface CompareOptions {
-  /** Seconds without load after each turn that count towards its CPU, for work that a request causes later. */
-  readonly settle?: number
-}
+const figuresOf = (name: string, samples: readonly Sample[]): readonly Finding[] =>
+  findings(samples, [
+    [`${name}: requests/s`, ({ requestsPerSecond }) => requestsPerSecond, '/s'],
+    [`${name}: p50`, ({ p50 }) => p50, 'ms'],
+    [`${name}: p99`, ({ p99 }) => p99, 'ms'],
+    [`${name}: CPU per request`, ({ cpuPerRequest }) => cpuPerRequest, 'µs'],
+  ])
 
 /** @throws {Error} if a request fails, because rejected requests would distort the figures. */
-export const sample = async (
-  generator: LoadGenerator,
+const sample = async (
+  { generator }: Bench,
   { name, server, requests, cores }: Side,
   seconds: number,
-  settle = 0,
 ): Promise<Sample> => {
   const before = await server.ask('cpu')
   const load = await generator.run({ url: server.url, requests, seconds, ...(cores && { cores }) })
-  if (settle > 0) await delay(settle * 1_000)
   const cpu = (await server.ask('cpu')) - before
   if (load.errors > 0) throw new Error(`${name}: ${load.errors} of ${load.requests} requests failed`)
   const { p50, p99 } = load
@@ -66,8 +61,8 @@ export const sample = async (
 }
 
 /** The medians of the turns of a round. */
-const medianOf = (samples: readonly Sample[]): Sample => {
-  const of = (figure: keyof Sample): number => median(samples.map(sample => sample[figure]))
+const medianOf = (turns: readonly Sample[]): Sample => {
+  const of = (figure: keyof Sample): number => median(turns.map(turn => turn[figure]))
   return {
     requestsPerSecond: of('requestsPerSecond'),
     p50: of('p50'),
@@ -76,25 +71,25 @@ const medianOf = (samples: readonly Sample[]): Sample => {
   }
 }
 
+/** @returns the ratios of both sides, and the figures of each over all rounds. */
 export const compare = async (
-  { generator, rounds, seconds }: Bench,
+  bench: Bench,
   first: Side,
   second: Side,
-  { settle }: CompareOptions = {},
-): Promise<Comparison> => {
+  targets: Targets = {},
+): Promise<readonly Finding[]> => {
   for (const side of [first, second]) {
     // Fills the caches, so that rounds verify only evicted tokens.
     await sendAll(side.server.url, side.requests)
-    await sample(generator, side, WARM_UP)
+    await sample(bench, side, WARM_UP)
   }
-  const ofFirst: Sample[] = []
-  const ofSecond: Sample[] = []
-  for (let round = 0; round < rounds; round += 1) {
+  const [ofFirst, ofSecond]: [Sample[], Sample[]] = [[], []]
+  for (let round = 0; round < bench.rounds; round += 1) {
     const [turnsOfFirst, turnsOfSecond]: [Sample[], Sample[]] = [[], []]
-    for (let turn = 0; turn < seconds; turn += TURN) {
+    for (let turn = 0; turn < bench.seconds; turn += TURN) {
       const turns = [
-        async () => turnsOfFirst.push(await sample(generator, first, TURN, settle)),
-        async () => turnsOfSecond.push(await sample(generator, second, TURN, settle)),
+        async () => turnsOfFirst.push(await sample(bench, first, TURN)),
+        async () => turnsOfSecond.push(await sample(bench, second, TURN)),
       ]
       // Alternates the order, so that a steady slowdown of the machine affects both sides.
       for (const run of (round + turn) % 2 === 0 ? turns : turns.reverse()) await run()
@@ -102,56 +97,43 @@ export const compare = async (
     ofFirst.push(medianOf(turnsOfFirst))
     ofSecond.push(medianOf(turnsOfSecond))
   }
-  const ratio = (pick: (first: Sample, second: Sample) => number): Spread =>
-    spread(ofFirst.map((one, index) => pick(one, ofSecond[index] as Sample)))
-  return {
-    sides: [ofFirst, ofSecond],
-    throughputRatio: ratio((one, other) => one.requestsPerSecond / other.requestsPerSecond),
-    cpuRatio: ratio((one, other) => other.cpuPerRequest / one.cpuPerRequest),
-  }
-}
-
-const FIGURES = [
-  ['requests/s', 'requestsPerSecond', '/s'],
-  ['p50', 'p50', 'ms'],
-  ['p99', 'p99', 'ms'],
-  ['CPU per request', 'cpuPerRequest', 'µs'],
-] as const
-
-/** The figures of one side over all rounds. */
-export const findingsOf = (name: string, samples: readonly Sample[]): Finding[] =>
-  FIGURES.map(([what, figure, unit]) => ({
-    what: `${name}: ${what}`,
-    value: spread(samples.map(sample => sample[figure])),
-    unit,
-  }))
-
-export interface Versus {
-  /** The service, and a baseline that sends the same bytes. */
-  readonly service: Server
-  readonly baseline: Server
-  readonly baselineName: string
-  readonly requests: Requests
-  /** The target of both ratios; without it they are informative. */
-  readonly atLeast?: number
-}
-
-/** Compares the service with a baseline. */
-export const versus = async (
-  bench: Bench,
-  { service, baseline, baselineName, requests, atLeast }: Versus,
-): Promise<readonly Finding[]> => {
-  await assertSameBytes(service, baseline, requests)
-  const { sides, throughputRatio, cpuRatio } = await compare(
-    bench,
-    { name: 'service', server: service, requests },
-    { name: baselineName, server: baseline, requests },
-  )
-  const target = atLeast === undefined ? {} : { target: { atLeast } }
+  const ratio = (figure: keyof Sample): readonly number[] =>
+    ofFirst.map((one, round) => one[figure] / (ofSecond[round] as Sample)[figure])
+  const cpu = ratio('cpuPerRequest').map(share => 1 / share)
+  const rate = ratio('requestsPerSecond')
   return [
-    { what: `CPU, ${baselineName} ÷ service`, value: cpuRatio, unit: '', ...target },
-    { what: `requests/s, service ÷ ${baselineName}`, value: throughputRatio, unit: '', ...target },
-    ...findingsOf('service', sides[0]),
-    ...findingsOf(baselineName, sides[1]),
+    finding(`CPU, ${second.name} ÷ ${first.name}`, cpu, '', targets.cpu),
+    finding(`requests/s, ${first.name} ÷ ${second.name}`, rate, '', targets.rate),
+    ...figuresOf(first.name, ofFirst),
+    ...figuresOf(second.name, ofSecond),
   ]
+}
+
+const RANDOM = new Set(['date', 'x-request-id'])
+
+const shapeOf = async (server: Server, requests: Requests): Promise<string> => {
+  const { method, path, headers, body: sent } = requestAt(requests, 0)
+  const response = await fetch(server.url + path, {
+    method,
+    headers: { ...headers, ...(sent !== undefined && { 'content-type': 'application/json' }) },
+    ...(sent !== undefined && { body: sent }),
+  })
+  const body = await response.text()
+  const fields = [...response.headers].map(([name, value]) =>
+    RANDOM.has(name) ? `${name}: ${value.length} characters` : `${name}: ${value}`,
+  )
+  return [`status ${response.status}`, ...fields, `${Buffer.byteLength(body)} bytes`].join('\n')
+}
+
+/**
+ * Checks that a baseline sends the same header fields and the same number of bytes as the service.
+ * @throws {Error} with both responses.
+ */
+export const assertSameBytes = async (
+  service: Server,
+  baseline: Server,
+  requests: Requests,
+): Promise<void> => {
+  const [one, other] = [await shapeOf(service, requests), await shapeOf(baseline, requests)]
+  if (one !== other) throw new Error(`The responses differ. The service:\n${one}\n\nThe baseline:\n${other}`)
 }

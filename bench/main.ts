@@ -5,15 +5,17 @@
  * scenarios, and writes RESULTS.md or RESULTS-postgres.md. With names, `--update` replaces these scenarios in the document. Results go
  * to standard output, progress to standard error.
  */
+import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { chooseGenerator } from './load/generator.ts'
 import { CONNECTIONS } from './load/load.ts'
-import { progress } from './progress.ts'
+import { sockets } from './load/sockets.ts'
+import { wrk } from './load/wrk.ts'
+import { progress } from './processes.ts'
 import { heading, type ScenarioResult, toJson, toMarkdown, toText, updateMarkdown } from './report.ts'
 import type { Bench } from './scenario.ts'
-import { SCENARIOS, skipReason } from './scenarios/index.ts'
+import { SCENARIOS } from './scenarios/index.ts'
 import { createStore, type Engine, isEngine, type Store } from './stores.ts'
 
 const RESULTS: Record<Engine, string> = { sqlite: 'RESULTS.md', postgres: 'RESULTS-postgres.md' }
@@ -50,24 +52,23 @@ const chosen = positionals.map(
     fail(`There is no scenario "${name}"; there are: ${SCENARIOS.map(scenario => scenario.name).join(', ')}`),
 )
 
-// The exit handlers end started processes (processes.ts) and remove files (workspace.ts).
+// The exit handlers of processes.ts end started processes and remove files.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
-const stores = new Map<string, Promise<Store>>()
+const stores = new Map<number, Promise<Store>>()
 const engine = chosenEngine(values.store)
 
 const bench: Bench = {
-  generator: chooseGenerator(),
+  // wrk needs less CPU to saturate a server. `wrk --version` always exits with 1: check only whether it starts.
+  generator: spawnSync('wrk', ['--version']).error === undefined ? wrk : sockets,
   rounds: positive('rounds', values.rounds),
   seconds: positive('seconds', values.seconds),
   engine,
-  store(users, on = engine) {
-    const key = `${on} ${users}`
-    const store = stores.get(key) ?? createStore(on, users)
-    stores.set(key, store)
+  store(users) {
+    const store = stores.get(users) ?? createStore(engine, users)
+    stores.set(users, store)
     return store
   },
-  emptyStore: () => createStore(engine, 0),
 }
 const { rounds, seconds } = bench
 const conditions = { engine, generator: bench.generator.name, rounds, seconds, connections: CONNECTIONS }
@@ -78,7 +79,7 @@ const scenarios = chosen.length > 0 ? chosen : SCENARIOS
 for (const [index, scenario] of scenarios.entries()) {
   const { name, title } = scenario
   progress(`${index + 1} of ${scenarios.length}: ${name}`)
-  const skipped = skipReason(scenario, bench)
+  const skipped = scenario.skipReason?.(bench)
   const result =
     skipped === undefined ? { name, title, findings: await scenario.run(bench) } : { name, title, skipped }
   results.push(result)

@@ -1,11 +1,13 @@
 /** Starts the processes of the bench on the loopback interface, queries their resources, and ends them in every case. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { listening } from '../scripts/listening.ts'
-import { pinned } from './cores.ts'
 import type { Question } from './probe.ts'
-import type { Environment, Store } from './stores.ts'
+
+export type Environment = Readonly<Record<string, string>>
 
 const ROOT = join(import.meta.dirname, '..')
 const PROBE = './bench/probe.ts'
@@ -13,20 +15,63 @@ const PROBE = './bench/probe.ts'
 /** Milliseconds until the start of a process counts as failed. */
 const START_LIMIT = 120_000
 
-const running = new Set<ChildProcess>()
+/** Says on standard error what the bench does: standard output has the results, which may be JSON. */
+export const progress = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** Starts a program that ends with the bench at the latest. */
-export const start = (...[program, args, options]: Required<Parameters<typeof spawn>>): ChildProcess => {
-  const child = spawn(program, args, options)
-  running.add(child)
-  child.once('exit', () => running.delete(child))
-  return child
+const createWorkspace = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
+  // Retries, because a server that is being killed may still add a file.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }))
+  return folder
 }
+
+let workspace: string | null = null
+
+/** @returns a folder that is removed when the bench exits. */
+export const temporaryFolder = (): string => {
+  workspace ??= createWorkspace()
+  return mkdtempSync(join(workspace, 'bench-'))
+}
+
+const running = new Set<ChildProcess>()
 
 const endAll = (): void => {
   for (const child of running) child.kill('SIGKILL')
 }
 process.once('exit', endAll)
+
+/**
+ * Starts a program that ends with the bench at the latest.
+ * @param cores the processors to run on, with `taskset`; by default all.
+ */
+export const start = (
+  program: string,
+  args: readonly string[],
+  options: Parameters<typeof spawn>[2],
+  cores?: readonly number[],
+): ChildProcess => {
+  const child =
+    cores === undefined
+      ? spawn(program, args, options)
+      : spawn('taskset', ['-c', cores.join(), program, ...args], options)
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
+}
+
+/** Expands a list of processors as Linux writes it: `0-3,8`. */
+const expand = (list: string): readonly number[] =>
+  list.split(',').flatMap(range => {
+    const [first = 0, last = first] = range.split('-').map(Number)
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index)
+  })
+
+/** @returns the processors that programs can be pinned to: those of this process; none without `taskset`. */
+export const coresToPin = (): readonly number[] => {
+  if (process.platform !== 'linux' || spawnSync('taskset', ['--version']).error !== undefined) return []
+  const list = /^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
+  return list === undefined ? [] : expand(list)
+}
 
 export interface Server {
   /** The URL without a path. */
@@ -48,22 +93,18 @@ export const startServer = async (
   env: Environment = {},
   { processes, cores }: StartOptions = {},
 ): Promise<Server> => {
-  const args = ['--import', './src/preload.js', '--import', PROBE, entry]
   const { PATH } = process.env
-  const child = start(...pinned(cores, process.execPath, args), {
-    cwd: ROOT,
-    env: {
-      ...(PATH !== undefined && { PATH }),
-      NODE_ENV: 'production',
-      HOST: '127.0.0.1',
-      PORT: '0',
-      WORKERS: '1',
-      RATE_LIMIT: 'off',
-      MAIL_URL: 'off',
-      ...env,
+  const defaults = { HOST: '127.0.0.1', PORT: '0', WORKERS: '1', RATE_LIMIT: 'off', MAIL_URL: 'off' }
+  const child = start(
+    process.execPath,
+    ['--import', './src/preload.js', '--import', PROBE, entry],
+    {
+      cwd: ROOT,
+      env: { ...(PATH !== undefined && { PATH }), NODE_ENV: 'production', ...defaults, ...env },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     },
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-  })
+    cores,
+  )
   const exited = once(child, 'exit')
   const { url } = await listening(child, START_LIMIT, processes)
   return {
@@ -80,13 +121,6 @@ export const startServer = async (
     },
   }
 }
-
-/** Starts the service like `npm start`, with production defaults and a store of users. */
-export const startService = (
-  { environment }: Store,
-  env: Environment = {},
-  options: StartOptions = {},
-): Promise<Server> => startServer('src/server.ts', { ...environment, ...env }, options)
 
 /** Runs `use` while the servers run, and stops them in every case. */
 export const withServers = async <Result>(

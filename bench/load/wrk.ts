@@ -3,15 +3,13 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { pinned } from '../cores.ts'
-import { start } from '../processes.ts'
+import { start, temporaryFolder } from '../processes.ts'
 import { lengthOf, type Requests, rawRequest, requestAt } from '../requests.ts'
-import { temporaryFolder } from '../workspace.ts'
 import { CONNECTIONS, type LoadGenerator, type LoadResult } from './load.ts'
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua')
 
-/** Seconds, like autocannon's default: slow responses count as latency, not as errors. */
+/** Seconds: slow responses count as latency, not as errors. */
 const TIMEOUT = 10
 
 interface Report extends LoadResult {
@@ -52,10 +50,8 @@ export const wrk: LoadGenerator = {
       SCRIPT,
       url,
     ]
-    const child = start(...pinned(cores, 'wrk', args), {
-      env: { ...process.env, REQUESTS: fileOf(requests), SEED: String(randomInt(2 ** 31)) },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const env = { ...process.env, REQUESTS: fileOf(requests), SEED: String(randomInt(2 ** 31)) }
+    const child = start('wrk', args, { env, stdio: ['ignore', 'pipe', 'inherit'] }, cores)
     if (child.stdout === null) throw new Error('wrk has no output')
     const [output] = await Promise.all([text(child.stdout), once(child, 'exit')])
     const line = output.split('\n').find(line => line.startsWith('{'))

@@ -1,17 +1,15 @@
-import { RemoteSockets } from '../load/remote-sockets.ts'
-import { runSockets } from '../load/sockets.ts'
-import { startService, withServers } from '../processes.ts'
-import { bearer, rawRequest } from '../requests.ts'
-import type { Scenario } from '../scenario.ts'
-import { signInRequest, signUpOne } from '../sign-in.ts'
-import { quantile, spread } from '../statistics.ts'
+import { runExpecting, runRemote } from '../load/sockets.ts'
+import { withServers } from '../processes.ts'
+import { inRotation, readsOf, SIGN_INS, signUpOne } from '../requests.ts'
+import { findings, type Scenario } from '../scenario.ts'
+import { quantile } from '../statistics.ts'
+import { startService } from '../stores.ts'
 
 const USERS = 1_000
 const READS = 2_000
 
 /** Sign-ins per second: ten times what two cores can hash. */
-const SIGN_INS = 2_000
-const CONNECTIONS = 256
+const FLOOD = 2_000
 
 /**
  * The flood has a generator of its own: in the process of the reads it would delay their latencies itself. On two processors both
@@ -20,78 +18,40 @@ const CONNECTIONS = 256
 export const signInFlood: Scenario = {
   name: 'sign-in-flood',
   title: 'GET /account at 2,000/s while sign-ins arrive at 2,000/s, ten times what can be hashed',
-  run: async bench => {
+  async run(bench) {
+    const { rounds, seconds } = bench
     const store = await bench.store(USERS)
-    const requests = (await store.tokens(USERS)).map(token =>
-      rawRequest({ method: 'GET', path: '/account', headers: bearer(token) }),
-    )
+    const next = inRotation(readsOf(await store.tokens(USERS)))
     return withServers([() => startService(store)], async server => {
-      await signUpOne(server)
-      let turn = 0
-      const next = (): string => {
-        turn = (turn + 1) % requests.length
-        return requests[turn] ?? ''
-      }
-      const reads = async () => {
-        await server.ask('watchDelay')
-        const { latencies } = await runSockets({
-          url: server.url,
-          connections: 64,
-          seconds: bench.seconds,
-          rate: READS,
-          next,
-        })
-        const delay = await server.ask('delay')
-        if (latencies.size !== 1) throw new Error(`reads had status ${[...latencies.keys()]}`)
-        const p99 = quantile(latencies.get(200) ?? [], 0.99)
-        return { p99, delay }
-      }
       const { url } = server
-      const { seconds } = bench
-      const generator = new RemoteSockets()
-      const flood = () =>
-        generator.run({ url, connections: CONNECTIONS, rate: SIGN_INS, seconds, request: signInRequest() })
-      // Compiles the code.
-      await Promise.all([reads(), flood()])
-      const samples = []
-      for (let round = 0; round < bench.rounds; round += 1) {
-        const alone = await reads()
-        const [during, latencies] = await Promise.all([reads(), flood()])
-        const refused = latencies.get(503) ?? []
-        samples.push({ alone, during, refused: quantile(refused, 0.99), count: refused.length })
+      await signUpOne(url)
+      const read = async () => {
+        await server.ask('watchDelay')
+        const { latencies } = await runExpecting(200, { url, connections: 64, seconds, rate: READS, next })
+        return { p99: quantile(latencies, 0.99), delay: await server.ask('delay') }
       }
-      await generator.stop()
-      return [
-        {
-          what: 'p99 of reads, during ÷ alone',
-          value: spread(samples.map(({ alone, during }) => during.p99 / alone.p99)),
-          unit: '×',
-          target: { atMost: 2 },
-        },
-        {
-          what: 'p99 of refused sign-ins',
-          value: spread(samples.map(({ refused }) => refused)),
-          unit: 'ms',
-          target: { atMost: 50 },
-        },
-        { what: 'p99 of reads alone', value: spread(samples.map(({ alone }) => alone.p99)), unit: 'ms' },
-        { what: 'p99 of reads during', value: spread(samples.map(({ during }) => during.p99)), unit: 'ms' },
-        {
-          what: 'p99 of event-loop delay alone',
-          value: spread(samples.map(({ alone }) => alone.delay)),
-          unit: 'ms',
-        },
-        {
-          what: 'p99 of event-loop delay during',
-          value: spread(samples.map(({ during }) => during.delay)),
-          unit: 'ms',
-        },
-        {
-          what: 'refused sign-ins',
-          value: spread(samples.map(({ count }) => count / bench.seconds)),
-          unit: '/s',
-        },
-      ]
+      const flood = async () => {
+        const load = { url, connections: 256, seconds, rate: FLOOD, requests: SIGN_INS }
+        const refused = (await runRemote(load)).latencies.get(503) ?? []
+        return { p99: quantile(refused, 0.99), rate: refused.length / seconds }
+      }
+      // Compiles the code.
+      await Promise.all([read(), flood()])
+      const samples = []
+      while (samples.length < rounds) {
+        const alone = await read()
+        const [during, refused] = await Promise.all([read(), flood()])
+        samples.push({ alone, during, refused })
+      }
+      return findings(samples, [
+        ['p99 of reads, during ÷ alone', ({ alone, during }) => during.p99 / alone.p99, '×', { atMost: 2 }],
+        ['p99 of refused sign-ins', ({ refused }) => refused.p99, 'ms', { atMost: 50 }],
+        ['p99 of reads alone', ({ alone }) => alone.p99, 'ms'],
+        ['p99 of reads during', ({ during }) => during.p99, 'ms'],
+        ['p99 of event-loop delay alone', ({ alone }) => alone.delay, 'ms'],
+        ['p99 of event-loop delay during', ({ during }) => during.delay, 'ms'],
+        ['refused sign-ins', ({ refused }) => refused.rate, '/s'],
+      ])
     })
   },
 }

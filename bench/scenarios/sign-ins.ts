@@ -1,32 +1,32 @@
-import { availableParallelism } from 'node:os'
-import { Piscina } from 'piscina'
-import { HASH_PARAMETERS } from '#core/passwords/formats'
-import { runSockets } from '../load/sockets.ts'
-import { startService, withServers } from '../processes.ts'
-import type { Scenario } from '../scenario.ts'
-import { signInRequest, signUpOne } from '../sign-in.ts'
-import { spread } from '../statistics.ts'
+import { dummyHash, HASH_PARAMETERS } from '#core/passwords/formats'
+import { hasherLimits, PooledPasswordHasher } from '#core/passwords/hasher'
+import { runExpecting } from '../load/sockets.ts'
+import { withServers } from '../processes.ts'
+import { SIGN_IN, signUpOne } from '../requests.ts'
+import { findings, type Scenario } from '../scenario.ts'
+import { createStore, startService } from '../stores.ts'
 
-const THREADS = availableParallelism()
+const LIMITS = hasherLimits(1)
+
+const HASH = dummyHash()
 
 const ownCpu = (): number => {
   const { user, system } = process.cpuUsage()
   return user + system
 }
 
-/** Verifications per second of the thread pool alone, and microseconds of CPU for each. */
-const raw = async (pool: Piscina, seconds: number): Promise<{ rate: number; cpu: number }> => {
-  const cpuBefore = ownCpu()
-  const end = performance.now() + seconds * 1_000
+/** Verifications per second of the hashing threads alone, and microseconds of CPU for each. */
+const verifyAlone = async (hasher: PooledPasswordHasher, seconds: number) => {
+  const [cpuBefore, begin] = [ownCpu(), performance.now()]
+  const end = begin + seconds * 1_000
   let verified = 0
-  const begin = performance.now()
   const lane = async (): Promise<void> => {
     while (performance.now() < end) {
-      await pool.run(null)
+      await hasher.verify('a rather long pass phrase 7', HASH)
       verified += 1
     }
   }
-  await Promise.all(Array.from({ length: THREADS * 2 }, lane))
+  await Promise.all(Array.from({ length: LIMITS.threads * 2 }, lane))
   return {
     rate: verified / ((performance.now() - begin) / 1_000),
     cpu: (ownCpu() - cpuBefore) / verified,
@@ -40,53 +40,35 @@ const raw = async (pool: Piscina, seconds: number): Promise<{ rate: number; cpu:
 export const signIns: Scenario = {
   name: 'sign-ins',
   title: `Sign-ins beside argon2id alone (${HASH_PARAMETERS.memoryCost / 1_024} MiB, t = ${HASH_PARAMETERS.timeCost}) on as many threads`,
-  run: async bench => {
-    const { rounds, seconds } = bench
-    const store = await bench.emptyStore()
+  async run({ engine, rounds, seconds }) {
+    const store = await createStore(engine, 0)
+    const hasher = new PooledPasswordHasher(() => undefined, LIMITS)
     return withServers([() => startService(store)], async server => {
-      const pool = new Piscina({
-        filename: new URL('../baselines/argon2-thread.ts', import.meta.url).href,
-        minThreads: THREADS,
-        maxThreads: THREADS,
-        execArgv: [],
-      })
-      await signUpOne(server)
-      const next = signInRequest
-      const load = { url: server.url, connections: THREADS * 4, seconds, next }
-      await runSockets({ ...load, seconds: 2 })
-      await raw(pool, 2)
-      const samples = []
-      for (let round = 0; round < rounds; round += 1) {
+      await signUpOne(server.url)
+      const load = { url: server.url, connections: LIMITS.threads * 4, next: () => SIGN_IN }
+      const signIn = async (seconds: number) => {
         const before = { service: await server.ask('cpu'), generator: ownCpu() }
-        const { latencies, seconds: took } = await runSockets(load)
-        const signedIn = latencies.get(200)?.length ?? 0
-        const cpu = ((await server.ask('cpu')) - before.service) / signedIn
-        const generator = (ownCpu() - before.generator) / signedIn
-        samples.push({ rate: signedIn / took, cpu, generator, alone: await raw(pool, seconds) })
+        const { latencies, rate } = await runExpecting(200, { ...load, seconds })
+        const cpu = ((await server.ask('cpu')) - before.service) / latencies.length
+        return { rate, cpu, generator: (ownCpu() - before.generator) / latencies.length }
       }
-      await pool.destroy()
-      return [
-        {
-          what: 'sign-ins ÷ verifications',
-          value: spread(samples.map(({ rate, alone }) => rate / alone.rate)),
-          unit: '',
-          target: { atLeast: 0.95 },
-        },
-        {
-          what: 'CPU, verification ÷ sign-in and its generator',
-          value: spread(samples.map(({ cpu, generator, alone }) => alone.cpu / (cpu + generator))),
-          unit: '',
-        },
-        { what: 'sign-ins', value: spread(samples.map(({ rate }) => rate)), unit: '/s' },
-        { what: 'argon2 alone', value: spread(samples.map(({ alone }) => alone.rate)), unit: '/s' },
-        { what: 'CPU of a sign-in', value: spread(samples.map(({ cpu }) => cpu)), unit: 'µs' },
-        {
-          what: 'CPU of its generator',
-          value: spread(samples.map(({ generator }) => generator)),
-          unit: 'µs',
-        },
-        { what: 'CPU of a verification', value: spread(samples.map(({ alone }) => alone.cpu)), unit: 'µs' },
-      ]
-    })
+      await signIn(2)
+      await verifyAlone(hasher, 2)
+      const samples = []
+      while (samples.length < rounds)
+        samples.push({ ...(await signIn(seconds)), alone: await verifyAlone(hasher, seconds) })
+      return findings(samples, [
+        ['sign-ins ÷ verifications', ({ rate, alone }) => rate / alone.rate, '', { atLeast: 0.95 }],
+        [
+          'CPU, verification ÷ sign-in and its generator',
+          ({ cpu, generator, alone }) => alone.cpu / (cpu + generator),
+        ],
+        ['sign-ins', ({ rate }) => rate, '/s'],
+        ['argon2 alone', ({ alone }) => alone.rate, '/s'],
+        ['CPU of a sign-in', ({ cpu }) => cpu, 'µs'],
+        ['CPU of its generator', ({ generator }) => generator, 'µs'],
+        ['CPU of a verification', ({ alone }) => alone.cpu, 'µs'],
+      ])
+    }).finally(() => hasher.close())
   },
 }

@@ -1,9 +1,9 @@
 /** The baselines of the bench send what the service sends: else a run ends at the first scenario whose responses differ. */
 import t from 'tap'
-import { startServer, startService, withServers } from '../../bench/processes.ts'
+import { assertSameBytes } from '../../bench/compare.ts'
+import { startServer, withServers } from '../../bench/processes.ts'
 import { bearer, get, type Requests } from '../../bench/requests.ts'
-import { assertSameBytes } from '../../bench/same-bytes.ts'
-import { createStore } from '../../bench/stores.ts'
+import { createStore, startService } from '../../bench/stores.ts'
 import { ADMIN_KEY } from '../support/build.ts'
 
 const store = await createStore('sqlite', 1)
@@ -12,13 +12,13 @@ const account = get('/account', [bearer(token)])
 
 const introspection: Requests = {
   method: 'POST',
-  paths: ['/admin/introspect'],
+  path: '/admin/introspect',
   headers: [{ 'x-admin-key': ADMIN_KEY }],
   bodies: [JSON.stringify({ token })],
   status: 200,
 }
 
-const BASELINES: readonly (readonly [name: string, requests: Requests, challenge?: string])[] = [
+const BASELINES: readonly (readonly [route: string, requests: Requests, challenge?: string])[] = [
   ['account', account],
   ['introspection', introspection],
   ['unauthorized', get('/account', [{}], 401), 'Bearer'],
@@ -26,10 +26,9 @@ const BASELINES: readonly (readonly [name: string, requests: Requests, challenge
 ]
 
 await withServers([() => startService(store, { ADMIN_KEY })], async service => {
-  for (const [name, requests, challenge] of BASELINES) {
-    const start = () =>
-      startServer(`bench/baselines/${name}.ts`, challenge === undefined ? {} : { CHALLENGE: challenge })
-    await t.test(challenge === undefined ? name : `${name}: ${challenge}`, t =>
+  for (const [ROUTE, requests, CHALLENGE = ''] of BASELINES) {
+    const start = () => startServer('bench/bare-fastify.ts', { ROUTE, CHALLENGE })
+    await t.test(`${ROUTE} ${CHALLENGE}`, t =>
       withServers([start], baseline => t.resolves(assertSameBytes(service, baseline, requests))),
     )
   }

@@ -1,10 +1,9 @@
 /** Users with a session each: the same on every engine, except for ids and timestamps. */
-
 import { newId } from '#base/ids'
 import { newSession } from '#core/auth/session'
 import { dummyHash } from '#core/passwords/formats'
-import type { SeedAccount } from '#core/store/seed'
 import { newFields } from '#core/users/fields'
+import type { SeedAccount, SeedSession } from '#core/store/seed'
 
 /** Milliseconds; the defaults of the configuration. */
 export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
@@ -43,8 +42,12 @@ export const samples = function* (count: number): Generator<readonly SeedAccount
   }
 }
 
-/** A query for sessions as the service represents them, for both engines. */
+/** A session as its access token needs it, and the number that the store assigned to its user. */
+export interface SampleSession extends SeedSession {
+  readonly userKey: number
+}
+
+/** A query for the sessions of the users whose number is a multiple of `every`, for both engines. */
 export const selectSessions = (every: number): string =>
-  `SELECT sessions.id, users.id AS "userId", sessions.created_at AS "createdAt", expires_at AS "expiresAt",
-   last_request_at AS "lastRequestAt" FROM users JOIN sessions ON sessions.user_key = users.key
-   WHERE users.key % ${every} = 0`
+  `SELECT sessions.id, users.id AS "userId", users.key AS "userKey", sessions.created_at AS "createdAt",
+   expires_at AS "expiresAt" FROM users JOIN sessions ON sessions.user_key = users.key WHERE users.key % ${every} = 0`
