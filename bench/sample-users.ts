@@ -2,8 +2,8 @@
 import { newId } from '#base/ids'
 import { newSession } from '#core/auth/session'
 import { dummyHash } from '#core/passwords/formats'
-import { newFields } from '#core/users/fields'
 import type { SeedAccount, SeedSession } from '#core/store/seed'
+import { newFields } from '#core/users/fields'
 
 /** Milliseconds; the defaults of the configuration. */
 export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }

@@ -7,11 +7,11 @@ import { actingUser } from '#core/audit-log/event'
 import { AccessTokens } from '#core/auth/access-tokens'
 import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
 import { USER_SCOPES } from '#core/auth/scopes'
+import { openSeedStore, openStorage } from '#core/store/open'
 import type { ApiKeyStore } from '#features/api-keys/stored-api-keys'
 import { allFeatures } from '#features/built-in'
 import { loadConfig } from '#process/config/config'
 import type { StorageLocation } from '#storage/location'
-import { openSeedStore, openStorage } from '#core/store/open'
 import { createPostgresDatabase, query } from './postgres-databases.ts'
 import {
   type Environment,
