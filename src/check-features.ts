@@ -139,7 +139,8 @@ function* problemsOfTable(name: string, declaration: unknown): Problems {
 
 function* problemsOfMigration(name: string, migration: unknown): Problems {
   if (!MIGRATION.test(name)) yield 'must be named like 0001_notes'
-  if (!isFunction(membersOf(migration).up)) yield 'has no function up'
+  const { sql, up } = membersOf(migration)
+  if (!isFunction(sql) && !isFunction(up)) yield 'has no function sql and no function up'
 }
 
 function* problemsOfFunction(_: string, value: unknown): Problems {

@@ -311,43 +311,31 @@ export const notes = defineFeature({
   errors: ERRORS,
   migrations: {
     '0001_notes': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('notes')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().references('users.key').onDelete('cascade'),
-          )
-          .addColumn('text', 'text', column => column.notNull())
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('updated_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema.createIndex('notes_by_user_key').on('notes').columns(['user_key', 'id']).execute()
-      },
+      sql: ({ text, keyType }) => [
+        `create table "notes" (
+          "id" ${text} primary key,
+          "user_key" ${keyType} not null references "users" ("key") on delete cascade,
+          "text" text not null,
+          "created_at" bigint not null,
+          "updated_at" bigint not null
+        )`,
+        'create index "notes_by_user_key" on "notes" ("user_key", "id")',
+      ],
     },
     '0002_notes_by_updated_at': {
-      async up(db) {
-        await db.schema.createIndex('notes_by_updated_at').on('notes').column('updated_at').execute()
-      },
+      sql: () => ['create index "notes_by_updated_at" on "notes" ("updated_at")'],
     },
     '0003_notes_codes': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('notes_codes')
-          .addColumn('digest', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().references('users.key').onDelete('cascade'),
-          )
-          .addColumn('note_id', text, column => column.notNull())
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema.createIndex('notes_codes_by_user_key').on('notes_codes').column('user_key').execute()
-        await db.schema
-          .createIndex('notes_codes_by_expires_at')
-          .on('notes_codes')
-          .column('expires_at')
-          .execute()
-      },
+      sql: ({ text, keyType }) => [
+        `create table "notes_codes" (
+          "digest" ${text} primary key,
+          "user_key" ${keyType} not null references "users" ("key") on delete cascade,
+          "note_id" ${text} not null,
+          "expires_at" bigint not null
+        )`,
+        'create index "notes_codes_by_user_key" on "notes_codes" ("user_key")',
+        'create index "notes_codes_by_expires_at" on "notes_codes" ("expires_at")',
+      ],
     },
   },
   tables: {

@@ -180,7 +180,7 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     [changed({ migrations: { notes: { up() {} } } })],
   ],
   [
-    'The migration 0001_notes of the feature notes has no function up',
+    'The migration 0001_notes of the feature notes has no function sql and no function up',
     [changed({ migrations: { '0001_notes': {} } })],
   ],
   ['The operation addNote of the feature notes is no function', [changed({ operations: { addNote: null } })]],

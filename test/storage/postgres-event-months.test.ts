@@ -1,13 +1,12 @@
 /** The partitions of the audit log on PostgreSQL (docs/design.md, "Storage"). */
-import { Kysely, PostgresDialect } from 'kysely'
-import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { AuditEvent } from '#core/audit-log/event'
 import type { Storage } from '#core/store/store'
-import { migrations } from '#storage/migrations/list'
+import { coreMigrations } from '#storage/migrations/core'
+import { migrateCore } from '#storage/migrations/run'
 import { nextMonth } from '#storage/postgres/event-months'
-import { POSTGRES_DIALECT } from '#storage/postgres/migrate'
+import { postgresSession } from '#storage/postgres/migrate'
 import { add, eventOf } from './contract/fixtures.ts'
 import { ask, beginEmpty, open, urlOf } from './postgres-support.ts'
 
@@ -43,18 +42,11 @@ const listed = async (storage: Storage, userId: string) =>
 /** A database of the version before partitions, with events at these timestamps. */
 const olderDatabase = async (t: Test, timestamps: readonly number[]): Promise<string[]> => {
   beginEmpty(t)
-  const db = new Kysely<unknown>({
-    dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: await urlOf(t), max: 1 }) }),
-  })
-  const older = Object.fromEntries(
-    Object.entries(migrations(POSTGRES_DIALECT)).filter(([name]) => name < '0013'),
-  )
-  const { error } = await new Migrator({
-    db,
-    provider: { getMigrations: async () => older },
-  }).migrateToLatest()
-  await db.destroy()
-  t.equal(error, undefined)
+  const client = new pg.Client({ connectionString: await urlOf(t) })
+  await client.connect()
+  const older = [...coreMigrations('postgres')].filter(([name]) => name < '0013')
+  await migrateCore(postgresSession(client), new Map(older))
+  await client.end()
   const events = timestamps.map(at => eventOf('ann', at))
   const rows = events.map(({ id, at }) => `('${id}', ${at}, 'user.changed', 'user', 'ann')`)
   await ask(t, `INSERT INTO events (id, at, type, actor_type, user_id) VALUES ${rows}`)

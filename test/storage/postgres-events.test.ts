@@ -1,14 +1,13 @@
 /** The order of the audit log on PostgreSQL: positions are transaction numbers; and the indexes of its lists. */
-import { Kysely, PostgresDialect } from 'kysely'
-import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newEmailToken } from '#core/accounts/email-token'
 import { LOG_START } from '#core/audit-log/listing'
 import { eventsStatement, LOG_END, positionRangeStatement } from '#core/audit-log/postgres-events'
 import type { Storage } from '#core/store/store'
-import { migrations } from '#storage/migrations/list'
-import { POSTGRES_DIALECT } from '#storage/postgres/migrate'
+import { coreMigrations } from '#storage/migrations/core'
+import { migrateCore } from '#storage/migrations/run'
+import { postgresSession } from '#storage/postgres/migrate'
 import { until } from '../support/until.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { type Added, actingIn, add, eventOf, NOW, proofOf, resetBy, sessionOf } from './contract/fixtures.ts'
@@ -37,17 +36,8 @@ const usersAfter = (storage: Storage, count: number, after = LOG_START) =>
 t.test('postgres: a database without positions is migrated with its events, in the order of ids', async t => {
   beginEmpty(t)
   const client = await connect(t)
-  const pool = new pg.Pool({ connectionString: await urlOf(t), max: 1 })
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
-  const before = Object.fromEntries(
-    Object.entries(migrations(POSTGRES_DIALECT)).filter(([name]) => name < '0003'),
-  )
-  const { error } = await new Migrator({
-    db,
-    provider: { getMigrations: async () => before },
-  }).migrateToLatest()
-  await db.destroy()
-  t.equal(error, undefined)
+  const before = [...coreMigrations('postgres')].filter(([name]) => name < '0003')
+  await migrateCore(postgresSession(client), new Map(before))
   const events = Array.from({ length: 300 }, (_, index) => eventOf(`user ${index % 7}`, NOW + index))
   for (const { id, at, type, userId } of events.toSorted((a, b) =>
     a.id.slice(-6) < b.id.slice(-6) ? -1 : 1,

@@ -1,6 +1,4 @@
 /** The order of the audit log on SQLite: positions in the order of commits, and the indexes of its lists. */
-import { Kysely, SqliteDialect } from 'kysely'
-import { Migrator } from 'kysely/migration'
 import t, { type Test } from 'tap'
 import type { AuditEvent } from '#core/audit-log/event'
 import { eventsQuery } from '#core/audit-log/event-queries'
@@ -10,9 +8,10 @@ import {
   SELECT_LAST_POSITION,
 } from '#core/audit-log/sqlite-events'
 import type { DatabaseSchema } from '#core/store/schema'
-import { migrations } from '#storage/migrations/list'
+import { coreMigrations } from '#storage/migrations/core'
+import { migrateCore } from '#storage/migrations/run'
 import { createDatabaseFile, openDatabase } from '#storage/sqlite/database'
-import { SQLITE_DIALECT } from '#storage/sqlite/migrate'
+import { sqliteSession } from '#storage/sqlite/migrate'
 import { queryBuilder } from '#storage/sqlite/query-builder'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { add, eventOf, NOW, removeOld } from './contract/fixtures.ts'
@@ -25,20 +24,13 @@ const openBefore = async (t: Test) => {
   const file = fileOf(t)
   createDatabaseFile(file)
   const connection = openDatabase(file, 5_000)
-  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
-  const before = Object.fromEntries(
-    Object.entries(migrations(SQLITE_DIALECT)).filter(([name]) => name < '0003'),
-  )
-  const { error } = await new Migrator({
-    db,
-    provider: { getMigrations: async () => before },
-  }).migrateToLatest()
-  if (error !== undefined) throw error
-  return { connection, close: () => db.destroy() }
+  const before = [...coreMigrations('sqlite')].filter(([name]) => name < '0003')
+  await migrateCore(sqliteSession(connection), new Map(before))
+  return connection
 }
 
 t.test('sqlite: a file without positions is migrated with its events, in the order of ids', async t => {
-  const { connection, close } = await openBefore(t)
+  const connection = await openBefore(t)
   const events = Array.from({ length: 300 }, (_, index) => eventOf(`user ${index % 7}`, NOW + index))
   const insert = connection.prepare(
     `INSERT INTO events (id, at, type, actor_type, actor_id, user_id, ip, details)
@@ -46,7 +38,7 @@ t.test('sqlite: a file without positions is migrated with its events, in the ord
   )
   const shuffled = events.toSorted((one, other) => (one.id.slice(-6) < other.id.slice(-6) ? -1 : 1))
   for (const { id, at, type, userId } of shuffled) insert.run(id, at, type, userId, userId)
-  await close()
+  connection.close()
   const storage = await open(t)
   t.strictSame((await storage.events.follow({ filter: {}, after: null, limit: 1_000 })).events, events)
   t.strictSame(await storage.events.list({ filter: {}, beforeId: null, limit: 1_000 }), events.toReversed())

@@ -1,17 +1,12 @@
-/**
- * Which starts load the migrations of SQLite (docs/design.md, "Start and idle memory"): those that find another schema than the one of this
- * version.
- */
-
+/** The schema of SQLite: its migrations, and which starts run or load them (docs/design.md, "Start and idle memory"). */
 import { join } from 'node:path'
 import t from 'tap'
 import type { Feature } from '#feature/declaration'
 import { BUILT_IN_FEATURES } from '#features/built-in'
-import { MIGRATIONS } from '#storage/migrations/known-schema'
-import { migrations } from '#storage/migrations/list'
-import { openDatabase } from '#storage/sqlite/database'
+import { coreMigrations } from '#storage/migrations/core'
+import { type Connection, openDatabase } from '#storage/sqlite/database'
 import { ensureSchema } from '#storage/sqlite/ensure-schema'
-import { migrate, SQLITE_DIALECT } from '#storage/sqlite/migrate'
+import { migrate } from '#storage/sqlite/migrate'
 import { notes } from '../../examples/notes/notes.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
@@ -27,8 +22,7 @@ t.test('the known schema is what the migrations record', async t => {
   const db = openDatabase(file, 0)
   t.teardown(() => db.close())
   const names = db.prepare<[], string>('SELECT name FROM kysely_migration ORDER BY name').pluck().all()
-  t.strictSame(names, [...MIGRATIONS])
-  t.strictSame(names, Object.keys(migrations(SQLITE_DIALECT)).sort())
+  t.strictSame(names, [...coreMigrations('sqlite').keys()])
   const rows = db
     .prepare<[], Record<'feature' | 'name' | 'checksum', string>>(
       'SELECT feature, name, checksum FROM feature_migrations',
@@ -37,37 +31,51 @@ t.test('the known schema is what the migrations record', async t => {
   t.strictSame(checksumsOf(rows), CHECKSUMS.sqlite)
 })
 
-const open = (added: '' | 'notes'): string => `
+const open = (added: string): string => `
 const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
 await ensureSchema(process.env.DATABASE, [...BUILT_IN_FEATURES, ${added}])`
-const OPEN = open('')
 
-t.test('a start that finds this schema does not load the query builder, any other start does', async t => {
+t.test('a start that finds this schema takes no lock, any other start migrates', async t => {
   const file = fileOf(t)
-  t.equal(loadsQueryBuilder(OPEN, file), true, 'a missing file')
-  t.equal(loadsQueryBuilder(OPEN, file), false, 'an up-to-date file')
+  await ensureSchema(file, builtIn)
+  const connected = <Result>(work: (db: Connection) => Result): Result => {
+    const db = openDatabase(file, 0)
+    const result = work(db)
+    db.close()
+    return result
+  }
+  const recorded = () =>
+    connected(db => [
+      db.prepare('SELECT feature, name, checksum FROM feature_migrations ORDER BY 1, 2').all(),
+      db.prepare('SELECT * FROM migrated_features ORDER BY 1').all(),
+      db.pragma('user_version', { simple: true }) !== 0,
+    ])
+  const migrated = recorded()
   const changes = [
     "DELETE FROM feature_migrations WHERE feature = 'totp'; DROP TABLE totp; DROP TABLE recovery_codes",
     'PRAGMA user_version = 0',
     // As 0.2.0 leaves a database.
     'DROP TABLE migrated_features',
+    "DELETE FROM migrated_features WHERE feature = 'totp'",
   ]
   for (const change of changes) {
-    const db = openDatabase(file, 0)
-    db.exec(change)
-    db.close()
-    t.equal(loadsQueryBuilder(OPEN, file), true, change)
-    t.equal(loadsQueryBuilder(OPEN, file), false, 'migrated')
+    connected(db => db.exec(change))
+    await ensureSchema(file, builtIn)
+    t.strictSame(recorded(), migrated, change)
   }
+  const db = openDatabase(file, 0)
+  t.teardown(() => db.close())
+  db.exec('BEGIN IMMEDIATE')
+  await ensureSchema(file, builtIn)
 })
 
-t.test('nor does a start with a feature of a team, whose migrations have run', async t => {
+t.test('only a migration that is a function loads Kysely', async t => {
   const file = fileOf(t)
-  await migrate(file, builtIn)
-  t.equal(loadsQueryBuilder(open('notes'), file), true, 'its first start')
-  t.equal(loadsQueryBuilder(open('notes'), file), false, 'its second start')
+  t.equal(loadsQueryBuilder(open(''), file), false, 'a missing file')
+  t.equal(loadsQueryBuilder(open('notes'), file), false, 'SQL of a team')
+  t.equal(loadsQueryBuilder(open('things'), file), true, 'a function, which runs')
+  t.equal(loadsQueryBuilder(open('things'), file), true, 'a function that has run')
   t.equal(loadsQueryBuilder(open(''), file), false, 'a start without it')
-  t.equal(loadsQueryBuilder(open('notes'), file), false, 'a start with it again')
 })
 
 t.test('what differs from this version is migrated or reported', async t => {
@@ -89,10 +97,9 @@ t.test('what differs from this version is migrated or reported', async t => {
   t.strictSame(tables(), ['notes'], 'a feature of a team')
 
   const [first = builtIn[0]] = builtIn
-  const { up } = Object.values(first?.migrations ?? {})[0] ?? {}
   const more = {
     ...first,
-    migrations: { ...first?.migrations, '0000_new': { up } },
+    migrations: { ...first?.migrations, '0000_new': { sql: () => [] } },
   } as (typeof builtIn)[number]
   await t.rejects(ensureSchema(file, [more]), /0000_new .* is new, but sorts before/)
 

@@ -75,10 +75,21 @@ registerHooks({
 })
 const { BUILT_IN_FEATURES } = await import('./src/features/built-in.ts')
 const { notes } = await import('./examples/notes/notes.ts')
+const things = {
+  name: 'things',
+  module: import.meta.url,
+  migrations: {
+    '0001_things': {
+      async up(db, { text }) {
+        await db.schema.createTable('things').addColumn('id', text, column => column.primaryKey()).execute()
+      },
+    },
+  },
+}
 `
 
 /**
- * @param statements open the store with `BUILT_IN_FEATURES`, and `notes`. The database is `process.env.DATABASE`.
+ * @param statements open the store with `BUILT_IN_FEATURES`, `notes`, and `things`, whose migration is a function of Kysely. The database is `process.env.DATABASE`.
  * @throws {Error} if they print an error.
  */
 export const loadsQueryBuilder = (statements: string, database: string): boolean => {

@@ -103,7 +103,7 @@ const SCHEMA = `
   JOIN pg_database ON pg_database.oid = setdatabase WHERE datname = current_database()`
 
 /** Tables whose rows belong to the schema. */
-const RECORDS = ['kysely_migration', 'kysely_migration_lock', 'feature_migrations', 'migrated_features']
+const RECORDS = ['kysely_migration', 'feature_migrations', 'migrated_features']
 
 /** What must be as before, besides rows. A connection that a test has left open could still write. */
 const STATE = `SELECT md5(string_agg(line, '' ORDER BY line)) AS schema, (

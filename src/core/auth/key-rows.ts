@@ -1,6 +1,4 @@
 /** The rows of API keys and admin keys: for both engines, and the features in `src/features/api-keys` and `src/features/admin-keys`. */
-import type { CreateTableBuilder } from 'kysely'
-import type { SchemaDialect } from '#storage/migrations/schema-dialect'
 import type { AdminKey } from './admin-key.ts'
 import type { ApiKey } from './api-key.ts'
 
@@ -59,18 +57,3 @@ export const toApiKey = (row: ApiKeyRow): ApiKey => ({
 })
 
 export const toAdminKey = (row: AdminKeyRow): AdminKey => ({ ...toApiKey(row), createdBy: row.created_by })
-
-/** Adds the columns that follow the id and the owner. Migrations that ran use it: it must not change (docs/design.md, "Features"). */
-export const addKeyColumns = <Table extends string, Column extends string>(
-  builder: CreateTableBuilder<Table, Column>,
-  { text }: Pick<SchemaDialect, 'text'>,
-) =>
-  builder
-    .addColumn('digest', text, column => column.notNull().unique())
-    .addColumn('name', 'text', column => column.notNull())
-    .addColumn('prefix', 'text', column => column.notNull())
-    .addColumn('scopes', 'text', column => column.notNull())
-    .addColumn('created_at', 'bigint', column => column.notNull())
-    .addColumn('expires_at', 'bigint')
-    // Never null, so that a copy recognises the newer row.
-    .addColumn('last_used_at', 'bigint', column => column.notNull())

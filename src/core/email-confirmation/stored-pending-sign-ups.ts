@@ -141,33 +141,22 @@ export const storedPendingSignUps = {
   module: import.meta.url,
   migrations: {
     '0001_pending_sign_ups': {
-      async up(db, { text }) {
-        await db.schema
-          .createTable('pending_sign_ups')
-          .addColumn('digest', text, column => column.primaryKey())
-          .addColumn('email', text, column => column.notNull())
-          .addColumn('password_hash', text, column => column.notNull())
-          .addColumn('first_name', text)
-          .addColumn('last_name', text)
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('pending_sign_ups_by_email')
-          .on('pending_sign_ups')
-          .columns(['email', 'created_at'])
-          .execute()
-        await db.schema
-          .createIndex('pending_sign_ups_by_expires_at')
-          .on('pending_sign_ups')
-          .column('expires_at')
-          .execute()
-      },
+      sql: ({ text }) => [
+        `create table "pending_sign_ups" (
+          "digest" ${text} primary key,
+          "email" ${text} not null,
+          "password_hash" ${text} not null,
+          "first_name" ${text},
+          "last_name" ${text},
+          "created_at" bigint not null,
+          "expires_at" bigint not null
+        )`,
+        'create index "pending_sign_ups_by_email" on "pending_sign_ups" ("email", "created_at")',
+        'create index "pending_sign_ups_by_expires_at" on "pending_sign_ups" ("expires_at")',
+      ],
     },
     '0002_fields': {
-      async up(db, { text }) {
-        await db.schema.alterTable('pending_sign_ups').addColumn('fields', text).execute()
-      },
+      sql: ({ text }) => [`alter table "pending_sign_ups" add column "fields" ${text}`],
     },
   },
   tables: {

@@ -131,21 +131,20 @@ export const storedConsumers = {
   module: import.meta.url,
   migrations: {
     '0001_consumers': {
-      async up(db, { text }) {
-        await db.schema
-          .createTable('consumers')
-          .addColumn('name', text, column => column.primaryKey())
-          .addColumn('position_kind', text, column => column.notNull())
-          .addColumn('position', 'bigint', column => column.notNull())
-          .addColumn('event_id', text, column => column.notNull())
-          .addColumn('revision', 'bigint', column => column.notNull())
-          .addColumn('failures', 'bigint', column => column.notNull())
-          .addColumn('failed_position', 'bigint', column => column.notNull())
-          .addColumn('failed_event_id', text, column => column.notNull())
-          .addColumn('error', text, column => column.notNull())
-          .addColumn('updated_at', 'bigint', column => column.notNull())
-          .execute()
-      },
+      sql: ({ text }) => [
+        `create table "consumers" (
+          "name" ${text} primary key,
+          "position_kind" ${text} not null,
+          "position" bigint not null,
+          "event_id" ${text} not null,
+          "revision" bigint not null,
+          "failures" bigint not null,
+          "failed_position" bigint not null,
+          "failed_event_id" ${text} not null,
+          "error" ${text} not null,
+          "updated_at" bigint not null
+        )`,
+      ],
     },
   },
   tables: { consumers: table<ConsumersTable>({ owner: null, key: 'name', updatedAt: 'updated_at' }) },

@@ -111,16 +111,15 @@ export const storedJobs = {
   module: import.meta.url,
   migrations: {
     '0001_job_leases': {
-      async up(db, { text }) {
-        await db.schema
-          .createTable('job_leases')
-          .addColumn('name', text, column => column.primaryKey())
-          .addColumn('fence', 'bigint', column => column.notNull())
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .addColumn('due_at', 'bigint', column => column.notNull())
-          .addColumn('failures', 'bigint', column => column.notNull())
-          .execute()
-      },
+      sql: ({ text }) => [
+        `create table "job_leases" (
+          "name" ${text} primary key,
+          "fence" bigint not null,
+          "expires_at" bigint not null,
+          "due_at" bigint not null,
+          "failures" bigint not null
+        )`,
+      ],
     },
   },
   tables: { job_leases: table<JobLeasesTable>({ owner: null, key: 'name', updatedAt: 'fence' }) },

@@ -6,7 +6,6 @@ import {
   ADMIN_KEY_COLUMNS,
   type AdminKeyRow,
   type AdminKeysTable,
-  addKeyColumns,
   EXPIRED_KEPT,
   toAdminKey,
 } from '#core/auth/key-rows'
@@ -93,32 +92,29 @@ export const storedAdminKeys = {
   module: import.meta.url,
   migrations: {
     '0001_admin_keys': {
-      async up(db, { text }) {
-        await db.schema
-          .createTable('admin_keys')
-          .addColumn('id', text, column => column.primaryKey())
-          .$call(builder => addKeyColumns(builder, { text }))
-          .addColumn('created_by', 'text')
-          .execute()
-        await db.schema
-          .createIndex('admin_keys_by_expires_at')
-          .on('admin_keys')
-          .column('expires_at')
-          .execute()
-      },
+      sql: ({ text }) => [
+        `create table "admin_keys" (
+          "id" ${text} primary key,
+          "digest" ${text} not null unique,
+          "name" text not null,
+          "prefix" text not null,
+          "scopes" text not null,
+          "created_at" bigint not null,
+          "expires_at" bigint,
+          "last_used_at" bigint not null,
+          "created_by" text
+        )`,
+        'create index "admin_keys_by_expires_at" on "admin_keys" ("expires_at")',
+      ],
     },
     // Keys from before `users:identity` keep what `users:write` allowed.
     '0002_users_identity': {
-      async up(db) {
-        await db
-          .withTables<{ admin_keys: AdminKeysTable }>()
-          .updateTable('admin_keys')
-          .set(({ fn, val }) => ({
-            scopes: fn('replace', ['scopes', val('"users:write"'), val('"users:write","users:identity"')]),
-          }))
-          .where('scopes', 'like', '%"users:write"%')
-          .execute()
-      },
+      sql: () => [
+        {
+          text: 'update "admin_keys" set "scopes" = replace("scopes", $1, $2) where "scopes" like $3',
+          values: ['"users:write"', '"users:write","users:identity"', '%"users:write"%'],
+        },
+      ],
     },
   },
   tables: {

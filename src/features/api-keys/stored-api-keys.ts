@@ -6,7 +6,6 @@ import {
   API_KEY_COLUMNS,
   type ApiKeyRow,
   type ApiKeysTable,
-  addKeyColumns,
   EXPIRED_KEPT,
   toApiKey,
 } from '#core/auth/key-rows'
@@ -82,22 +81,21 @@ export const storedApiKeys = {
   module: import.meta.url,
   migrations: {
     '0001_api_keys': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('api_keys')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().references('users.key').onDelete('cascade'),
-          )
-          .$call(builder => addKeyColumns(builder, { text }))
-          .execute()
-        await db.schema
-          .createIndex('api_keys_by_user_key')
-          .on('api_keys')
-          .columns(['user_key', 'id'])
-          .execute()
-        await db.schema.createIndex('api_keys_by_expires_at').on('api_keys').column('expires_at').execute()
-      },
+      sql: ({ text, keyType }) => [
+        `create table "api_keys" (
+          "id" ${text} primary key,
+          "user_key" ${keyType} not null references "users" ("key") on delete cascade,
+          "digest" ${text} not null unique,
+          "name" text not null,
+          "prefix" text not null,
+          "scopes" text not null,
+          "created_at" bigint not null,
+          "expires_at" bigint,
+          "last_used_at" bigint not null
+        )`,
+        'create index "api_keys_by_user_key" on "api_keys" ("user_key", "id")',
+        'create index "api_keys_by_expires_at" on "api_keys" ("expires_at")',
+      ],
     },
   },
   tables: {

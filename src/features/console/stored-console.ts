@@ -8,38 +8,24 @@ export const storedConsole = {
   module: import.meta.url,
   migrations: {
     '0001_console': {
-      async up(db, { text }) {
-        await db.schema
-          .createTable('console_sessions')
-          .addColumn('digest', text, column => column.primaryKey())
-          .addColumn('admin_key', 'text', column => column.notNull())
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('console_sessions_by_expires_at')
-          .on('console_sessions')
-          .column('expires_at')
-          .execute()
-        await db.schema
-          .createTable('console_history')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('resolution', text, column => column.notNull())
-          .addColumn('begins_at', 'bigint', column => column.notNull())
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .addColumn('data', 'text', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('console_history_by_begins_at')
-          .on('console_history')
-          .columns(['resolution', 'begins_at'])
-          .execute()
-        await db.schema
-          .createIndex('console_history_by_expires_at')
-          .on('console_history')
-          .column('expires_at')
-          .execute()
-      },
+      sql: ({ text }) => [
+        `create table "console_sessions" (
+          "digest" ${text} primary key,
+          "admin_key" text not null,
+          "created_at" bigint not null,
+          "expires_at" bigint not null
+        )`,
+        'create index "console_sessions_by_expires_at" on "console_sessions" ("expires_at")',
+        `create table "console_history" (
+          "id" ${text} primary key,
+          "resolution" ${text} not null,
+          "begins_at" bigint not null,
+          "expires_at" bigint not null,
+          "data" text not null
+        )`,
+        'create index "console_history_by_begins_at" on "console_history" ("resolution", "begins_at")',
+        'create index "console_history_by_expires_at" on "console_history" ("expires_at")',
+      ],
     },
   },
   tables: {

@@ -16,7 +16,7 @@ import {
   USER_KEY,
 } from '#storage/operations/operation'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-import { type FeatureMigration, type FeatureStore, table } from '#storage/stored-feature'
+import { type FeatureStore, table } from '#storage/stored-feature'
 
 /** Milliseconds for which a code or link works. */
 export const LIFETIME = 600_000
@@ -234,91 +234,67 @@ const findMagicLink = (digest: string, now: number): Query<PendingMagicLink | un
   )
 
 /** The columns of the release that had one code for each user. */
-const FORMER_COLUMNS = [
-  'id',
-  'user_key',
-  'email',
-  'code',
-  'attempts',
-  'expires_at',
-  'updated_at',
-  'network',
-  'user_agent',
-] as const
+const FORMER_COLUMNS =
+  '"id", "user_key", "email", "code", "attempts", "expires_at", "updated_at", "network", "user_agent"'
 
 /** SQLite removes no constraint of a table: the rows move to another one. */
-const rebuildWithoutUnique: FeatureMigration['up'] = async (db, { text, keyType }) => {
-  const { schema } = db
-  await schema
-    .createTable('email_codes_rebuilt')
-    .addColumn('id', text, column => column.primaryKey())
-    .addColumn('user_key', keyType, column => column.notNull().references('users.key').onDelete('cascade'))
-    .addColumn('email', text, column => column.notNull())
-    .addColumn('code', text, column => column.notNull())
-    .addColumn('attempts', 'integer', column => column.notNull())
-    .addColumn('expires_at', 'bigint', column => column.notNull())
-    .addColumn('updated_at', 'bigint', column => column.notNull())
-    .addColumn('network', text)
-    .addColumn('user_agent', text)
-    .execute()
-  const tables = db.withTables<{ email_codes: EmailCodesTable; email_codes_rebuilt: EmailCodesTable }>()
-  await tables
-    .insertInto('email_codes_rebuilt')
-    .columns([...FORMER_COLUMNS])
-    .expression(tables.selectFrom('email_codes').select([...FORMER_COLUMNS]))
-    .execute()
-  await schema.dropTable('email_codes').execute()
-  await schema.alterTable('email_codes_rebuilt').renameTo('email_codes').execute()
-  await schema.createIndex('email_codes_by_expires_at').on('email_codes').column('expires_at').execute()
-}
+const rebuildWithoutUnique = (text: string, keyType: string): readonly string[] => [
+  `create table "email_codes_rebuilt" (
+    "id" ${text} primary key,
+    "user_key" ${keyType} not null references "users" ("key") on delete cascade,
+    "email" ${text} not null,
+    "code" ${text} not null,
+    "attempts" integer not null,
+    "expires_at" bigint not null,
+    "updated_at" bigint not null,
+    "network" ${text},
+    "user_agent" ${text}
+  )`,
+  `insert into "email_codes_rebuilt" (${FORMER_COLUMNS}) select ${FORMER_COLUMNS} from "email_codes"`,
+  'drop table "email_codes"',
+  'alter table "email_codes_rebuilt" rename to "email_codes"',
+  'create index "email_codes_by_expires_at" on "email_codes" ("expires_at")',
+]
 
 export const storedEmailCodes = {
   name: 'email-codes',
   module: import.meta.url,
   migrations: {
     '0001_email_codes': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('email_codes')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().unique().references('users.key').onDelete('cascade'),
-          )
-          .addColumn('email', text, column => column.notNull())
-          .addColumn('code', text, column => column.notNull())
-          .addColumn('attempts', 'integer', column => column.notNull())
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .addColumn('updated_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('email_codes_by_expires_at')
-          .on('email_codes')
-          .column('expires_at')
-          .execute()
+      sql: ({ text, keyType }) => [
+        `create table "email_codes" (
+          "id" ${text} primary key,
+          "user_key" ${keyType} not null unique references "users" ("key") on delete cascade,
+          "email" ${text} not null,
+          "code" ${text} not null,
+          "attempts" integer not null,
+          "expires_at" bigint not null,
+          "updated_at" bigint not null
+        )`,
+        'create index "email_codes_by_expires_at" on "email_codes" ("expires_at")',
         // Few rows, which say nothing about users: they are neither copied nor removed.
-        await db.schema
-          .createTable('email_code_attempts')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('attempts', 'bigint', column => column.notNull())
-          .execute()
-      },
+        `create table "email_code_attempts" (
+          "id" ${text} primary key,
+          "attempts" bigint not null
+        )`,
+      ],
     },
     '0002_magic_links': {
-      async up(db, { text }) {
-        for (const column of ['network', 'user_agent'])
-          await db.schema.alterTable('email_codes').addColumn(column, text).execute()
-      },
+      sql: ({ text }) => [
+        `alter table "email_codes" add column "network" ${text}`,
+        `alter table "email_codes" add column "user_agent" ${text}`,
+      ],
     },
     // A user has one code for each known network, and one for all others. Instances of 0.3.0 write one for each user.
     '0003_known_networks': {
-      async up(db, dialect) {
-        if (dialect.engine === 'postgres')
-          await db.schema.alterTable('email_codes').dropConstraint('email_codes_user_key_key').execute()
-        else await rebuildWithoutUnique(db, dialect)
-        for (const column of ['known_network', 'attempted_from'])
-          await db.schema.alterTable('email_codes').addColumn(column, dialect.text).execute()
-        await db.schema.createIndex('email_codes_by_user_key').on('email_codes').column('user_key').execute()
-      },
+      sql: ({ engine, text, keyType }) => [
+        ...(engine === 'postgres'
+          ? ['alter table "email_codes" drop constraint "email_codes_user_key_key"']
+          : rebuildWithoutUnique(text, keyType)),
+        `alter table "email_codes" add column "known_network" ${text}`,
+        `alter table "email_codes" add column "attempted_from" ${text}`,
+        'create index "email_codes_by_user_key" on "email_codes" ("user_key")',
+      ],
     },
   },
   tables: {

@@ -296,50 +296,32 @@ export const storedIdentities = {
   module: import.meta.url,
   migrations: {
     '0001_identities': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('identities')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().references('users.key').onDelete('cascade'),
-          )
-          .addColumn('issuer', text, column => column.notNull())
-          .addColumn('subject', text, column => column.notNull())
-          .addColumn('provider', text, column => column.notNull())
-          .addColumn('email', text)
-          .addColumn('linked_at', 'bigint', column => column.notNull())
-          // Never null, so that a copy recognises the newer row.
-          .addColumn('last_used_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('identities_by_subject')
-          .on('identities')
-          .columns(['subject', 'issuer'])
-          .unique()
-          .execute()
-        await db.schema
-          .createIndex('identities_by_user_key')
-          .on('identities')
-          .columns(['user_key', 'id'])
-          .execute()
-        await db.schema
-          .createTable('identity_flows')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('state', text, column => column.notNull())
-          .addColumn('provider', text, column => column.notNull())
-          .addColumn('issuer', text, column => column.notNull())
-          .addColumn('data', text, column => column.notNull())
-          .addColumn('session_id', text)
-          .addColumn('needs_code', 'integer', column => column.notNull())
-          .addColumn('verified', 'integer', column => column.notNull())
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('identity_flows_by_expires_at')
-          .on('identity_flows')
-          .column('expires_at')
-          .execute()
-      },
+      sql: ({ text, keyType }) => [
+        `create table "identities" (
+          "id" ${text} primary key,
+          "user_key" ${keyType} not null references "users" ("key") on delete cascade,
+          "issuer" ${text} not null,
+          "subject" ${text} not null,
+          "provider" ${text} not null,
+          "email" ${text},
+          "linked_at" bigint not null,
+          "last_used_at" bigint not null
+        )`,
+        'create unique index "identities_by_subject" on "identities" ("subject", "issuer")',
+        'create index "identities_by_user_key" on "identities" ("user_key", "id")',
+        `create table "identity_flows" (
+          "id" ${text} primary key,
+          "state" ${text} not null,
+          "provider" ${text} not null,
+          "issuer" ${text} not null,
+          "data" ${text} not null,
+          "session_id" ${text},
+          "needs_code" integer not null,
+          "verified" integer not null,
+          "expires_at" bigint not null
+        )`,
+        'create index "identity_flows_by_expires_at" on "identity_flows" ("expires_at")',
+      ],
     },
   },
   tables: {

@@ -268,87 +268,49 @@ export const storedOrganizations = {
   module: import.meta.url,
   migrations: {
     '0001_organizations': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('organizations')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('slug', text, column => column.notNull().unique())
-          .addColumn('name', 'text', column => column.notNull())
-          .addColumn('search_name', text, column => column.notNull())
-          .addColumn('max_members', 'integer')
-          .addColumn('created_by', text)
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('updated_at', 'bigint', column => column.notNull())
-          .addColumn('deleted_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('organizations_by_search_name')
-          .on('organizations')
-          .columns(['search_name', 'id'])
-          .execute()
-        await db.schema
-          .createIndex('organizations_by_created_by')
-          .on('organizations')
-          .column('created_by')
-          .execute()
-        await db.schema
-          .createIndex('organizations_by_deleted_at')
-          .on('organizations')
-          .column('deleted_at')
-          .execute()
-        // Without a reference to the organization: a repeated copy may bring a member of one that the target has deleted since.
-        await db.schema
-          .createTable('organization_members')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('organization_id', text, column => column.notNull())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().references('users.key').onDelete('cascade'),
-          )
-          .addColumn('roles', 'text', column => column.notNull())
-          .addColumn('rank', 'integer', column => column.notNull())
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('updated_at', 'bigint', column => column.notNull())
-          .addUniqueConstraint('organization_members_once', ['organization_id', 'user_key'])
-          .execute()
+      sql: ({ text, keyType }) => [
+        `create table "organizations" (
+          "id" ${text} primary key,
+          "slug" ${text} not null unique,
+          "name" text not null,
+          "search_name" ${text} not null,
+          "max_members" integer,
+          "created_by" ${text},
+          "created_at" bigint not null,
+          "updated_at" bigint not null,
+          "deleted_at" bigint not null
+        )`,
+        'create index "organizations_by_search_name" on "organizations" ("search_name", "id")',
+        'create index "organizations_by_created_by" on "organizations" ("created_by")',
+        'create index "organizations_by_deleted_at" on "organizations" ("deleted_at")',
+        `create table "organization_members" (
+          "id" ${text} primary key,
+          "organization_id" ${text} not null,
+          "user_key" ${keyType} not null references "users" ("key") on delete cascade,
+          "roles" text not null,
+          "rank" integer not null,
+          "created_at" bigint not null,
+          "updated_at" bigint not null,
+          constraint "organization_members_once" unique ("organization_id", "user_key")
+        )`,
         // Lists of members; owners and admins, of whom there are few among many; the organizations of a user.
-        await db.schema
-          .createIndex('organization_members_by_organization')
-          .on('organization_members')
-          .columns(['organization_id', 'id'])
-          .execute()
-        await db.schema
-          .createIndex('organization_members_by_rank')
-          .on('organization_members')
-          .columns(['organization_id', 'rank', 'id'])
-          .execute()
-        await db.schema
-          .createIndex('organization_members_by_user')
-          .on('organization_members')
-          .columns(['user_key', 'id'])
-          .execute()
-        await db.schema
-          .createTable('organization_invitations')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('organization_id', text, column => column.notNull())
-          .addColumn('email', text, column => column.notNull())
-          .addColumn('digest', text, column => column.notNull().unique())
-          .addColumn('roles', 'text', column => column.notNull())
-          .addColumn('invited_by', text, column => column.notNull())
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .addUniqueConstraint('organization_invitations_once', ['organization_id', 'email'])
-          .execute()
-        await db.schema
-          .createIndex('organization_invitations_by_email')
-          .on('organization_invitations')
-          .column('email')
-          .execute()
-        await db.schema
-          .createIndex('organization_invitations_by_expires_at')
-          .on('organization_invitations')
-          .column('expires_at')
-          .execute()
-      },
+        'create index "organization_members_by_organization" on "organization_members" ("organization_id", "id")',
+        'create index "organization_members_by_rank" on "organization_members" ("organization_id", "rank", "id")',
+        'create index "organization_members_by_user" on "organization_members" ("user_key", "id")',
+        `create table "organization_invitations" (
+          "id" ${text} primary key,
+          "organization_id" ${text} not null,
+          "email" ${text} not null,
+          "digest" ${text} not null unique,
+          "roles" text not null,
+          "invited_by" ${text} not null,
+          "created_at" bigint not null,
+          "expires_at" bigint not null,
+          constraint "organization_invitations_once" unique ("organization_id", "email")
+        )`,
+        'create index "organization_invitations_by_email" on "organization_invitations" ("email")',
+        'create index "organization_invitations_by_expires_at" on "organization_invitations" ("expires_at")',
+      ],
     },
   },
   tables: {

@@ -239,40 +239,27 @@ export const storedPasskeys = {
   module: import.meta.url,
   migrations: {
     '0001_passkeys': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('passkeys')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().references('users.key').onDelete('cascade'),
-          )
-          .addColumn('credential_id', text, column => column.notNull().unique())
-          .addColumn('public_key', text, column => column.notNull())
-          .addColumn('counter', 'bigint', column => column.notNull())
-          .addColumn('name', 'text')
-          .addColumn('transports', 'text', column => column.notNull())
-          .addColumn('backed_up', 'integer', column => column.notNull())
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          // Never null, so that a copy recognises the newer row.
-          .addColumn('last_used_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('passkeys_by_user_key')
-          .on('passkeys')
-          .columns(['user_key', 'id'])
-          .execute()
-        await db.schema
-          .createTable('passkey_challenges')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('session_id', text)
-          .addColumn('expires_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('passkey_challenges_by_expires_at')
-          .on('passkey_challenges')
-          .column('expires_at')
-          .execute()
-      },
+      sql: ({ text, keyType }) => [
+        `create table "passkeys" (
+          "id" ${text} primary key,
+          "user_key" ${keyType} not null references "users" ("key") on delete cascade,
+          "credential_id" ${text} not null unique,
+          "public_key" ${text} not null,
+          "counter" bigint not null,
+          "name" text,
+          "transports" text not null,
+          "backed_up" integer not null,
+          "created_at" bigint not null,
+          "last_used_at" bigint not null
+        )`,
+        'create index "passkeys_by_user_key" on "passkeys" ("user_key", "id")',
+        `create table "passkey_challenges" (
+          "id" ${text} primary key,
+          "session_id" ${text},
+          "expires_at" bigint not null
+        )`,
+        'create index "passkey_challenges_by_expires_at" on "passkey_challenges" ("expires_at")',
+      ],
     },
   },
   tables: {

@@ -239,34 +239,24 @@ export const storedTotp = {
   module: import.meta.url,
   migrations: {
     '0001_totp': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('totp')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().unique().references('users.key').onDelete('cascade'),
-          )
-          .addColumn('secret', text, column => column.notNull())
-          .addColumn('confirmed_at', 'bigint')
-          .addColumn('expires_at', 'bigint')
-          .addColumn('last_step', 'bigint', column => column.notNull())
-          .addColumn('updated_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema.createIndex('totp_by_expires_at').on('totp').column('expires_at').execute()
-        await db.schema
-          .createTable('recovery_codes')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().references('users.key').onDelete('cascade'),
-          )
-          .addColumn('digest', text, column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('recovery_codes_by_user_key')
-          .on('recovery_codes')
-          .columns(['user_key', 'digest'])
-          .execute()
-      },
+      sql: ({ text, keyType }) => [
+        `create table "totp" (
+          "id" ${text} primary key,
+          "user_key" ${keyType} not null unique references "users" ("key") on delete cascade,
+          "secret" ${text} not null,
+          "confirmed_at" bigint,
+          "expires_at" bigint,
+          "last_step" bigint not null,
+          "updated_at" bigint not null
+        )`,
+        'create index "totp_by_expires_at" on "totp" ("expires_at")',
+        `create table "recovery_codes" (
+          "id" ${text} primary key,
+          "user_key" ${keyType} not null references "users" ("key") on delete cascade,
+          "digest" ${text} not null
+        )`,
+        'create index "recovery_codes_by_user_key" on "recovery_codes" ("user_key", "digest")',
+      ],
     },
   },
   tables: {

@@ -411,46 +411,40 @@ export const storedWebhooks = {
   module: import.meta.url,
   migrations: {
     '0001_webhooks': {
-      async up(db, { text }) {
-        await db.schema
-          .createTable('webhooks')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('url', text, column => column.notNull())
-          .addColumn('description', text)
-          .addColumn('types', text)
-          .addColumn('target', text, column => column.notNull())
-          .addColumn('is_paused', 'integer', column => column.notNull())
-          .addColumn('disabled_reason', text)
-          .addColumn('position_kind', text, column => column.notNull())
-          .addColumn('position', 'bigint', column => column.notNull())
-          .addColumn('event_id', text, column => column.notNull())
-          .addColumn('failures', 'integer', column => column.notNull())
-          .addColumn('failed_event_id', text)
-          .addColumn('retry_at', 'bigint', column => column.notNull())
-          .addColumn('ping_id', text, column => column.notNull())
-          .addColumn('fence', 'bigint', column => column.notNull())
-          .addColumn('lease_expires_at', 'bigint', column => column.notNull())
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('updated_at', 'bigint', column => column.notNull())
-          .execute()
-        await db.schema
-          .createTable('webhook_attempts')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('webhook_id', text, column => column.notNull())
-          .addColumn('event_id', text, column => column.notNull())
-          .addColumn('type', text, column => column.notNull())
-          .addColumn('attempt', 'integer', column => column.notNull())
-          .addColumn('at', 'bigint', column => column.notNull())
-          .addColumn('duration', 'integer', column => column.notNull())
-          .addColumn('status', 'integer', column => column.notNull())
-          .addColumn('outcome', text, column => column.notNull())
-          .execute()
-        await db.schema
-          .createIndex('webhook_attempts_by_webhook')
-          .on('webhook_attempts')
-          .columns(['webhook_id', 'id'])
-          .execute()
-      },
+      sql: ({ text }) => [
+        `create table "webhooks" (
+          "id" ${text} primary key,
+          "url" ${text} not null,
+          "description" ${text},
+          "types" ${text},
+          "target" ${text} not null,
+          "is_paused" integer not null,
+          "disabled_reason" ${text},
+          "position_kind" ${text} not null,
+          "position" bigint not null,
+          "event_id" ${text} not null,
+          "failures" integer not null,
+          "failed_event_id" ${text},
+          "retry_at" bigint not null,
+          "ping_id" ${text} not null,
+          "fence" bigint not null,
+          "lease_expires_at" bigint not null,
+          "created_at" bigint not null,
+          "updated_at" bigint not null
+        )`,
+        `create table "webhook_attempts" (
+          "id" ${text} primary key,
+          "webhook_id" ${text} not null,
+          "event_id" ${text} not null,
+          "type" ${text} not null,
+          "attempt" integer not null,
+          "at" bigint not null,
+          "duration" integer not null,
+          "status" integer not null,
+          "outcome" ${text} not null
+        )`,
+        'create index "webhook_attempts_by_webhook" on "webhook_attempts" ("webhook_id", "id")',
+      ],
     },
   },
   tables: {

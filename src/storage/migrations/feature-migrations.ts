@@ -1,74 +1,97 @@
-/**
- * Runs the migrations of features, and records each with a checksum. The caller provides a transaction under a lock, so that
- * instances that start at once run them one after the other, and a failure leaves nothing behind.
- */
+/** Runs the migrations of features, and records each with a checksum. A failure leaves nothing behind. */
 import { createHash } from 'node:crypto'
-import {
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  sql,
-} from 'kysely'
+import { quoted } from '../operations/owned-rows.ts'
 import {
   FeatureError,
   type FeatureMigration,
+  type MigrationStatement,
   type NamedTable,
   type StoredFeature,
   tablesOf,
   uniquesOf,
 } from '../stored-feature.ts'
-import { fingerprintOf, type RanMigration } from './known-schema.ts'
-import type { FeatureDialect } from './schema-dialect.ts'
+import { type Engine, type MigrationSession, type RecordedRow, SQL_DIALECTS } from './session.ts'
 
-interface Recorded extends RanMigration {
-  readonly feature: string
+/** A statement in one line, with the placeholders of the engine. */
+const compiled = (engine: Engine, text: string): string => {
+  const line = text.trim().replaceAll(/\s+/g, ' ').replaceAll('( ', '(').replaceAll(' )', ')')
+  return engine === 'sqlite' ? line.replaceAll(/\$\d+/g, '?') : line
 }
 
-/** A database without a connection: every query has no rows. */
-const dryDatabase = ({ engine }: FeatureDialect, onQuery: (text: string) => void): Kysely<unknown> =>
-  new Kysely<unknown>({
-    dialect: {
-      createAdapter: () => (engine === 'sqlite' ? new SqliteAdapter() : new PostgresAdapter()),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: db =>
-        engine === 'sqlite' ? new SqliteIntrospector(db) : new PostgresIntrospector(db),
-      createQueryCompiler: () =>
-        engine === 'sqlite' ? new SqliteQueryCompiler() : new PostgresQueryCompiler(),
-    },
-    log: ({ query }) => onQuery(query.sql),
-  })
+const textOf = (statement: MigrationStatement): string =>
+  typeof statement === 'string' ? statement : statement.text
 
 /**
- * The checksum of the statements that a migration runs on an empty database. Comments, formatting, and whether Node strips the types or a
- * compiler does, do not change it. Parameters are left out, because they may be timestamps and new ids.
+ * The checksum of the statements that a migration runs on an empty database. Formatting, and whether the migration is SQL or a function of
+ * Kysely, do not change it. Values are left out, because they may be timestamps and new ids.
  */
-const checksumOf = async ({ up }: FeatureMigration, dialect: FeatureDialect): Promise<string> => {
+const checksumOf = async (migration: FeatureMigration, engine: Engine): Promise<string> => {
+  const statements =
+    migration.up === undefined
+      ? migration.sql(SQL_DIALECTS[engine]).map(statement => compiled(engine, textOf(statement)))
+      : await (await import('./with-kysely.ts')).statementsWithKysely(migration, engine)
   const hash = createHash('sha256')
-  const db = dryDatabase(dialect, text => hash.update(`${text}\n`))
-  try {
-    await up(db, dialect)
-  } catch {
-    // A migration that needs the rows that it reads fails here, always after the same statements. Another error occurs again when
-    // the migration runs.
-  }
+  for (const statement of statements) hash.update(`${statement}\n`)
   return hash.digest('hex')
 }
 
+/** The checksums of a feature's migrations by name, in their order. */
+const checksumsOf = async (
+  { migrations = {} }: StoredFeature,
+  engine: Engine,
+): Promise<ReadonlyMap<string, string>> => {
+  const checksums = new Map<string, string>()
+  for (const name of Object.keys(migrations).sort())
+    checksums.set(name, await checksumOf(migrations[name] as FeatureMigration, engine))
+  return checksums
+}
+
+/** Changes with the declared tables, whose columns and indexes are then checked again. */
+const fingerprintOf = (feature: StoredFeature, checksums: ReadonlyMap<string, string>): string =>
+  createHash('sha256')
+    .update(JSON.stringify([[...checksums], tablesOf([feature])]))
+    .digest('hex')
+
+const recordedOf = (rows: readonly RecordedRow[], feature: StoredFeature): Map<string, string> =>
+  new Map(
+    rows.flatMap(row =>
+      row.feature === feature.name && row.name !== null ? [[row.name, row.checksum ?? '']] : [],
+    ),
+  )
+
+/** Whether a database has the tables of exactly these features as they are declared; others may be there too. */
+export const migratedFeatures = async (
+  engine: Engine,
+  rows: readonly RecordedRow[],
+  features: readonly StoredFeature[],
+): Promise<boolean> => {
+  for (const feature of features) {
+    const recorded = recordedOf(rows, feature)
+    const checksums = await checksumsOf(feature, engine)
+    if (recorded.size !== checksums.size) return false
+    for (const [name, checksum] of checksums) if (recorded.get(name) !== checksum) return false
+    const fingerprint = fingerprintOf(feature, checksums)
+    if (!rows.some(row => row.feature === feature.name && row.name === null && row.checksum === fingerprint))
+      return false
+  }
+  return true
+}
+
 /** @throws {FeatureError} in place of the error of the migration. */
-const run = async (
-  db: Kysely<unknown>,
-  dialect: FeatureDialect,
+const runMigration = async (
+  { engine, run }: MigrationSession,
   feature: string,
   name: string,
-  { up }: FeatureMigration,
+  migration: FeatureMigration,
 ): Promise<void> => {
   try {
-    await up(db, dialect)
+    if (migration.up !== undefined) {
+      const { runWithKysely } = await import('./with-kysely.ts')
+      return await runWithKysely(migration, engine, run)
+    }
+    for (const statement of migration.sql(SQL_DIALECTS[engine]))
+      if (typeof statement === 'string') await run(statement)
+      else await run(compiled(engine, statement.text), statement.values)
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause)
     throw new FeatureError(`The migration ${name} of the feature ${feature} failed: ${message}`, { cause })
@@ -76,19 +99,19 @@ const run = async (
 }
 
 const migrateFeature = async (
-  db: Kysely<unknown>,
-  dialect: FeatureDialect,
+  session: MigrationSession,
   { name: feature, migrations = {} }: StoredFeature,
+  checksums: ReadonlyMap<string, string>,
   recorded: ReadonlyMap<string, string>,
 ): Promise<void> => {
+  const { engine, run } = session
   for (const name of recorded.keys())
-    if (migrations[name] === undefined)
+    if (!checksums.has(name))
       throw new FeatureError(
         `The migration ${name} of the feature ${feature} has run on this database, but this version does not have it`,
       )
   const last = [...recorded.keys()].sort().at(-1) ?? ''
-  for (const [name, migration] of Object.entries(migrations).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const checksum = await checksumOf(migration, dialect)
+  for (const [name, checksum] of checksums) {
     const ranAs = recorded.get(name)
     if (ranAs === checksum) continue
     if (ranAs !== undefined)
@@ -99,9 +122,9 @@ const migrateFeature = async (
       throw new FeatureError(
         `The migration ${name} of the feature ${feature} is new, but sorts before ${last}, which has run. Rename it`,
       )
-    await run(db, dialect, feature, name, migration)
-    await sql`INSERT INTO feature_migrations (feature, name, checksum, ran_at)
-      VALUES (${feature}, ${name}, ${checksum}, ${Date.now()})`.execute(db)
+    await runMigration(session, feature, name, migrations[name] as FeatureMigration)
+    const insert = 'INSERT INTO feature_migrations (feature, name, checksum, ran_at) VALUES ($1, $2, $3, $4)'
+    await run(compiled(engine, insert), [feature, name, checksum, Date.now()])
   }
 }
 
@@ -119,23 +142,20 @@ interface IndexColumn {
   readonly column: string | null
 }
 
-/** The indexes of a table, also that of the primary key. */
-const indexesOf = async (
-  db: Kysely<unknown>,
-  { engine }: FeatureDialect,
-  table: string,
-): Promise<readonly Index[]> => {
-  // SQLite does not list a key that is the number of the row.
-  const select =
-    engine === 'sqlite'
-      ? sql<IndexColumn>`SELECT own.name AS "index", own."unique" AS "isUnique", part.name AS "column", part.seqno AS position
-          FROM pragma_index_list(${table}) AS own JOIN pragma_index_info(own.name) AS part WHERE NOT own.partial
-          UNION ALL SELECT '', 1, name, pk FROM pragma_table_info(${table}) WHERE pk > 0 ORDER BY 1, position`
-      : sql<IndexColumn>`SELECT indexrelid::text AS "index", indisunique AS "isUnique", attname AS "column"
-          FROM pg_index CROSS JOIN generate_series(0, indnkeyatts - 1) AS position
-            LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[position] AND attnum > 0
-          WHERE indrelid = to_regclass(${`"${table}"`}) AND indpred IS NULL ORDER BY indexrelid, position`
-  const { rows } = await select.execute(db)
+/** Selects each {@link IndexColumn} of a table, also of the primary key. SQLite does not list a key that is the number of the row. */
+const SELECT_INDEXES: Readonly<Record<Engine, string>> = {
+  sqlite: `SELECT own.name AS "index", own."unique" AS "isUnique", part.name AS "column", part.seqno AS position
+    FROM pragma_index_list(?) AS own JOIN pragma_index_info(own.name) AS part WHERE NOT own.partial
+    UNION ALL SELECT '', 1, name, pk FROM pragma_table_info(?) WHERE pk > 0 ORDER BY 1, position`,
+  postgres: `SELECT indexrelid::text AS "index", indisunique AS "isUnique", attname AS "column"
+    FROM pg_index CROSS JOIN generate_series(0, indnkeyatts - 1) AS position
+      LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[position] AND attnum > 0
+    WHERE indrelid = to_regclass(quote_ident($1)) AND indpred IS NULL ORDER BY indexrelid, position`,
+}
+
+const indexesOf = async ({ engine, run }: MigrationSession, table: string): Promise<readonly Index[]> => {
+  const values = engine === 'sqlite' ? [table, table] : [table]
+  const rows = await run<IndexColumn>(SELECT_INDEXES[engine], values)
   return [...Map.groupBy(rows, ({ index }) => index).values()].map(parts => ({
     isUnique: Boolean(parts[0]?.isUnique),
     columns: parts.map(({ column }) => column),
@@ -146,14 +166,9 @@ const isSameSet = (one: readonly unknown[], other: readonly unknown[]): boolean 
   one.length === other.length && one.every(member => other.includes(member))
 
 /** @throws {FeatureError} when a column by which rows are deleted has no index, or values that must be unique have no unique one. */
-const checkIndexes = async (
-  db: Kysely<unknown>,
-  dialect: FeatureDialect,
-  feature: string,
-  table: NamedTable,
-): Promise<void> => {
+const checkIndexes = async (session: MigrationSession, feature: string, table: NamedTable): Promise<void> => {
   const { name, owner, cleanUp } = table
-  const indexes = await indexesOf(db, dialect, name)
+  const indexes = await indexesOf(session, name)
   for (const [column, work] of [
     [owner, 'the deletion of a user'],
     [cleanUp?.column, 'each clean-up'],
@@ -170,78 +185,49 @@ const checkIndexes = async (
 }
 
 /** @throws {FeatureError} when a declared table or column does not exist, or lacks an index. */
-const checkTables = async (
-  db: Kysely<unknown>,
-  dialect: FeatureDialect,
-  features: readonly StoredFeature[],
-): Promise<void> => {
-  for (const feature of features)
-    for (const table of tablesOf([feature])) {
-      const { name, owner, key, updatedAt, cleanUp } = table
-      const columns = [owner, key, updatedAt, ...uniquesOf(table).flat(), cleanUp?.column].filter(
-        column => column !== undefined && column !== null,
+const checkTables = async (session: MigrationSession, feature: StoredFeature): Promise<void> => {
+  for (const table of tablesOf([feature])) {
+    const { name, owner, key, updatedAt, cleanUp } = table
+    const columns = [owner, key, updatedAt, ...uniquesOf(table).flat(), cleanUp?.column].filter(
+      column => column !== undefined && column !== null,
+    )
+    // SQLite reads an unknown name in quotes as text, unless it is that of a table's column.
+    const selected = columns.map(column => `${quoted(name)}.${quoted(column)}`)
+    try {
+      await session.run(`SELECT ${selected.join(', ')} FROM ${quoted(name)} LIMIT 0`, [])
+    } catch (cause) {
+      throw new FeatureError(
+        `The feature ${feature.name} declares the table ${name} with the columns ${columns.join(', ')}, but its migrations do not create them`,
+        { cause },
       )
-      try {
-        await sql`SELECT ${sql.join(columns.map(column => sql.ref(`${name}.${column}`)))} FROM ${sql.table(name)} LIMIT 0`.execute(
-          db,
-        )
-      } catch (cause) {
-        throw new FeatureError(
-          `The feature ${feature.name} declares the table ${name} with the columns ${columns.join(', ')}, but its migrations do not create them`,
-          { cause },
-        )
-      }
-      await checkIndexes(db, dialect, feature.name, table)
     }
-}
-
-const selectRecorded = async (db: Kysely<unknown>): Promise<ReadonlyMap<string, readonly Recorded[]>> => {
-  const { rows } = await sql<Recorded>`SELECT feature, name, checksum FROM feature_migrations`.execute(db)
-  return Map.groupBy(rows, ({ feature }) => feature)
-}
-
-/** Lets the next start recognise the schema. */
-const storeFingerprints = async (
-  db: Kysely<unknown>,
-  { engine, text }: FeatureDialect,
-  features: readonly StoredFeature[],
-): Promise<void> => {
-  await db.schema
-    .createTable('migrated_features')
-    .ifNotExists()
-    .addColumn('feature', text, column => column.primaryKey())
-    .addColumn('fingerprint', 'text', column => column.notNull())
-    .execute()
-  const recorded = await selectRecorded(db)
-  for (const feature of features) {
-    const fingerprint = await fingerprintOf(engine, feature, recorded.get(feature.name) ?? [])
-    if (fingerprint !== null)
-      await sql`INSERT INTO migrated_features (feature, fingerprint) VALUES (${feature.name}, ${fingerprint})
-        ON CONFLICT (feature) DO UPDATE SET fingerprint = excluded.fingerprint`.execute(db)
+    await checkIndexes(session, feature.name, table)
   }
 }
 
 /** @throws {FeatureError} */
 export const migrateFeatures = async (
-  db: Kysely<unknown>,
-  dialect: FeatureDialect,
+  session: MigrationSession,
   features: readonly StoredFeature[],
 ): Promise<void> => {
-  if (features.length === 0) return
-  await db.schema
-    .createTable('feature_migrations')
-    .ifNotExists()
-    .addColumn('feature', dialect.text)
-    .addColumn('name', dialect.text)
-    .addColumn('checksum', 'text', column => column.notNull())
-    .addColumn('ran_at', 'bigint', column => column.notNull())
-    .addPrimaryKeyConstraint('feature_migrations_key', ['feature', 'name'] as never)
-    .execute()
-  const recorded = await selectRecorded(db)
+  const { engine, run } = session
+  const { text } = SQL_DIALECTS[engine]
+  await run(`CREATE TABLE IF NOT EXISTS feature_migrations (
+      feature ${text}, name ${text}, checksum text NOT NULL, ran_at bigint NOT NULL,
+      CONSTRAINT feature_migrations_key PRIMARY KEY (feature, name)
+    );
+    CREATE TABLE IF NOT EXISTS migrated_features (feature ${text} PRIMARY KEY, fingerprint text NOT NULL)`)
+  const rows = await run<RecordedRow>('SELECT feature, name, checksum FROM feature_migrations', [])
+  const checksums = new Map<StoredFeature, ReadonlyMap<string, string>>()
   for (const feature of features) {
-    const own = recorded.get(feature.name) ?? []
-    await migrateFeature(db, dialect, feature, new Map(own.map(({ name, checksum }) => [name, checksum])))
+    const own = await checksumsOf(feature, engine)
+    checksums.set(feature, own)
+    await migrateFeature(session, feature, own, recordedOf(rows, feature))
   }
-  await checkTables(db, dialect, features)
-  await storeFingerprints(db, dialect, features)
+  for (const feature of features) await checkTables(session, feature)
+  for (const [feature, own] of checksums) {
+    const upsert = `INSERT INTO migrated_features (feature, fingerprint) VALUES ($1, $2)
+      ON CONFLICT (feature) DO UPDATE SET fingerprint = excluded.fingerprint`
+    await run(compiled(engine, upsert), [feature.name, fingerprintOf(feature, own)])
+  }
 }

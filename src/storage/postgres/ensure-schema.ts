@@ -1,9 +1,11 @@
-/** Brings the schema of a database up to date. If it is, as at most starts, migrations and the query builder are not loaded. */
-import { isKnownSchema, type RecordedRow, SELECT_RECORDED } from '../migrations/known-schema.ts'
+/** Brings the schema of a database up to date. If it is, as at most starts, no lock is taken. */
+import { isUpToDate, SELECT_RECORDED } from '../migrations/run.ts'
+import type { RecordedRow } from '../migrations/session.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { Connection, migrationOptions } from './connection.ts'
 import { isStatementError, reason } from './database.ts'
 import { raiseEventShift } from './event-positions.ts'
+import { migrate } from './migrate.ts'
 import { PrimaryServer } from './primary-server.ts'
 import {
   assertMayCreateTables,
@@ -15,7 +17,7 @@ import {
 const hasSchema = async (client: Connection, features: readonly StoredFeature[]): Promise<boolean> => {
   try {
     const { rows } = await client.query<RecordedRow>(SELECT_RECORDED)
-    return await isKnownSchema('postgres', rows, features)
+    return await isUpToDate('postgres', rows, features)
   } catch (error) {
     // A table is missing. What else cannot be read, the migrations report.
     if (isStatementError(error)) return false
@@ -63,7 +65,6 @@ const ensureSchema = async (
     return false
   }
   if (await connected(url, prepare)) return
-  const { migrate } = await import('./migrate.ts')
   await migrate(url, features)
   await connected(url, finish)
 }

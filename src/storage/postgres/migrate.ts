@@ -1,38 +1,19 @@
 /** Migrates the schema of a PostgreSQL database. */
-import { Kysely, PostgresDialect, sql } from 'kysely'
-import { Migrator } from 'kysely/migration'
-import pg from 'pg'
-import { prepareEventMonths } from '../migrations/0013-event-months.ts'
-import { migrateFeatures } from '../migrations/feature-migrations.ts'
-import { migrations } from '../migrations/list.ts'
-import { KEY_TYPES, type SchemaDialect } from '../migrations/schema-dialect.ts'
+import type pg from 'pg'
+import { prepareEvents } from '../migrations/partition-events.ts'
+import { migrateSchema } from '../migrations/run.ts'
+import type { MigrationSession } from '../migrations/session.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { Connection, migrationOptions } from './connection.ts'
-import { ignore } from './database.ts'
 
-/** Percent to which pages are filled: an updated row then fits on its page, and no index changes (HOT). */
-const LAST_REQUESTS_FILLFACTOR = 50
-const SESSIONS_FILLFACTOR = 90
+/** The keys of locks: that of Kysely's `Migrator`, with which releases up to 0.3 migrate, and theirs for features. */
+const LOCKS = ['3853314791062309107', '7239180445']
 
-export const POSTGRES_DIALECT: SchemaDialect = {
+export const postgresSession = (client: pg.ClientBase): MigrationSession => ({
   engine: 'postgres',
-  keyType: KEY_TYPES.postgres,
-  identity: column => column.generatedAlwaysAsIdentity(),
-  // Ordered by code points, as SQLite and our cursors do, independent of the database's locale.
-  text: sql`text collate "C"`,
-  sessionsOptions: sql`with (fillfactor = ${sql.lit(SESSIONS_FILLFACTOR)})`,
-  lastRequestsOptions: sql`with (fillfactor = ${sql.lit(LAST_REQUESTS_FILLFACTOR)})`,
-  userRolesOptions: null,
-  appendOnlyOptions: null,
-  // An index row is limited to 2,700 bytes, less than two long names in some scripts.
-  coveringIndexes: false,
-  triggerLanguage: 'plpgsql',
-  singleWriter: false,
-  sharedRateLimits: true,
-}
-
-/** Any constant: the key of the lock under which the migrations of features run. */
-const FEATURES_LOCK = 7_239_180_445
+  // The result of several statements is a list, without rows.
+  run: async (text, values) => (await client.query(text, values && [...values])).rows ?? [],
+})
 
 /**
  * Migrates the schema in one transaction under a lock of the database, so that instances that start at once do so one after the
@@ -41,23 +22,16 @@ const FEATURES_LOCK = 7_239_180_445
  * @throws {Error} of the connection or a migration.
  */
 export const migrate = async (url: string, features: readonly StoredFeature[] = []): Promise<void> => {
-  class Client extends Connection {
-    constructor() {
-      super(migrationOptions(url))
-    }
-  }
-  const pool = new pg.Pool({ Client, max: 1 }).on('error', ignore)
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
-  const provider = { getMigrations: async () => migrations(POSTGRES_DIALECT) }
+  const client = new Connection(migrationOptions(url))
+  await client.connect()
   try {
-    await prepareEventMonths(db)
-    const { error } = await new Migrator({ db, provider }).migrateToLatest()
-    if (error !== undefined) throw error
-    await db.transaction().execute(async transaction => {
-      await sql`SELECT pg_advisory_xact_lock(${FEATURES_LOCK})`.execute(transaction)
-      await migrateFeatures(transaction, POSTGRES_DIALECT, features)
-    })
+    const session = postgresSession(client)
+    await prepareEvents(session.run)
+    await client.query('BEGIN')
+    for (const lock of LOCKS) await client.query(`SELECT pg_advisory_xact_lock(${lock})`)
+    await migrateSchema(session, features)
+    await client.query('COMMIT')
   } finally {
-    await db.destroy()
+    await client.end()
   }
 }

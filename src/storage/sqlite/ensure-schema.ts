@@ -1,8 +1,10 @@
-/** Brings the schema of a database file up to date. If it is, as at most starts, migrations and the query builder are not loaded. */
-import { isKnownSchema, type RecordedRow, SELECT_RECORDED } from '../migrations/known-schema.ts'
+/** Brings the schema of a database file up to date. If it is, as at most starts, no lock is taken. */
+import { isUpToDate, SELECT_RECORDED } from '../migrations/run.ts'
+import type { RecordedRow } from '../migrations/session.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { type Connection, openDatabase } from './database.ts'
 import { assertOwnWal } from './database-file.ts'
+import { migrate } from './migrate.ts'
 
 /** Takes no lock. @returns `null` for what cannot be read: the migrations report it. */
 const readRecorded = (file: string): readonly RecordedRow[] | null => {
@@ -25,7 +27,6 @@ const readRecorded = (file: string): readonly RecordedRow[] | null => {
  */
 export const ensureSchema = async (file: string, features: readonly StoredFeature[]): Promise<void> => {
   const recorded = readRecorded(file)
-  if (recorded !== null && (await isKnownSchema('sqlite', recorded, features))) return
-  const { migrate } = await import('./migrate.ts')
+  if (recorded !== null && (await isUpToDate('sqlite', recorded, features))) return
   await migrate(file, features)
 }
