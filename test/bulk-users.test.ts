@@ -1,5 +1,4 @@
-/** Many users at once: import, export, copy. Each file can also be run alone. */
-import './bulk-users/copy.test.ts'
+/** Many users at once: import, export. Each file can also be run alone. */
 import './bulk-users/export.test.ts'
 import './bulk-users/import-streams.test.ts'
 import './bulk-users/import.test.ts'

@@ -1,4 +1,5 @@
 /** PostgreSQL storage. Each file can also be run alone. */
+import './storage/copy.test.ts'
 import './storage/postgres-clean-up.test.ts'
 import './storage/postgres-conflicts.test.ts'
 import './storage/postgres-event-months.test.ts'

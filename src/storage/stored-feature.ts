@@ -132,6 +132,9 @@ export type FeatureStore<
   Reads extends Readonly<Record<string, FeatureRead>>,
 > = StoreOf<Operations, Reads>
 
+/** An identifier of SQL. */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
 /** A table with its name. */
 export type NamedTable = FeatureTable & { readonly name: string }
 

@@ -23,11 +23,9 @@ import {
   manualClock,
   PASSWORD,
   signIn,
-  temporaryFolder,
   updateUser,
 } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
-import { copyHere } from '../support/copy-runs.ts'
 import { EMAIL_CODES, requestCode, signInByCode } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -565,20 +563,4 @@ t.test('a sign-up does not wait for a change of the account that has its address
   await lock.query('COMMIT')
   const all = await until(mailbox(app).all, mails => mails.length > 0, DEADLINE)
   t.match(all, [{ subject: SUBJECT.accountExists }], 'the notice is mailed then')
-})
-
-t.test('a copy to PostgreSQL keeps what is pending', async t => {
-  const file = `${temporaryFolder(t)}/source.db`
-  const source = await build(t, { env: { ...REQUIRED, DATABASE_URL: `sqlite:${file}` } })
-  const email = freshEmail('copied')
-  await ask(source, email, { firstName: 'Ann' })
-  const token = await mailbox(source).token(email, 'signUp')
-  await source.close()
-  const url = await createDatabase(t)
-  await copyHere(file, url)
-  const target = await build(t, { env: { ...REQUIRED, DATABASE_URL: url } })
-  errorsAt(t, await verify(target, token, NEW), 400, ['password'])
-  const opened = await verify(target, token)
-  t.match(opened.json(), { user: { email, firstName: 'Ann', emailVerified: true } })
-  t.equal((await signIn(target, email)).statusCode, 200)
 })

@@ -1,10 +1,7 @@
-/** Codes in the store: clean-up and copies (docs/design.md, "Storage", "Account life cycle" and "E-mail codes"). */
-import { join } from 'node:path'
+/** Codes in the store: clean-up (docs/design.md, "Storage", "Account life cycle" and "E-mail codes"). */
 import t from 'tap'
-import { build, manualClock, signUp, temporaryFolder } from '../support/build.ts'
-import { copyHere } from '../support/copy-runs.ts'
+import { manualClock, signUp } from '../support/build.ts'
 import {
-  checkLink,
   codesOf,
   EMAIL_CODES,
   linksOf,
@@ -14,8 +11,6 @@ import {
   signInByLink,
 } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt } from '../support/error-response.ts'
-import { createDatabase } from '../support/postgres.ts'
 import { execute, select, storedRows } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
 
@@ -83,29 +78,4 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await signInByLink(after, token)).statusCode, 200)
     t.equal((await signInByCode(after, ann.email, code)).statusCode, 200)
   })
-})
-
-t.test('`copy` moves pending codes and links with their attempts, and restores no used one', async t => {
-  const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
-  const source = await build(t, { env: { ...MAILED_SIGN_INS, DATABASE_URL: `sqlite:${file}` } })
-  const codes = codesOf(source)
-  const [ann, ben, cat] = [await signUp(source), await signUp(source), await signUp(source)]
-  const [codeOfAnn, codeOfBen] = [await codes.request(ann.email), await codes.request(ben.email)]
-  for (let attempt = 1; attempt <= 3; attempt += 1)
-    await signInByCode(source, ben.email, otherThan(codeOfBen, attempt))
-  const token = await linksOf(source).request(cat.email)
-  const link = (await checkLink(source, token)).json()
-  t.match(await copyHere(file, url), { tables: { email_codes: { added: 3 } }, complete: true })
-
-  const target = await build(t, { env: { ...MAILED_SIGN_INS, DATABASE_URL: url } })
-  t.equal((await signInByCode(target, ann.email, codeOfAnn)).statusCode, 200)
-  for (let attempt = 4; attempt <= 5; attempt += 1)
-    errorsAt(t, await signInByCode(target, ben.email, otherThan(codeOfBen, attempt)), 401, ['emailCode'])
-  errorsAt(t, await signInByCode(target, ben.email, codeOfBen), 401, ['emailCode'], 'five attempts in all')
-  t.same((await checkLink(target, token)).json(), link)
-  t.equal((await signInByLink(target, token)).statusCode, 200)
-  await copyHere(file, url)
-  errorsAt(t, await signInByLink(target, token), 400, ['token'], 'used in the target')
-  errorsAt(t, await signInByCode(target, ann.email, codeOfAnn), 401, ['emailCode'], 'used in the target')
 })

@@ -1,18 +1,10 @@
 /** A table with `owner: null`: its rows belong to no user (docs/design.md, "Features"). */
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { openPostgresStorage } from '#core/store/postgres'
-import { openSqliteStorage } from '#core/store/sqlite'
 import { firstIdAt, newId, type ServicesOf } from '#feature/declaration'
-import { add } from '../storage/contract/fixtures.ts'
-import { asAdmin, manualClock, signUp, temporaryFolder } from '../support/build.ts'
-import { copyHere } from '../support/copy-runs.ts'
+import { asAdmin, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { createDatabase, query } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
-import { pooledWriter } from '../support/writer-pool.ts'
 import { announcements } from './announcements.ts'
 
 const servicesOf = (app: FastifyInstance) =>
@@ -62,54 +54,4 @@ await onEveryEngine(t, async (t, { build }) => {
     )
     t.strictSame(texts, ['new'])
   })
-})
-
-t.test('copy: rows that belong to no user are all copied, and repeated like others', async t => {
-  const features = [announcements]
-  const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
-  const source = await openSqliteStorage(file, features, pooledWriter)
-  t.teardown(() => source.close())
-  const target = await openPostgresStorage(url, 2, features)
-  t.teardown(() => target.close())
-  const db = new Database(file)
-  t.teardown(() => db.close())
-  const execute = (text: string, ...values: readonly unknown[]) => db.prepare(text).run(...values)
-  const run = async () => (await copyHere(file, url, features)).tables.announcements
-
-  // The user is left out of the copy, which concerns no row.
-  const { user } = await add(source)
-  await add(target, { email: user.email })
-  execute(
-    `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 4001)
-     INSERT INTO announcements SELECT 'a' || n, 'text ' || n, 1 FROM n`,
-  )
-  t.strictSame(await run(), { added: 4_001, changed: 0, deleted: 0, conflicts: 0 })
-  const count = 'SELECT count(*)::int AS rows FROM announcements'
-  t.strictSame(await query(url, count), [{ rows: 4_001 }])
-  const versions = () => query(url, 'SELECT xmin, xmax, ctid FROM announcements')
-  const before = await versions()
-  t.strictSame(await run(), { added: 0, changed: 0, deleted: 0, conflicts: 0 })
-  t.strictSame(await versions(), before, 'no row is written or locked by the second run')
-
-  execute(`DELETE FROM announcements WHERE id = 'a1'`)
-  execute(`UPDATE announcements SET text = 'later here ' || id, updated_at = 3 WHERE id IN ('a2', 'a3')`)
-  execute(`INSERT INTO announcements VALUES ('new', 'new here', 1), ('same text', 'new there', 1)`)
-  await query(url, `DELETE FROM announcements WHERE id = 'a2'`)
-  await query(
-    url,
-    `UPDATE announcements SET text = 'later there ' || id, updated_at = 2 WHERE id IN ('a3', 'a4')`,
-  )
-  await query(url, `INSERT INTO announcements VALUES ('there', 'new there', 1)`)
-  t.strictSame(await run(), { added: 1, changed: 1, deleted: 1, conflicts: 1 })
-  const found = await query(
-    url,
-    `SELECT id, text FROM announcements WHERE updated_at > 1 OR id IN ('a1', 'a2') OR id LIKE '%e%' ORDER BY id`,
-  )
-  t.strictSame(found, [
-    { id: 'a3', text: 'later here a3' },
-    { id: 'a4', text: 'later there a4' },
-    { id: 'new', text: 'new here' },
-    { id: 'there', text: 'new there' },
-  ])
 })

@@ -1,20 +1,14 @@
-/** Values of several columns that must be unique together, in imports, operations and `copy` (docs/design.md, "Features"). */
-import { join } from 'node:path'
+/** Values of several columns that must be unique together, in imports and operations (docs/design.md, "Features"). */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { openStorage } from '#core/store/open'
-import { openPostgresStorage } from '#core/store/postgres'
-import { openSqliteStorage } from '#core/store/sqlite'
 import type { Storage } from '#core/store/store'
 import type { UserWithHash } from '#core/users/user'
 import type { ServicesOf } from '#feature/declaration'
 import { BUILT_IN_FEATURES } from '#features/built-in'
-import { add, eventOf, NOW, newUser } from '../storage/contract/fixtures.ts'
-import { signUp, temporaryFolder } from '../support/build.ts'
-import { copyHere } from '../support/copy-runs.ts'
+import { eventOf, NOW, newUser } from '../storage/contract/fixtures.ts'
+import { signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { createDatabase } from '../support/postgres.ts'
-import { pooledWriter } from '../support/writer-pool.ts'
 import { type Member, members } from './members.ts'
 
 const FEATURES = [...BUILT_IN_FEATURES, members]
@@ -92,23 +86,4 @@ await onEveryEngine(t, async (t, { build, emptyDatabase }) => {
       'a member of each organization once',
     )
   })
-})
-
-t.test('copy leaves out rows with values that other rows of the target have together', async t => {
-  const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
-  const source = await openSqliteStorage(file, FEATURES, pooledWriter)
-  const target = await openPostgresStorage(url, 2, FEATURES)
-  for (const storage of [source, target]) t.teardown(() => storage.close())
-  const here = await add(source)
-  const there = await add(target)
-  const ids = ['1', '2', '3']
-  await storeOf(target).addMember(there.user.id, member({ id: 'there', email: 'a' }))
-  for (const [index, organization_id] of ['one', 'two', 'three'].entries())
-    await storeOf(source).addMember(
-      here.user.id,
-      member({ id: ids[index] as string, organization_id, email: 'a' }),
-    )
-  t.match((await copyHere(file, url, FEATURES)).tables, { members: { added: 2, conflicts: 1 } })
-  t.strictSame(await storeOf(target).listMembers(), ['2', '3', 'there'])
 })

@@ -1,13 +1,10 @@
-/** Identities in imports, exports and copies (docs/design.md, "Account life cycle"). */
-import { join } from 'node:path'
+/** Identities in imports and exports (docs/design.md, "Account life cycle"). */
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
-import { bearer, build, freshEmail, temporaryFolder } from '../support/build.ts'
+import { bearer, freshEmail } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
-import { copyHere } from '../support/copy-runs.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
-import { newDatabase } from '../support/postgres.ts'
 
 const HASHES = '?passwordHashes=true'
 
@@ -84,31 +81,4 @@ await onEnginesOfRun(t, async (t, { build }) => {
       'credentials.identities.0.roles': ['is not allowed'],
     })
   })
-})
-
-t.test('`copy` moves identities, and a repeated copy restores no unlinked one', async t => {
-  const provider = await startProvider(t)
-  const env = providersEnv([provider.entry()], [provider.issuer])
-  const file = join(temporaryFolder(t), 'test.db')
-  const url = await newDatabase(t)
-  const source = await build(t, { env: { ...env, DATABASE_URL: `sqlite:${file}` } })
-  provider.account = freshAccount()
-  const first = provider.account
-  const { user, accessToken } = (await programOf(source, provider).signIn()).json()
-  provider.account = freshAccount()
-  await programOf(source, provider).link(accessToken)
-  const linked = provider.account
-  t.match(await copyHere(file, url), { tables: { identities: { added: 2 } }, complete: true })
-  const target = await build(t, { env: { ...env, DATABASE_URL: url } })
-  const program = programOf(target, provider)
-  const signedIn = await program.signIn()
-  t.equal(signedIn.json().user?.id, user.id, signedIn.body)
-  const headers = bearer(signedIn.json().accessToken)
-  const { results } = (await call(target, 'GET', '/account/identities', undefined, headers)).json()
-  const { id } = results.find(({ subject }: { subject: string }) => subject === linked.sub)
-  t.equal((await call(target, 'DELETE', `/account/identities/${id}`, undefined, headers)).statusCode, 204)
-  await copyHere(file, url)
-  t.not((await program.signIn()).json().user?.id, user.id)
-  provider.account = first
-  t.equal((await program.signIn()).json().user?.id, user.id)
 })

@@ -1,14 +1,10 @@
-/** Organizations in exports, imports and copies (docs/organizations.md). */
-import { join } from 'node:path'
+/** Organizations in exports and imports (docs/organizations.md). */
 import t from 'tap'
-import { bearer, build, confirmedUser, freshEmail, temporaryFolder } from '../support/build.ts'
+import { confirmedUser, freshEmail } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
-import { copyHere } from '../support/copy-runs.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { readLog } from '../support/event-log.ts'
-import { mailbox } from '../support/mailbox.ts'
-import { addMember, adminCall, call, team } from '../support/organizations.ts'
-import { newDatabase } from '../support/postgres.ts'
+import { adminCall, call, team } from '../support/organizations.ts'
 
 await onEnginesOfRun(t, async (t, { build: buildOn }) => {
   t.test('an export has the memberships; an import restores them, also when it is repeated', async t => {
@@ -114,38 +110,4 @@ await onEnginesOfRun(t, async (t, { build: buildOn }) => {
     ])
     t.equal((await members()).length, 5)
   })
-})
-
-t.test('`copy` moves organizations, members and invitations, and restores no deleted one', async t => {
-  const file = join(temporaryFolder(t), 'test.db')
-  const url = await newDatabase(t)
-  const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })
-  const [kept, deleted] = [await team(source), await team(source)]
-  const email = freshEmail()
-  await call(source, kept.owner, 'POST', `${kept.url}/invitations`, { email, roles: ['member'] })
-  const token = await mailbox(source).token(email, 'organizationInvitation')
-  const report = await copyHere(file, url)
-  t.match(report, {
-    complete: true,
-    tables: {
-      organizations: { added: 2 },
-      organization_members: { added: 6 },
-      organization_invitations: { added: 1 },
-    },
-  })
-  const target = await build(t, { env: { DATABASE_URL: url } })
-  const members = async (on: typeof target) =>
-    (await adminCall(on, 'GET', `/admin${kept.url}/members`)).json().results
-  t.strictSame(await members(target), await members(source))
-  t.equal((await target.inject({ url: kept.url, headers: bearer(kept.admin.token) })).statusCode, 200)
-  t.equal((await adminCall(target, 'DELETE', `/admin${deleted.url}`)).statusCode, 204)
-  await call(source, kept.owner, 'PUT', `${kept.url}/members/${kept.member.id}`, { roles: ['admin'] })
-  const late = await confirmedUser(source)
-  await addMember(source, deleted.organization.id, late.id)
-  t.match(await copyHere(file, url), { complete: true })
-  t.equal((await target.inject({ url: deleted.url, headers: bearer(late.token) })).statusCode, 404)
-  t.equal((await adminCall(target, 'GET', `/admin${deleted.url}`)).statusCode, 404)
-  t.strictSame(await members(target), await members(source), 'a newer row')
-  const found = await target.services.organizationInvitations.find(token)
-  t.equal(found?.email, email)
 })

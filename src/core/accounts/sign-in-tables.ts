@@ -1,9 +1,8 @@
 /** Tables of features whose rows sign their owners in (`signsIn`), by the settings of the service. */
 
-import { isOwned, type NamedTable } from '#storage/stored-feature'
+import { isOwned, type NamedTable, quoted } from '#storage/stored-feature'
 import { FACTORS } from '../users/factors.ts'
 import type { SignInTable, SignInTables } from '../users/listing.ts'
-import { quoted } from '../users/owned-rows.ts'
 
 /** A sign-in method of the service. */
 export interface ConfiguredMethod {

@@ -1,11 +1,11 @@
 /** Removal of ways to sign in. The last one stays, exactly: every removal locks the user, by `changeFactors`. Administrators may remove all factors. */
 
 import { firstRow, type Steps, USER_KEY } from '#storage/operations/operation'
-import { type OwnedTable, tablesOf } from '#storage/stored-feature'
+import { type OwnedTable, tablesOf, quoted } from '#storage/stored-feature'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { lowerAmr } from '../auth/stored-sessions.ts'
 import type { AccountFeature } from '../store/account-feature.ts'
-import { type OwnedTables, ownedTable, quoted } from '../users/owned-rows.ts'
+import { type OwnedTables, ownedTable } from '../users/owned-rows.ts'
 import { changeFactors, type OwnFactorChange, setFactor } from '../users/stored-factors.ts'
 import { CORE_SIGN_IN_METHODS, type MethodAmr, removedMethod } from './sign-in-methods.ts'
 import { type ConfiguredMethod, signInTablesOf } from './sign-in-tables.ts'

@@ -108,16 +108,6 @@ export interface RateLimitsTable {
   expire: number | null
 }
 
-/** Written by `copy`, on PostgreSQL only. The first copy into a database creates it, see `copy/statements.ts`. */
-export interface CopiedRowsTable {
-  id: string
-}
-
-export interface CopiedEventsTable {
-  source: string
-  position: number
-}
-
 /** Written by `migrations/feature-migrations.ts`, which creates it. */
 export interface FeatureMigrationsTable {
   feature: string
@@ -142,35 +132,35 @@ export interface DatabaseSchema {
   pending_changes: PendingChangesTable
   events: EventsTable
   rate_limits: RateLimitsTable
-  copied_rows: CopiedRowsTable
-  copied_events: CopiedEventsTable
   feature_migrations: FeatureMigrationsTable
   migrated_features: MigratedFeaturesTable
 }
 
 /**
- * The names that features cannot use, and what writes each table: requests and jobs of the service, or only the set-up (migrations and
- * `copy`). A record, so that a table that is missing does not compile.
+ * Who writes each table, in the order of references: the service, and then whether a copy contains it, or the migrations. A record, so that a
+ * table that is missing does not compile. Features cannot use these names.
  */
-const TABLES: Readonly<Record<keyof DatabaseSchema, 'service' | 'set-up'>> = {
-  users: 'service',
-  user_roles: 'service',
-  sessions: 'service',
-  known_networks: 'service',
-  last_requests: 'service',
-  email_tokens: 'service',
-  pending_changes: 'service',
-  events: 'service',
-  rate_limits: 'service',
-  copied_rows: 'set-up',
-  copied_events: 'set-up',
-  feature_migrations: 'set-up',
-  migrated_features: 'set-up',
+const TABLES: Readonly<Record<keyof DatabaseSchema, 'copied' | 'counts' | 'migrations'>> = {
+  users: 'copied',
+  user_roles: 'copied',
+  sessions: 'copied',
+  known_networks: 'copied',
+  last_requests: 'copied',
+  email_tokens: 'copied',
+  pending_changes: 'copied',
+  events: 'copied',
+  rate_limits: 'counts',
+  feature_migrations: 'migrations',
+  migrated_features: 'migrations',
 }
 
-export const CORE_TABLES: readonly string[] = Object.keys(TABLES)
+const tablesThat = (...kinds: readonly string[]): readonly string[] =>
+  Object.entries(TABLES).flatMap(([name, kind]) => (kinds.includes(kind) ? [name] : []))
+
+export const CORE_TABLES = tablesThat('copied', 'counts', 'migrations')
 
 /** The tables of the core that the running service writes. */
-export const WRITTEN_TABLES: readonly string[] = Object.entries(TABLES).flatMap(([name, writer]) =>
-  writer === 'service' ? [name] : [],
-)
+export const WRITTEN_TABLES = tablesThat('copied', 'counts')
+
+/** The tables of the core that a copy contains: a table that refers to another one is behind it. */
+export const COPIED_TABLES = tablesThat('copied')

@@ -6,13 +6,11 @@ import {
   isOwned,
   type NamedTable,
   type OwnedTable,
+  quoted,
   type StoredFeature,
   tablesOf,
   uniquesOf,
 } from '#storage/stored-feature'
-
-/** An identifier of SQL. */
-export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** A row in a table of a feature, without the column that names the user who owns it. */
 export interface OwnedRow {

@@ -66,11 +66,11 @@ const throttled = () => {
   }
 }
 
-/** Reports the progress of a known number of users. */
-export const progress = () => {
+/** Reports the progress of a known number of users, or of something else. */
+export const progress = (noun = 'users') => {
   const report = throttled()
   return (done: number, total: number): void =>
-    report(`${formatNumber(done)} of ${formatNumber(total)} users`, done >= total)
+    report(`${formatNumber(done)} of ${formatNumber(total)} ${noun}`, done >= total)
 }
 
 /** Reports the progress of an unknown number of lines, or of something else. */

@@ -1,11 +1,11 @@
 /** Runs the migrations of features, and records each with a checksum. A failure leaves nothing behind. */
 import { createHash } from 'node:crypto'
-import { quoted } from '../operations/owned-rows.ts'
 import {
   FeatureError,
   type FeatureMigration,
   type MigrationStatement,
   type NamedTable,
+  quoted,
   type StoredFeature,
   tablesOf,
   uniquesOf,

@@ -6,23 +6,29 @@
 import type pg from 'pg'
 
 /** Above the position of every event of this server: visible transactions have ended, so their numbers are lower. */
-const NEXT_POSITION = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint + event_shift()'
+export const NEXT_POSITION = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint + event_shift()'
 
-const isShiftTooLow = async (client: pg.ClientBase): Promise<boolean> => {
-  const { rows } = await client.query<{ too_low: boolean | null }>(
-    `SELECT (SELECT max(position) FROM events) >= ${NEXT_POSITION} AS too_low`,
+/** The last position that new events must follow. @param floor another one. */
+const lastPosition = (floor: number): string => `greatest((SELECT max(position) FROM events), ${floor})`
+
+const isShiftTooLow = async (client: pg.ClientBase, floor: number): Promise<boolean> => {
+  const { rows } = await client.query<{ too_low: boolean }>(
+    `SELECT ${lastPosition(floor)} >= ${NEXT_POSITION} AS too_low`,
   )
   return rows[0]?.too_low === true
 }
 
-/** @throws {Error} of the connection or a statement, after which the connection may have an open transaction. */
-export const raiseEventShift = async (client: pg.ClientBase): Promise<void> => {
-  if (!(await isShiftTooLow(client))) return
+/**
+ * @param floor new events get later positions than this one.
+ * @throws {Error} of the connection or a statement, after which the connection may have an open transaction.
+ */
+export const raiseEventShift = async (client: pg.ClientBase, floor = 0): Promise<void> => {
+  if (!(await isShiftTooLow(client, floor))) return
   // No event is being written then, and the next writer uses the new function.
   await client.query('BEGIN; LOCK TABLE events IN ACCESS EXCLUSIVE MODE')
-  if (await isShiftTooLow(client)) {
+  if (await isShiftTooLow(client, floor)) {
     const { rows } = await client.query<{ shift: number }>(
-      `SELECT max(position) + 1 - pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS shift FROM events`,
+      `SELECT ${lastPosition(floor)} + 1 - pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS shift`,
     )
     await client.query(
       `CREATE OR REPLACE FUNCTION event_shift() RETURNS bigint LANGUAGE sql IMMUTABLE

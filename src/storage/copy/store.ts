@@ -1,0 +1,62 @@
+/** What a copy needs of a store, on either engine: `sqlite.ts` and `postgres.ts`. */
+import type { Engine, RecordedRow } from '../migrations/session.ts'
+
+/** An error that the operator can fix. The message is complete: no stack trace is needed. */
+export class CopyError extends Error {}
+
+/** For the messages of errors. */
+export type Role = 'the source' | 'the target'
+
+/** The values of the columns of {@link CopiedTable}. An integer may be a `bigint`, or a number as text. */
+export type Row = readonly (string | number | bigint | Buffer | null)[]
+
+export interface CopiedTable {
+  readonly name: string
+  readonly columns: readonly string[]
+}
+
+/** The numbers that the store has assigned last, whether or not their rows still exist. They are never assigned again. */
+export interface LastNumbers {
+  /** `users.key` */
+  readonly key: number
+  /** `events.position` */
+  readonly position: number
+}
+
+interface Store {
+  readonly engine: Engine
+  /** The columns of a table, without those that the engine computes. Empty if there is no such table. @throws {CopyError} */
+  columns(table: string): Promise<readonly string[]>
+  count(table: string): Promise<number>
+  /** Ends the transaction without a change. */
+  close(): Promise<void>
+}
+
+export interface CopySource extends Store {
+  /** @throws {CopyError} if it is no database of the service, or of one of its earlier versions. */
+  recorded(): Promise<readonly RecordedRow[]>
+  /** Keeps every other process from writing until {@link close}. @throws {CopyError} if a process of the service is connected. */
+  begin(tables: readonly string[]): Promise<void>
+  lastNumbers(): Promise<LastNumbers>
+  /** All rows in batches. @param order columns; empty for any order. @throws {CopyError} */
+  rows(table: CopiedTable, order: readonly string[]): AsyncIterable<readonly Row[]>
+}
+
+export interface CopyTarget extends Store {
+  /** Begins the transaction of the copy. @throws {CopyError} if a process of the service is connected. */
+  begin(tables: readonly string[], last: LastNumbers): Promise<void>
+  /** Removes what triggers have added. @throws {CopyError} */
+  clear(table: string): Promise<void>
+  /** @throws {CopyError} */
+  add(table: CopiedTable, rows: readonly Row[]): Promise<void>
+  /** @throws {CopyError} */
+  commit(last: LastNumbers): Promise<void>
+}
+
+/** Rows in a batch. */
+export const BATCH = 500
+
+export const errorOf = (role: Role, cause: unknown, table?: string): CopyError => {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return new CopyError(`${role}: ${table === undefined ? '' : `the table ${table}: `}${message}`, { cause })
+}
