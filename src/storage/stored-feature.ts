@@ -44,8 +44,7 @@ export interface FeatureTable<Column extends string = string> {
   /** The primary key: one column of text. */
   readonly key: Column
   /**
-   * A column that increases with each change of a row. With it, a repeated `copy` overwrites rows of the target that are not newer.
-   * Without it, rows count as immutable: they are only added and deleted.
+   * A column that increases with each change of a row; without it, rows are only added and deleted.
    */
   readonly updatedAt?: Column
   /**
@@ -119,7 +118,6 @@ export interface StoredFeature {
   /** By name, such as `0001_notes`. They run in the order of their names. */
   readonly migrations?: Readonly<Record<string, FeatureMigration>>
   readonly tables?: Readonly<Record<string, FeatureTable>>
-  /** After a `copy`, the target lists the factors of users by their rows. */
   readonly factor?: StoredFactor
   readonly operations?: Readonly<Record<string, FeatureOperation>>
   /** Statements that only read. On SQLite they run on the event loop, so each must be fast. */

@@ -77,16 +77,14 @@ const copyNotes = async (t: Test, run: ReturnType<typeof project>): Promise<void
   t.strictSame(list, { code: 0, stdout: 'a a note\n', stderr: '' })
 
   const url = await createDatabase(t)
-  const copy = () => run('src/cli.ts', ['copy', '--from', `sqlite:${file}`, '--to', url])
-  t.match(await copy(), {
+  t.match(await run('src/cli.ts', ['copy', '--from', `sqlite:${file}`, '--to', url]), {
     code: 0,
-    stdout:
-      /\n1 row of notes copied, 0 changed since and copied again, 0 deleted in the source since and now deleted in the target\n/,
+    stdout: /\n {2}1 +notes\n/,
   })
-  t.match(await copy(), { code: 0, stdout: /\n0 rows of notes copied, 0 changed/ })
   t.strictSame(await run('src/cli.ts', ['notes', 'list', user.id, '--database', url]), list)
 
-  const without = await project(t, '')('src/cli.ts', ['copy', '--from', `sqlite:${file}`, '--to', url])
+  const other = await createDatabase(t)
+  const without = await project(t, '')('src/cli.ts', ['copy', '--from', `sqlite:${file}`, '--to', other])
   t.match(without, {
     code: 0,
     stderr: /\nThe tables of the feature notes were left out: this version does not have the feature\n/,

@@ -16,7 +16,8 @@ export const copyStore = (
   features: readonly StoredFeature[] = allFeatures(),
   onProgress: (done: number, total: number) => void = () => undefined,
   signal: AbortSignal = new AbortController().signal,
-): Promise<CopyReport> => copy(databaseUrl(from), databaseUrl(to), { coreTables: COPIED_TABLES, features, signal, onProgress })
+): Promise<CopyReport> =>
+  copy(databaseUrl(from), databaseUrl(to), { coreTables: COPIED_TABLES, features, signal, onProgress })
 
 /** Every row that a copy contains, by table. PostgreSQL's driver returns a `bigint` as text. */
 export const contentOf = async (

@@ -1,7 +1,7 @@
 /** Removal of ways to sign in. The last one stays, exactly: every removal locks the user, by `changeFactors`. Administrators may remove all factors. */
 
 import { firstRow, type Steps, USER_KEY } from '#storage/operations/operation'
-import { type OwnedTable, tablesOf, quoted } from '#storage/stored-feature'
+import { type OwnedTable, quoted, tablesOf } from '#storage/stored-feature'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { lowerAmr } from '../auth/stored-sessions.ts'
 import type { AccountFeature } from '../store/account-feature.ts'

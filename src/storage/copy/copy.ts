@@ -1,6 +1,7 @@
 /** Copies a store into an empty one, of the same engine or the other (docs/design.md, "Storage"). */
-import { isUpToDate } from '../migrations/run.ts'
+
 import type { StorageLocation } from '../location.ts'
+import { isUpToDate } from '../migrations/run.ts'
 import { type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { type CopiedTable, CopyError, type CopySource, type CopyTarget } from './store.ts'
 
