@@ -43,9 +43,7 @@ export interface FeatureTable<Column extends string = string> {
   readonly owner: Column | null
   /** The primary key: one column of text. */
   readonly key: Column
-  /**
-   * A column that increases with each change of a row; without it, rows are only added and deleted.
-   */
+  /** A column that increases with each change of a row. The start checks that it exists; nothing else reads it. */
   readonly updatedAt?: Column
   /**
    * A column besides the key with a unique index, or the columns of each such index: `[['organization_id', 'email'], ['code']]`. An
