@@ -2,8 +2,7 @@
 
 import type { Authenticator } from '#core/auth/authenticator'
 import { HASH_PARAMETERS } from '#core/passwords/formats'
-import type { Storage } from '#core/store/store'
-import type { UserStore } from '#core/store/store'
+import type { Storage, UserStore } from '#core/store/store'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from './config/config.ts'
 

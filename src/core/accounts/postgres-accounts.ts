@@ -7,10 +7,54 @@ import type { Database, Statement } from '#storage/postgres/database'
 import { arrays, arraysOf } from '#storage/postgres/parameters'
 import { type OwnedTable, quoted } from '#storage/stored-feature'
 import type { AuditEvent } from '../audit-log/event.ts'
+import { EVENT_COLUMNS, eventColumns } from '../audit-log/event-rows.ts'
+import { eventValues } from '../audit-log/stored-events.ts'
+import { SESSION_COLUMNS, sessionColumns } from '../auth/session-rows.ts'
 import type { Imported, ImportedRow } from '../store/store.ts'
 import { insertOwned, type OwnedRow, uniquesOfNewUser } from '../users/owned-rows.ts'
-import type { UserWithHash } from '../users/user.ts'
-import { EVENT_COLUMNS, eventColumns, factorsColumn, USER_COLUMNS, userColumns } from '../users/user-rows.ts'
+import type { NewUser, UserWithHash } from '../users/user.ts'
+import { factorsColumn, USER_COLUMNS, userColumns } from '../users/user-rows.ts'
+import { EMAIL_TOKEN_COLUMNS, emailTokenColumns } from './email-token-rows.ts'
+import { type AccountExtras, assertOwnSession } from './stored-accounts.ts'
+
+/** The number of the first parameter of each row. */
+const SESSION = 1 + USER_COLUMNS.length
+const TOKEN = SESSION + SESSION_COLUMNS.length
+const EVENT = TOKEN + EMAIL_TOKEN_COLUMNS.length
+
+const ADD_USER = `WITH added AS (
+    INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS, 1)})
+    ON CONFLICT (email) DO NOTHING
+    RETURNING key
+  ), opened AS (
+    INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+    SELECT key, ${parameters(SESSION_COLUMNS, SESSION)} FROM added WHERE $${SESSION}::text IS NOT NULL
+  ), mailed AS (
+    INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, TOKEN)} FROM added WHERE $${TOKEN}::text IS NOT NULL
+  ), recorded AS (
+    INSERT INTO events (${EVENT_COLUMNS.join(', ')}) SELECT ${parameters(EVENT_COLUMNS, EVENT)} FROM added
+  )
+  SELECT key FROM added`
+
+const addUserStatement = (
+  user: NewUser,
+  event: AuditEvent,
+  { session, emailToken }: AccountExtras,
+): Statement => ({
+  name: 'add-user',
+  text: ADD_USER,
+  values: [
+    ...valuesOf(USER_COLUMNS, userColumns(user)),
+    ...valuesOf(SESSION_COLUMNS, session && sessionColumns(session)),
+    ...valuesOf(EMAIL_TOKEN_COLUMNS, emailToken && emailTokenColumns(emailToken)),
+    ...eventValues(event),
+  ],
+})
+
+/** Adds users for load tests: `$1` are the rows of users as JSON. */
+export const SEED_USERS = `INSERT INTO users (${USER_COLUMNS.join(', ')})
+  SELECT ${USER_COLUMNS.join(', ')} FROM json_populate_recordset(NULL::users, $1) ON CONFLICT (email) DO NOTHING`
 
 const GIVEN_COLUMNS = [...USER_COLUMNS, 'factors', 'last_request_at'] as const
 

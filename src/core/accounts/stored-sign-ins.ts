@@ -1,6 +1,6 @@
 /**
- * Sign-ins that use something up in their transaction: a mailed code or link, or a passkey's counter. Those with a password alone are one
- * statement: `hot-operations.ts` of each engine.
+ * Sign-ins that use something up in their transaction: a mailed code or link, or a passkey's counter. Those with a password alone
+ * only open a session: `stored-sessions.ts`.
  *
  * If the method proves the mailbox and the e-mail was never confirmed, somebody else may have opened the account with it: the sign-in empties
  * the account, so that nobody else keeps access.

@@ -1,4 +1,4 @@
-/** Writes of users. Sign-ups and imports add them: `hot-operations.ts` and `import-operations.ts` of each engine. */
+/** Writes and reads of users. Sign-ups and imports add them: `stored-accounts.ts` and `stored-imports.ts`. */
 
 import type { Dialect } from '#storage/operations/dialect'
 import {
