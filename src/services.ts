@@ -47,8 +47,6 @@ import { ThrottleEvents } from '#core/rate-limits/throttle-events'
 import type { Storage } from '#core/store/store'
 import { withUserCache } from '#core/store/with-user-cache'
 import type { FinishRemoval } from '#core/users/users'
-import { Consumers, type HostConsumer } from '#feature/consumers/consumers'
-import { type ConsumerStore, storedConsumers } from '#feature/consumers/stored-consumers'
 import {
   adminScopesOf,
   backgroundTasksOf,
@@ -56,7 +54,6 @@ import {
   createFeatureServices,
   type EarlyFeatureDeps,
   eventSchemasOf,
-  type Feature,
   type FeatureServicesDeps,
   finishRemovalOf,
   jobsOf,
@@ -67,7 +64,10 @@ import {
   secondFactorOf,
   signInMethodsOf,
   userScopesOf,
-} from '#feature/declaration'
+} from '#feature/assembly'
+import { Consumers, type HostConsumer } from '#feature/consumers/consumers'
+import { type ConsumerStore, storedConsumers } from '#feature/consumers/stored-consumers'
+import type { Feature } from '#feature/declaration'
 import { Keyring } from '#feature/encryption/keyring'
 import { BackgroundTasks } from '#feature/jobs/background-tasks'
 import { type JobPace, Jobs } from '#feature/jobs/jobs'

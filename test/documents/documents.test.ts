@@ -10,14 +10,8 @@ import { type DeclaredError, ERRORS } from '#base/errors'
 import { ACCOUNT_MAILS } from '#core/accounts/mails'
 import type { MailKinds } from '#core/mail/kinds'
 import { RATE_LIMITS } from '#core/rate-limits/limits'
-import {
-  adminScopesOf,
-  eventSchemasOf,
-  type Feature,
-  rateLimitsOf,
-  settingsOf,
-  userScopesOf,
-} from '#feature/declaration'
+import { adminScopesOf, eventSchemasOf, rateLimitsOf, settingsOf, userScopesOf } from '#feature/assembly'
+import type { Feature } from '#feature/declaration'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { FEATURES } from '#features/own'
 import { coreCommands } from '#process/cli/commands'

@@ -1,6 +1,6 @@
 /** API keys over HTTP (docs/design.md, "Machine callers"). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import { userScopesOf } from '#feature/declaration'
+import { userScopesOf } from '#feature/assembly'
 import { allFeatures } from '#features/built-in'
 import { call } from './account-routes.ts'
 import { asAdmin, bearer } from './build.ts'

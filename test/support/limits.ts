@@ -1,5 +1,5 @@
 import { RATE_LIMITS, type RateLimits } from '#core/rate-limits/limits'
-import { rateLimitsOf } from '#feature/declaration'
+import { rateLimitsOf } from '#feature/assembly'
 import { allFeatures } from '#features/built-in'
 
 /** More requests than any test sends. */

@@ -1,15 +1,8 @@
 /** The commands of the core and of features. */
 import type { Command } from 'commander'
+import { adminScopesOf, createFeatureServices, eventSchemasOf, userScopesOf } from '#feature/assembly'
 import { explain } from '#feature/commands/failure'
-import {
-  adminScopesOf,
-  createFeatureServices,
-  type DatabaseOptions,
-  eventSchemasOf,
-  type Feature,
-  userScopesOf,
-  type WithServices,
-} from '#feature/declaration'
+import type { DatabaseOptions, Feature, WithServices } from '#feature/declaration'
 import { allFeatures } from '#features/built-in'
 import { checkFeatures } from '../../check-features.ts'
 import { copyCommand } from './copy.ts'

@@ -11,15 +11,10 @@ import { hash } from '#core/passwords/hashing-thread'
 import { canonicalPassword } from '#core/passwords/policy'
 import { noLoginThrottle } from '#core/rate-limits/login-throttle'
 import { openStorage } from '#core/store/open'
+import { type FeatureServicesDeps, finishRemovalOf, metricsOf, settingsOf } from '#feature/assembly'
 import { CommandError } from '#feature/commands/failure'
 import { printStatus } from '#feature/commands/output'
-import {
-  type DatabaseOptions,
-  type FeatureServicesDeps,
-  finishRemovalOf,
-  metricsOf,
-  settingsOf,
-} from '#feature/declaration'
+import type { DatabaseOptions } from '#feature/declaration'
 import { Keyring } from '#feature/encryption/keyring'
 import { allFeatures } from '#features/built-in'
 import type { StorageLocation } from '#storage/location'

@@ -14,6 +14,7 @@ import { INVALID_ROLE, isRole } from '#core/users/roles'
 import { serializeAdminUser } from '#core/users/serializers'
 import { canonicalEmail, type User } from '#core/users/user'
 import type { Users } from '#core/users/users'
+import { bulkPropertySchemasOf, credentialSchemasOf } from '#feature/assembly'
 import { explain, sentences, UsageError } from '#feature/commands/failure'
 import {
   databaseCommand,
@@ -35,7 +36,7 @@ import {
   table,
   write,
 } from '#feature/commands/output'
-import { bulkPropertySchemasOf, credentialSchemasOf, type DatabaseOptions } from '#feature/declaration'
+import type { DatabaseOptions } from '#feature/declaration'
 import { allFeatures } from '#features/built-in'
 import { emailViolations } from '#http/validation/formats'
 import { readLines, toLines, type Validate } from '#http/validation/ndjson'

@@ -10,7 +10,8 @@ import {
   secretFileOf,
 } from '#core/auth/secret-file'
 import type { SigningKeySources } from '#core/auth/signing-keys'
-import { type Feature, settingsOf } from '#feature/declaration'
+import { settingsOf } from '#feature/assembly'
+import type { Feature } from '#feature/declaration'
 import type { StorageLocation } from '#storage/location'
 import { defaultCacheSize, defaultWorkers, HAS_REUSE_PORT } from './defaults.ts'
 import { misspelledSettings } from './misspelled-settings.ts'

@@ -3,7 +3,7 @@
  * The primary serves no requests, but starts and replaces the workers.
  */
 import type { Logger } from 'pino'
-import { metricsOf } from '#feature/declaration'
+import { metricsOf } from '#feature/assembly'
 import { allFeatures } from '#features/built-in'
 import type { Config } from '../config/config.ts'
 import type { LogOutput } from '../logging/log-output.ts'
