@@ -8,7 +8,7 @@ const UPWARD = {
   // The statements of the core are in src/storage until they move to the folders of their subjects.
   storage: '^src/core/',
   // The command line creates its services beside src/services.ts.
-  process: '^src/(store-services|check-features)\\.ts$',
+  process: '^src/store-services\\.ts$',
 }
 
 const rule = (name, from, to, comment) => ({
@@ -158,7 +158,7 @@ module.exports = {
       name: 'mail-texts-in-set-up',
       severity: 'error',
       comment: "neither the store nor SQLite's writer thread loads texts of mails",
-      from: { path: '^(src/(?!(services|gatehouse|check-features)\\.ts$)|plugins|routes)' },
+      from: { path: '^(src/(?!(services|gatehouse)\\.ts$)|plugins|routes)' },
       to: { path: '^src/core/accounts/mails\\.ts$', dependencyTypesNot: ['type-only'] },
     },
     rule(

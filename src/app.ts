@@ -35,8 +35,7 @@ import { createLogger } from '#process/logging/logging'
 import { type MetricsServer, openMetricsServer } from '#process/metrics/metrics-server'
 import type { WorkerChannel } from '#process/metrics/worker-metrics'
 import type { Tracing } from '#process/tracing/tracing'
-import { checkFeatures } from './check-features.ts'
-import { createServices, type Services } from './services.ts'
+import { checkMailsAndMetrics, createServices, type Services } from './services.ts'
 
 export type Gate = 'user' | 'adminKey'
 
@@ -210,7 +209,7 @@ export const openServices = async (
     maxDeferral,
   } = options
   const features = allFeatures(options.features)
-  checkFeatures(features)
+  checkMailsAndMetrics(features)
   for (const { folder } of routeFoldersOf(features)) scopesIn(folder)
   const replica = config.replica && { ...config.replica, log: logger }
   const opened =

@@ -20,7 +20,6 @@ import { type Config, loadConfig } from '#process/config/config'
 import type { Environment } from '#process/config/read-settings'
 import type { SettingName } from '#process/config/settings'
 import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
-import { checkFeatures } from './check-features.ts'
 import '#http/validated-data-type'
 import type { MailTemplate, MailTemplates } from '#core/mail/kinds'
 import type { User } from '#core/users/user'
@@ -172,10 +171,9 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
   const { features, onEvent, mails = {} } = options
   const environment = { ...toEnvironment(options.config), ...mailSettings(mails) }
   const all = allFeatures(features)
-  checkFeatures(all)
+  const config = loadConfig(environment, all, path)
   checkDecorators(host, all)
   checkTemplates(mails, all)
-  const config = loadConfig(environment, all, path)
   const logger = host.log
   const tracing = await hostTracing(config)
   const services = await openServices(config, logger, {

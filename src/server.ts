@@ -23,7 +23,6 @@ import {
 import { runPrimary } from '#process/workers/primary'
 import { joinPrimary, listenOptions, logThroughPrimary, reportFailure } from '#process/workers/worker'
 import type { AppOptions } from './app.ts'
-import { checkFeatures } from './check-features.ts'
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */
 const explain = (error: unknown): string => {
@@ -114,7 +113,6 @@ const serve = async (config: Config): Promise<void> => {
 process.stderr.on('error', () => undefined)
 try {
   const features = allFeatures()
-  checkFeatures(features)
   const config = loadConfig(loadEnvironment(), features)
   if (config.workers > 1 && channelToPrimary() === null) {
     const output = standardOutput()

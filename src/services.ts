@@ -65,6 +65,7 @@ import {
   signInMethodsOf,
   userScopesOf,
 } from '#feature/assembly'
+import { assertUnique } from '#feature/checks'
 import { Consumers, type HostConsumer } from '#feature/consumers/consumers'
 import { type ConsumerStore, storedConsumers } from '#feature/consumers/stored-consumers'
 import type { Feature } from '#feature/declaration'
@@ -488,6 +489,15 @@ const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesD
         onFailure: (err, message) => logger.error({ err }, message),
       })
 
+/**
+ * Called before the store is opened.
+ * @throws {FeatureError} for a mail or metric of a feature whose name the core or another feature uses.
+ */
+export const checkMailsAndMetrics = (features: readonly Feature[]): void => {
+  assertUnique('mail', Object.keys(ACCOUNT_MAILS), features, ({ mails = {} }) => Object.keys(mails))
+  assertUnique('metric', Object.keys(METRICS), features, ({ metrics = {} }) => Object.keys(metrics))
+}
+
 /** Creates the parts, each from those that it depends on. */
 const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
@@ -609,6 +619,7 @@ export type Services = CoreServices & FeatureServices
 export const createServices = async (config: Config, deps: ServicesDeps): Promise<CoreServices> => {
   const { featureDeps, ...core } = createCoreServices(config, deps)
   try {
+    assertUnique('service', Object.keys(core), deps.features, ({ services = {} }) => Object.keys(services))
     return Object.assign(
       {},
       core,

@@ -12,13 +12,13 @@ import { openPostgresStorage } from '#core/store/postgres'
 import { openSqliteStorage } from '#core/store/sqlite'
 import type { Storage } from '#core/store/store'
 import { rateLimitsOf } from '#feature/assembly'
+import { checkFeatures } from '#feature/checks'
 import { defineFeature, type Feature } from '#feature/declaration'
 import { allFeatures, BUILT_IN_FEATURES } from '#features/built-in'
 import type { OpenRateLimit } from '#storage/rate-limit'
 import { openDatabase } from '#storage/sqlite/database'
 import type { FeatureMigration } from '#storage/stored-feature'
 import { notes } from '../../examples/notes/notes.ts'
-import { checkFeatures } from '../../src/check-features.ts'
 import { add } from '../storage/contract/fixtures.ts'
 import { build as buildApp, temporaryFolder } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
@@ -33,340 +33,140 @@ const changed = (fields: Record<string, unknown>): Feature => ({ ...notes, ...fi
 const withTable = (fields: Record<string, unknown>, name = 'notes'): Feature =>
   changed({ tables: { [name]: { ...notes.tables?.notes, ...fields } } })
 
-const mail = { subject: 's', isRateLimited: true, body: () => [] }
+const other = (fields: Record<string, unknown>): Feature => ({ ...labels, ...fields }) as unknown as Feature
 
 const SETTING = { read: integer(1, 9), default: '1', description: 'how many' }
-
-const ERROR = { code: 'noteLost', status: 404, field: 'global', message: 'is lost' }
 
 const METHOD = { amr: ['pin'], rejection: 'wrongCredentials', needsSecondFactor: true }
 
 const METHOD_OF = 'of the feature notes'
 
+const LIMIT = { points: 1, seconds: 1 }
+
+const ERROR = { code: 'noteLost', status: 404, field: 'global', message: 'is lost' }
+
+/** Names that do not have the form of the others of their member. */
+const MISNAMED: readonly (readonly [member: string, name: string, example: string, value: unknown])[] = [
+  ['migrations', 'notes', '0001_notes', { up() {} }],
+  ['tables', 'Notes"', 'notes_shared', notes.tables?.notes],
+  ['tables', 'n'.repeat(64), 'notes_shared', notes.tables?.notes],
+  ['tables', 'pg_class', 'notes_shared', notes.tables?.notes],
+  ['events', 'created', 'note.created', Type.Object({})],
+  ['services', 'Notes', 'notes', () => ({})],
+  ['services', 'then', 'notes', () => ({})],
+  ['userScopes', 'notes', 'notes:read', 'Read notes'],
+  ['adminScopes', 'notes:Read', 'notes:read', 'Read notes'],
+  ['settings', 'notes_max', 'NOTES_KEPT', SETTING],
+  ['errors', 'NoteLost', 'noteNotFound', ERROR],
+  ['rateLimits', 'New', 'new-notes', LIMIT],
+  ['metrics', 'Notes_total', 'gatehouse_notes_added_total', counter('Notes')],
+  ['jobs', 'Remove', 'removeOld', { every: 1_000, run() {} }],
+  ['backgroundTasks', 'Deliver', 'deliver', () => undefined],
+  ['consumers', 'Watch', 'searchIndex', { handle: () => undefined }],
+  ['signInMethods', 'Pin', 'emailCode', METHOD],
+  ['guards', 'Desk', 'organization', () => ({})],
+]
+
+/** Names that the core uses. */
+const OF_CORE: readonly (readonly [kind: string, member: string, name: string, value: unknown])[] = [
+  ['table', 'tables', 'users', notes.tables?.notes],
+  ['event', 'events', 'user.created', Type.Object({})],
+  ['user scope', 'userScopes', 'account:read', 'Read the account'],
+  ['admin scope', 'adminScopes', 'users:read', 'Read users'],
+  ['error', 'errors', 'userNotFound', ERROR],
+  ['sign-in method', 'signInMethods', 'password', METHOD],
+  ...['write', 'mails', 'clean-up', 'throttle-events', 'login-lock'].map(
+    name => ['rate limit', 'rateLimits', name, LIMIT] as const,
+  ),
+]
+
 const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
   ['The feature notes is declared twice', [notes, notes]],
+  ['The declaration of the feature undefined is not valid: Expected object', [undefined]],
+  ['The name of the feature "Notes" must be lower case, such as notes', [changed({ name: 'Notes' })]],
+  ['The name of the feature "no\\"tes" must be lower case, such as notes', [changed({ name: 'no"tes' })]],
   [
-    `The sign-in method Pin ${METHOD_OF} must be named like emailCode`,
-    [changed({ signInMethods: { Pin: METHOD } })],
-  ],
-  [
-    `The sign-in method pin ${METHOD_OF} needs amr: what it verifies, in values of RFC 8176, such as ['otp']`,
-    [changed({ signInMethods: { pin: { ...METHOD, amr: ['two words'] } } })],
-  ],
-  [
-    `The sign-in method pin ${METHOD_OF} has an amr whose mfa is not last`,
-    [changed({ signInMethods: { pin: { ...METHOD, amr: ['mfa', 'pin'] } } })],
-  ],
-  [
-    `The sign-in method pin ${METHOD_OF} needs a rejection: the error of a proof that is wrong, as defineErrors returns it`,
-    [changed({ signInMethods: { pin: { ...METHOD, rejection: 'nothing' } } })],
-  ],
-  [
-    `The sign-in method pin ${METHOD_OF} must say with needsSecondFactor whether users with an authenticator app send a code too`,
-    [changed({ signInMethods: { pin: { ...METHOD, needsSecondFactor: undefined } } })],
-  ],
-  [
-    'The sign-in method password is declared twice: by the core and by the feature notes',
-    [changed({ signInMethods: { password: METHOD } })],
-  ],
-  [`The consumer watch ${METHOD_OF} has no function handle`, [changed({ consumers: { watch: {} } })]],
-  [
-    `The consumer Watch ${METHOD_OF} must be named like searchIndex`,
-    [changed({ consumers: { Watch: { handle: () => undefined } } })],
-  ],
-  [
-    `The consumer watch ${METHOD_OF} has types that are no list of events, such as ['user.created']; without types it gets all`,
-    [changed({ consumers: { watch: { types: [], handle: () => undefined } } })],
-  ],
-  [
-    `The consumer watch ${METHOD_OF} names a type of event that there is not: "user.lost"`,
-    [changed({ consumers: { watch: { types: ['user.lost'], handle: () => undefined } } })],
-  ],
-  [`The listMethods ${METHOD_OF} must be a function`, [changed({ listMethods: [] })]],
-  [
-    `The table notes ${METHOD_OF} has signsIn without grantsAccess: name the event of a removed row`,
-    [withTable({ signsIn: 'pin' })],
-  ],
-  [
-    `The table notes ${METHOD_OF} has a signsIn that is none of the feature's signInMethods: "pin"`,
-    [withTable({ signsIn: 'pin', grantsAccess: { type: 'note.deleted', detail: 'note' } })],
-  ],
-  ['The list of features has a member that is not a feature', [undefined]],
-  ['The feature name undefined must be lower case, such as "notes"', [changed({ name: undefined })]],
-  ['The feature name "Notes" must be lower case, such as "notes"', [changed({ name: 'Notes' })]],
-  ['The feature name "no\\"tes" must be lower case, such as "notes"', [changed({ name: 'no"tes' })]],
-  [
-    'The module of the feature notes must be import.meta.url of the file that exports it',
+    'The module of the feature "notes" must be import.meta.url of the file that exports it',
     [changed({ module: undefined })],
   ],
-  [
-    'The table notes of the feature notes has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user',
-    [withTable({ owner: undefined })],
-  ],
-  [
-    'The table notes of the feature notes has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user',
-    [withTable({ owner: '' })],
-  ],
-  [
-    'The table notes of the feature notes has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user',
-    [changed({ tables: { notes: undefined } })],
-  ],
-  [
-    'The table notes of the feature notes has no key: name the column of its primary key',
-    [withTable({ key: '' })],
-  ],
-  ['The table notes of the feature notes has a column that is not valid: 7', [withTable({ owner: 7 })]],
-  [
-    'The table notes of the feature notes has a column that is not valid: "a b"',
-    [withTable({ updatedAt: 'a b' })],
-  ],
-  [
-    'The table notes of the feature notes has a column that is not valid: "a b"',
-    [withTable({ unique: 'a b' })],
-  ],
-  [
-    'The table notes of the feature notes has a column that is not valid: "a b"',
-    [withTable({ unique: [['id'], ['text', 'a b']] })],
-  ],
-  ...[7, ['user_key', 'text'], [[]], {}].map(
-    unique =>
+  ...MISNAMED.map(
+    ([member, name, example, value]) =>
       [
-        "The table notes of the feature notes has a unique that is neither a column nor lists of columns, such as [['organization_id', 'email']]",
-        [withTable({ unique })],
+        `The ${member}.${name} of the feature "notes" must be named like ${example}`,
+        [changed({ [member]: { [name]: value } })],
       ] as const,
   ),
-  ...[true, {}, { type: 'note.deleted' }, { type: 'deleted', detail: 'note' }].map(
+  ...OF_CORE.map(
+    ([kind, member, name, value]) =>
+      [
+        `The ${kind} ${name} is declared twice: by the core and by the feature notes`,
+        [changed({ [member]: { [name]: value } })],
+      ] as const,
+  ),
+  [
+    'The table notes is declared twice: by the feature notes and by the feature labels',
+    [notes, other({ tables: notes.tables })],
+  ],
+  [
+    'The service notes is declared twice: by the feature notes and by the feature labels',
+    [notes, other({ services: notes.services })],
+  ],
+  ...[undefined, '', 7].map(
+    owner =>
+      [
+        'The tables.notes.owner of the feature "notes" must be the column with the key of the user, or null if its rows belong to no user',
+        [withTable({ owner })],
+      ] as const,
+  ),
+  ...['isFactor', 'isMailed', 'grantsAccess'].map(
+    member =>
+      [
+        `The table notes ${METHOD_OF} needs an owner: rows that belong to no user are neither factors, nor mailed, nor grant access`,
+        [withTable({ owner: null, [member]: { type: 'note.deleted', detail: 'note' } })],
+      ] as const,
+  ),
+  ...[undefined, { type: 'note.deleted', detail: 'note' }].map(
     grantsAccess =>
       [
-        'The table notes of the feature notes has an incomplete grantsAccess: name a type of event, and the property of its details for the key of the row',
-        [withTable({ grantsAccess })],
-      ] as const,
-  ),
-  ...['isFactor', 'isMailed'].map(
-    flag =>
-      [
-        `The table notes of the feature notes has ${flag} without an owner`,
-        [withTable({ owner: null, [flag]: true })],
+        `The table notes ${METHOD_OF} needs grantsAccess, and a sign-in method of the feature with the name "pin"`,
+        [withTable({ signsIn: 'pin', grantsAccess })],
       ] as const,
   ),
   [
-    'The table notes of the feature notes has grantsAccess without an owner',
-    [withTable({ owner: null, grantsAccess: { type: 'note.deleted', detail: 'note' } })],
-  ],
-  [
-    'The table notes of the feature notes has an incomplete cleanUp: name a column, and milliseconds after it',
-    [withTable({ cleanUp: { column: 'created_at', after: Number.NaN } })],
-  ],
-  [
-    'The table notes of the feature notes has a cleanUp whose firstAt is no function, such as firstIdAt',
-    [withTable({ cleanUp: { column: 'id', after: 1, firstAt: 'id' } })],
-  ],
-  ['The table Notes" of the feature notes must be named like notes_shared', [withTable({}, 'Notes"')]],
-  [
-    `The table ${'n'.repeat(64)} of the feature notes must be named like notes_shared`,
-    [withTable({}, 'n'.repeat(64))],
-  ],
-  [
-    'The table pg_class of the feature notes has a name that is reserved for the database',
-    [withTable({}, 'pg_class')],
-  ],
-  ['The table users is declared twice: by the core and by the feature notes', [withTable({}, 'users')]],
-  [
-    'The table notes is declared twice: by the feature notes and by the feature other',
-    [notes, changed({ name: 'other', events: {}, mails: {} })],
-  ],
-  ['The tables of the feature notes must be an object', [changed({ tables: ['notes'] })]],
-  [
-    'The migration notes of the feature notes must be named like 0001_notes',
-    [changed({ migrations: { notes: { up() {} } } })],
-  ],
-  [
-    'The migration 0001_notes of the feature notes has no function sql and no function up',
-    [changed({ migrations: { '0001_notes': {} } })],
-  ],
-  ['The operation addNote of the feature notes is no function', [changed({ operations: { addNote: null } })]],
-  ['The read findNote of the feature notes is no function', [changed({ reads: { findNote: 'x' } })]],
-  [
-    'The feature notes has an operation and a read with the name addNote',
+    `The feature notes has an operation and a read with the name addNote`,
     [changed({ reads: { addNote: notes.reads?.findNote } })],
   ],
   [
-    'The event created of the feature notes must be named like note.created',
-    [changed({ events: { created: Type.Object({}) } })],
+    `The setting NOTES_MAX ${METHOD_OF} has the default "0", which its own reader rejects: it must be an integer from 1 to 9`,
+    [changed({ settings: { NOTES_MAX: { ...SETTING, default: '0' } } })],
   ],
   [
-    'The event note.created of the feature notes has no schema of its details',
-    [changed({ events: { 'note.created': null } })],
+    'The signInMethods.pin.amr.0 of the feature "notes" is not valid: Expected string to match \'^[a-z][a-z0-9]*$\'',
+    [changed({ signInMethods: { pin: { ...METHOD, amr: ['two words'] } } })],
   ],
   [
-    'The event user.created is declared twice: by the core and by the feature notes',
-    [changed({ events: { 'user.created': Type.Object({}) } })],
+    'The jobs.removeOld.every of the feature "notes" is not valid: Expected number to be greater or equal to 1000',
+    [changed({ jobs: { removeOld: { every: 10, run() {} } } })],
   ],
   [
-    'The event note.created is declared twice: by the feature notes and by the feature other',
-    [notes, changed({ name: 'other', tables: {}, mails: {} })],
+    `The consumer watch ${METHOD_OF} names an unknown type of event: "user.lost"`,
+    [changed({ consumers: { watch: { types: ['user.lost'], handle: () => undefined } } })],
   ],
   [
-    'The mail noteAdded of the feature notes needs a subject and a function body',
-    [changed({ mails: { noteAdded: {} } })],
+    'The second factor is declared twice: by the feature notes and by the feature labels',
+    [changed({ secondFactor: () => ({}) }), other({ secondFactor: () => ({}) })],
   ],
-  [
-    'The mail noteAdded of the feature notes needs a subject and a function body in de, too',
-    [changed({ mails: { noteAdded: { ...mail, de: { subject: 's' } } } })],
-  ],
-  [
-    'The mail passwordReset is declared twice: by the core and by the feature notes',
-    [changed({ mails: { passwordReset: mail } })],
-  ],
-  [
-    'The mail noteAdded is declared twice: by the feature notes and by the feature other',
-    [notes, changed({ name: 'other', tables: {}, events: {} })],
-  ],
-  ['The services of the feature notes must be an object', [changed({ services: () => ({}) })]],
-  [
-    'The service Notes of the feature notes must be named like notes',
-    [changed({ services: { Notes() {} } })],
-  ],
-  ['The service notes of the feature notes is no function', [changed({ services: { notes: {} } })]],
-  [
-    'The service users is declared twice: by the core and by the feature notes',
-    [changed({ services: { users: () => ({}) } })],
-  ],
-  [
-    'The service notes is declared twice: by the feature notes and by the feature other',
-    [notes, changed({ name: 'other', tables: {}, events: {}, mails: {} })],
-  ],
-  ['The commands of the feature notes must be a function', [changed({ commands: {} })]],
-  [
-    'The user scope notes of the feature notes must be named like notes:read',
-    [changed({ userScopes: { notes: 'Read notes' } })],
-  ],
-  [
-    'The admin scope notes:Read of the feature notes must be named like notes:read',
-    [changed({ adminScopes: { 'notes:Read': 'Read notes' } })],
-  ],
-  [
-    'The admin scope notes:read of the feature notes has no description of what it allows',
-    [changed({ adminScopes: { 'notes:read': ' ' } })],
-  ],
-  ['The user scopes of the feature notes must be an object', [changed({ userScopes: ['notes:read'] })]],
-  [
-    'The admin scope users:read is declared twice: by the core and by the feature notes',
-    [changed({ adminScopes: { 'users:read': 'Read users' } })],
-  ],
-  [
-    'The user scope account:read is declared twice: by the core and by the feature notes',
-    [changed({ userScopes: { 'account:read': 'Read the account' } })],
-  ],
-  [
-    'The user scope notes:read is declared twice: by the feature notes and by the feature labels',
-    [
-      changed({ userScopes: { 'notes:read': 'Read notes' } }),
-      { ...labels, userScopes: { 'notes:read': 'Read labels' } },
-    ],
-  ],
-  ...[
-    ['the setting', 'settings', 'notes_max', 'must be named like NOTES_KEPT', SETTING],
-    [
-      'the setting',
-      'settings',
-      'NOTES_MAX',
-      'has no reader, such as integer(1, 100)',
-      { ...SETTING, read: 'x' },
-    ],
-    [
-      'the setting',
-      'settings',
-      'NOTES_MAX',
-      'has no default: declare the text of one, or null if it is not set by default',
-      { ...SETTING, default: 7 },
-    ],
-    [
-      'the setting',
-      'settings',
-      'NOTES_MAX',
-      'has no description of what it does',
-      { ...SETTING, description: '' },
-    ],
-    [
-      'the setting',
-      'settings',
-      'NOTES_MAX',
-      'has the default "0", which its own reader rejects: it must be an integer from 1 to 9',
-      { ...SETTING, default: '0' },
-    ],
-    ['the error', 'errors', 'NoteLost', 'must be named like noteNotFound', { ...ERROR, code: 'NoteLost' }],
-    ['the error', 'errors', 'noteLost', 'is not declared with defineErrors', { ...ERROR, code: undefined }],
-    ['the error', 'errors', 'noteLost', 'has no status from 400 to 599', { ...ERROR, status: 200 }],
-    [
-      'the error',
-      'errors',
-      'noteLost',
-      'has no field: name the one of the input, or "global"',
-      { ...ERROR, field: '' },
-    ],
-    ['the error', 'errors', 'noteLost', 'has no message', { ...ERROR, message: ' ' }],
-    ['the rate limit', 'rateLimits', 'New', 'must be named like new-notes', { points: 1, seconds: 1 }],
-    [
-      'the rate limit',
-      'rateLimits',
-      'new',
-      'needs points and seconds, both whole and positive',
-      { points: 1.5, seconds: 1 },
-    ],
-    [
-      'the rate limit',
-      'rateLimits',
-      'new',
-      'needs points and seconds, both whole and positive',
-      { points: 1 },
-    ],
-    [
-      'the metric',
-      'metrics',
-      'Notes_total',
-      'must be named like gatehouse_notes_added_total',
-      counter('Notes'),
-    ],
-    [
-      'the metric',
-      'metrics',
-      'notes_total',
-      'is not declared with counter or gauge',
-      { ...counter('Notes'), type: 'histogram' },
-    ],
-    ['the metric', 'metrics', 'notes', 'is a counter, whose name must end with _total', counter('Notes')],
-    ['the metric', 'metrics', 'notes_total', 'needs a help of one line', counter('')],
-    ['the metric', 'metrics', 'notes_total', 'has a label that is no name', counter('Notes', 'of-user')],
-    ['the job', 'jobs', 'RemoveOld', 'must be named like removeOld', { every: 1_000, run() {} }],
-    [
-      'the job',
-      'jobs',
-      'removeOld',
-      'needs every: at least 1000 milliseconds from one run to the next',
-      { every: 999, run() {} },
-    ],
-    ['the job', 'jobs', 'removeOld', 'has no function run', { every: 1_000 }],
-    ['the background task', 'backgroundTasks', 'Deliver', 'must be named like deliver', () => undefined],
-    ['the background task', 'backgroundTasks', 'deliver', 'is no function', { run() {} }],
-  ].map(
-    ([kind, part, name, problem, declaration]) =>
-      [
-        `${String(kind).replace('the', 'The')} ${name} of the feature notes ${problem}`,
-        [changed({ [String(part)]: { [String(name)]: declaration } })],
-      ] as const,
-  ),
-  ...['./routes', 'https://example.com/routes'].map(
+  ...['./routes', new URL('nowhere/', import.meta.url)].map(
     routes =>
       [
-        "The routes of the feature notes must be the URL of a folder, such as new URL('routes/', import.meta.url)",
-        [changed({ routes: routes.startsWith('.') ? routes : new URL(routes) })],
+        `The routes ${METHOD_OF} must be the URL of a folder, such as new URL('routes/', import.meta.url): there is no folder ${routes}`,
+        [changed({ routes })],
       ] as const,
   ),
-  [
-    "The pages of the feature notes must be a function, such as () => import('./pages.ts')",
-    [changed({ pages: './pages.ts' })],
-  ],
+]
+
+/** Names of members that only the service as a whole knows. */
+const OF_SERVICE: readonly (readonly [string, readonly Feature[]])[] = [
   [
     'The setting DATABASE_URL_FILE is declared twice: by the core and by the feature notes',
     [changed({ settings: { DATABASE_URL_FILE: SETTING } })],
@@ -375,20 +175,17 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     'The setting NOTES_KEY_FILE is declared twice: by the feature notes and by the feature labels',
     [
       changed({ settings: { NOTES_KEY: { ...SETTING, canBeFile: true } } }),
-      { ...labels, settings: { NOTES_KEY_FILE: SETTING } },
+      other({ settings: { NOTES_KEY_FILE: SETTING } }),
     ],
   ],
   [
-    'The error userNotFound is declared twice: by the core and by the feature notes',
-    [changed({ errors: { userNotFound: { ...ERROR, code: 'userNotFound' } } })],
+    'The mail passwordReset is declared twice: by the core and by the feature notes',
+    [changed({ mails: { passwordReset: notes.mails?.noteAdded } })],
   ],
-  ...['write', 'mails', 'clean-up', 'throttle-events', 'login-lock'].map(
-    name =>
-      [
-        `The rate limit ${name} is declared twice: by the core and by the feature notes`,
-        [changed({ rateLimits: { [name]: { points: 1, seconds: 1 } } })],
-      ] as const,
-  ),
+  [
+    'The mail noteAdded is declared twice: by the feature notes and by the feature labels',
+    [notes, other({ mails: notes.mails })],
+  ],
   [
     'The metric gatehouse_mails_sent_total is declared twice: by the core and by the feature notes',
     [changed({ metrics: { gatehouse_mails_sent_total: counter('Mails') } })],
@@ -403,11 +200,13 @@ t.test('a declaration that is not valid is refused before the database is opened
       message,
     })
   t.doesNotThrow(() => checkFeatures([notes, labels]))
-  const file = join(temporaryFolder(t), 'none.db')
-  await t.rejects(buildApp(t, { env: { DATABASE_URL: `sqlite:${file}` }, features: [notes, notes] }), {
-    message: 'The feature notes is declared twice',
-  })
-  await t.rejects(query(await createDatabase(t), 'SELECT FROM users'), 'a new database is empty')
+  const url = await createDatabase(t)
+  for (const [message, features] of [
+    ...OF_SERVICE,
+    ['The feature notes is declared twice', [notes, notes]],
+  ] as const)
+    await t.rejects(buildApp(t, { env: { DATABASE_URL: url }, features }), { code: 'FEATURE', message })
+  await t.rejects(query(url, 'SELECT FROM users'), 'a new database is empty')
 })
 
 t.test('no counter that the service opens can be a rate limit of a feature', async t => {
@@ -748,17 +547,13 @@ await onEnginesOfRun(t, async (t, { name: engine, emptyDatabase, build }) => {
     t.strictSame((await storedRows(url)).match(/\b[0-9a-f]{64}\b/g), CHECKSUMS[engine])
   })
 
-  t.test('a service with the name of another one is refused before a migration runs', async t => {
-    const url = await emptyDatabase(t)
-    const options = { env: { DATABASE_URL: url } }
-    await build(t, options)
-    const before = await storedRows(url)
+  t.test('a service with the name of another one is refused', async t => {
+    const options = { env: { DATABASE_URL: await emptyDatabase(t) } }
     const services = { users: () => ({}) }
     await t.rejects(build(t, { ...options, features: [{ ...labels, services }] }), {
       code: 'FEATURE',
       message: 'The service users is declared twice: by the core and by the feature labels',
     })
-    t.equal(await storedRows(url), before)
     await build(t, { ...options, features: [labels] })
   })
 

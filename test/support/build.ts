@@ -9,7 +9,6 @@ import { openSqliteStorage } from '#core/store/sqlite'
 import { allFeatures } from '#features/built-in'
 import { loadConfig } from '#process/config/config'
 import { type AppOptions, buildApp } from '../../src/app.ts'
-import { checkFeatures } from '../../src/check-features.ts'
 import { quickHashing } from './fake-hashing.ts'
 import { createMigratedFile } from './sqlite.ts'
 import { pooledWriter } from './writer-pool.ts'
@@ -59,7 +58,6 @@ export const build = async (
   { env = {}, extend, realHashing = false, ...parts }: BuildOptions = {},
 ): Promise<FastifyInstance> => {
   const features = allFeatures(parts.features)
-  checkFeatures(features)
   const settings = {
     NODE_ENV: 'test',
     LOG_LEVEL: parts.logStream === undefined ? 'silent' : 'info',

@@ -1,10 +1,10 @@
 /** The commands of the core and of features. */
 import type { Command } from 'commander'
 import { adminScopesOf, createFeatureServices, eventSchemasOf, userScopesOf } from '#feature/assembly'
+import { checkFeatures } from '#feature/checks'
 import { explain } from '#feature/commands/failure'
 import type { DatabaseOptions, Feature, WithServices } from '#feature/declaration'
 import { allFeatures } from '#features/built-in'
-import { checkFeatures } from '../../check-features.ts'
 import { copyCommand } from './copy.ts'
 import { eventsCommand } from './events.ts'
 import { keysCommands } from './keys.ts'

@@ -11,13 +11,14 @@ import {
 } from '#core/auth/secret-file'
 import type { SigningKeySources } from '#core/auth/signing-keys'
 import { settingsOf } from '#feature/assembly'
+import { assertUnique, checkFeatures } from '#feature/checks'
 import type { Feature } from '#feature/declaration'
 import type { StorageLocation } from '#storage/location'
 import { defaultCacheSize, defaultWorkers, HAS_REUSE_PORT } from './defaults.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'
 import { weakness } from './secret-strength.ts'
-import { namesWith, SETTINGS, type Values } from './settings.ts'
+import { namesWith, SETTINGS, type Values, variablesOf } from './settings.ts'
 
 export type Config = Readonly<ReturnType<typeof loadConfig>>
 
@@ -219,11 +220,13 @@ export const siteOf = (v: Values, basePath = '') => {
 
 /**
  * Reads and checks every setting.
- * @param features whose settings are read too.
+ * @param features which are checked first, and whose settings are read too.
  * @param basePath the path below which a host application serves the routes, such as `/auth`.
- * @throws {ConfigError} with all errors; it never contains secrets.
+ * @throws {ConfigError} with all errors; it never contains secrets. {FeatureError} for a declaration that is not valid.
  */
 export const loadConfig = (environment: Environment, features: readonly Feature[], basePath = '') => {
+  checkFeatures(features)
+  assertUnique('setting', variablesOf(SETTINGS), features, ({ settings = {} }) => variablesOf(settings))
   const ofFeatures = settingsOf(features)
   const settings = readSettings(environment, ofFeatures)
   const { values: v, errors } = settings

@@ -1,6 +1,6 @@
 /** Finds misspelled settings among the variables of the environment. */
 import type { Environment, SettingDeclarations } from './read-settings.ts'
-import { namesWith, SETTINGS } from './settings.ts'
+import { SETTINGS, variablesOf } from './settings.ts'
 
 const letters = (name: string): string => name.replaceAll('_', '').toUpperCase()
 
@@ -44,7 +44,7 @@ const similarSetting = (name: string, names: readonly string[]): string | undefi
 /** A sentence for each misspelled setting. Other variables belong to other programs. */
 export const misspelledSettings = (environment: Environment, ofFeatures: SettingDeclarations): string[] => {
   const settings = { ...SETTINGS, ...ofFeatures }
-  const names = [...Object.keys(settings), ...namesWith('canBeFile', settings).map(name => `${name}_FILE`)]
+  const names = variablesOf(settings)
   return Object.entries(environment)
     .filter(([name, value]) => value?.trim() && !names.includes(name))
     .flatMap(([name]) => {

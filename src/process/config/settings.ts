@@ -270,4 +270,10 @@ export const namesWith = (
   settings: Readonly<Record<string, Setting>> = SETTINGS,
 ): readonly string[] => Object.keys(settings).filter(name => settings[name]?.[property] === true)
 
+/** The names of environment variables: of the settings, and of those that name a file. */
+export const variablesOf = (settings: Readonly<Record<string, Setting>>): readonly string[] => [
+  ...Object.keys(settings),
+  ...namesWith('canBeFile', settings).map(name => `${name}_FILE`),
+]
+
 export type Values = SettingValues<typeof SETTINGS>
