@@ -48,7 +48,8 @@ interface Submission {
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Calls the API for a form, asks for a proof of identity where that is needed, and shows the errors.
+     * Calls the API for a form, asks for a proof of identity where that is needed, and shows the errors. A request without a session (401
+     * with the field `global`) is led to the sign-in page.
      * @param then sends the response if the call has succeeded.
      */
     submitForm(
@@ -66,6 +67,9 @@ declare module 'fastify' {
     ): Promise<FastifyReply>
   }
 }
+
+/** Whether the request has no session. A 401 of a field is a wrong secret instead, such as a PIN, which the form shows. */
+const isSignedOut = ({ status, errors }: ApiResponse): boolean => status === 401 && 'global' in errors
 
 const pageForms = async (app: FastifyInstance): Promise<void> => {
   const api = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
@@ -88,9 +92,9 @@ const pageForms = async (app: FastifyInstance): Promise<void> => {
       ...(Object.keys(body).length > 0 && { body }),
     })
     if (response.status < 400) return then(response)
-    if (response.status === 401) return reply.redirectToPage('sign-in')
-    reply.relay(response)
     const { errors } = response
+    if (isSignedOut(response)) return reply.redirectToPage('sign-in')
+    reply.relay(response)
     const toProve = repeat === undefined ? null : proofErrors(response)
     if (repeat !== undefined && toProve !== null) return app.sendProofPage(request, reply, repeat, toProve)
     if (call.method === 'DELETE' && response.status === 404)

@@ -27,6 +27,7 @@ export {
   NewPassword,
   OptionalCode,
   PasswordHash,
+  PatternText,
   PresentedPassword,
   Role,
   Scopes,

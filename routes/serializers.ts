@@ -1,13 +1,12 @@
 /** Turns entities into response bodies. */
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import type { AuthResult } from '#core/accounts/auth-result'
 import { issuedAtIn } from '#core/auth/access-tokens'
 import type { CachedUser, Principal } from '#core/auth/principal'
-import { accountTextOf, serializeAccount, toIso } from '#core/users/serializers'
+import { accountTextOf, toIso } from '#core/users/serializers'
 import type { Status as ServiceStatus } from '#process/status-report'
 import { etagOf } from './response-headers.ts'
-import type { Introspection, SignedIn as SignedInSchema, Status } from './schemas.ts'
+import type { Introspection, Status } from './schemas.ts'
 
 export { serializeMethod, serializeSession } from '#core/accounts/serializers'
 export { serializeEvent, serializeOwnEvent } from '#core/audit-log/event'
@@ -56,20 +55,4 @@ export const sendAccount = (reply: FastifyReply, cachedUser: CachedUser): void =
     .header('etag', etagOf(cachedUser.user))
     .type(JSON_TYPE)
     .send(`${cachedUser.accountText}"${toIso(cachedUser.lastRequestAt)}"}`)
-}
-
-export const serializeSignedIn = ({
-  accessToken,
-  expiresAt,
-  user,
-}: AuthResult): Static<typeof SignedInSchema> => ({
-  accessToken,
-  expiresAt: new Date(expiresAt).toISOString(),
-  user: serializeAccount(user),
-})
-
-/** Sets the cookie and returns the body of a successful sign-in. */
-export const sendSignedIn = (result: AuthResult, reply: FastifyReply): Static<typeof SignedInSchema> => {
-  reply.setAccessToken(result.accessToken, result.expiresAt).header('cache-control', 'no-store')
-  return serializeSignedIn(result)
 }

@@ -11,9 +11,10 @@ import {
   defineFeature,
   emailSubject,
   firstRow,
-  invalidates,
+  invalidatesNothing,
   lockForSession,
   newId,
+  type Query,
   query,
   recordStatement,
   refusedFor,
@@ -22,6 +23,7 @@ import {
   type Steps,
   table,
   type User,
+  type Write,
 } from '#feature/declaration'
 
 const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
@@ -43,17 +45,22 @@ interface PinsTable {
 type StoredPin = Pick<PinsTable, 'id' | 'digest'> & { readonly createdAt: number }
 
 /** Sets the PIN of the event's user, in a session that still exists. */
-function* setPin(id: string, digest: string, session: ActingSession, event: AuditEvent) {
+function* setPin(
+  id: string,
+  digest: string,
+  session: ActingSession,
+  event: AuditEvent,
+): Steps<Write<'set' | 'notSignedIn'>> {
   const { userId, at } = event
   const refused = yield* lockForSession(userId, session)
-  if (refused !== null) return refusedFor(userId, refused)
+  if (refused !== null) return refusedFor(userId, 'notSignedIn')
   yield { text: `DELETE FROM pins WHERE user_key = ${USER_KEY}`, values: [userId] }
   yield {
     text: 'INSERT INTO pins (id, user_key, digest, created_at) SELECT $2, key, $3, $4 FROM users WHERE id = $1',
     values: [userId, id, digest, at],
   }
   yield recordStatement(event)
-  return invalidates(userId, 'set')
+  return invalidatesNothing('set')
 }
 
 /** In the transaction of the sign-in: another PIN meanwhile is not the one that was compared. */
@@ -65,7 +72,7 @@ function* usePin({ userId }: AuditEvent, id: string): Steps<'proved' | 'notProve
   return found === undefined ? 'notProved' : 'proved'
 }
 
-const findPin = (userId: string) =>
+const findPin = (userId: string): Query<StoredPin | undefined> =>
   query(
     {
       text: `SELECT id, digest, created_at AS "createdAt" FROM pins WHERE user_key = ${USER_KEY}`,
@@ -106,6 +113,7 @@ const parts = {
   events: { 'pin.set': Details, 'pin.removed': Details },
   errors: ERRORS,
   routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
 } as const satisfies Parameters<typeof defineFeature>[0]
 
 type PinsDeps = DepsOf<typeof parts>

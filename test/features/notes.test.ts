@@ -268,16 +268,26 @@ t.test('a key of a feature is in no message', t => {
   t.end()
 })
 
-t.test('a metric takes any label as text, and a gauge only numbers', t => {
-  const metrics = new FeatureMetrics({ a_total: counter('A', 'kind', 'constructor'), b: gauge('sum', 'B') })
-  const { a_total, b } = metrics.recorders as Readonly<
-    Record<string, { add(labels: object): void; set(value: unknown): void }>
+t.test('a metric takes any label as text, a counter also several at once, and a gauge only numbers', t => {
+  const metrics = new FeatureMetrics({
+    a_total: counter('A', 'kind', 'constructor'),
+    b: gauge('sum', 'B'),
+    c_total: counter('C'),
+  })
+  const { a_total, b, c_total } = metrics.recorders as Readonly<
+    Record<string, { add(...args: unknown[]): void; set(value: unknown): void }>
   >
   a_total?.add({ kind: 5 })
+  a_total?.add({ kind: 5 }, 4)
+  c_total?.add()
+  c_total?.add(2)
+  for (const count of [-1, Number.NaN, '2'])
+    t.throws(() => c_total?.add(count), { message: 'a counter adds a number that is not negative' })
   t.throws(() => b?.set(undefined), { message: 'the value of a gauge must be a number' })
   t.same(metrics.values, {
-    a_total: [{ labels: { kind: '5', constructor: '' }, value: 1 }],
+    a_total: [{ labels: { kind: '5', constructor: '' }, value: 5 }],
     b: [{ labels: {}, value: 0 }],
+    c_total: [{ labels: {}, value: 3 }],
   })
   t.end()
 })

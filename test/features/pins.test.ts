@@ -27,7 +27,7 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     const { email, token } = await signUp(app)
     errorsAt(t, await post(email), 401, ['pin'])
     t.equal((await set(token)).statusCode, 204)
-    errorsAt(t, await set(token, '47111'), 400, ['pin'])
+    t.strictSame((await set(token, '47111')).json().errors, { pin: ['must be four digits'] })
     errorsAt(t, await post(email, '0000'), 401, ['pin'])
     errorsAt(t, await post('nobody@example.com'), 401, ['pin'])
     const response = await post(email)
@@ -43,6 +43,30 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     const metrics = await readMetrics(app)
     const count = (outcome: string) => metrics.sum('gatehouse_sign_ins_total', { method: 'pin', outcome })
     t.same([count('succeeded'), count('wrong_credentials')], [1, 3])
+  })
+
+  t.test('the pages set a PIN and sign in with it, and a wrong one is an error of the form', async t => {
+    const { email, token } = await signUp(app)
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const send = (url: string, fields: Record<string, string>, cookies = {}) =>
+      app.inject({ method: 'POST', url, headers, cookies, payload: new URLSearchParams(fields).toString() })
+    const cookies = { ACCESS_TOKEN: token }
+    const invalid = await send('/security/pin', { pin: '12' }, cookies)
+    t.match(invalid, { statusCode: 400, body: /must be four digits/ })
+    const stored = await send('/security/pin', { pin: PIN }, cookies)
+    t.match(stored, { statusCode: 303, headers: { location: '../security' } })
+    t.match(await app.inject({ url: '/security', cookies }), { statusCode: 200, body: /href="\.\/security\/pin"/ })
+    t.match(await app.inject('/sign-in'), { statusCode: 200, body: /href="\.\/sign-in\/pin"/ })
+    const wrong = await send('/sign-in/pin', { email, pin: '0000' })
+    t.match(wrong, { statusCode: 401, body: /<form method="post" action="\.\.\/sign-in\/pin">/ })
+    t.match(wrong.body, /The PIN is wrong/)
+    const signedIn = await send('/sign-in/pin', { email, pin: PIN })
+    t.equal(signedIn.statusCode, 303)
+    t.match(signedIn.headers['set-cookie'], /ACCESS_TOKEN=/)
+    t.match(await send('/security/pin', { pin: PIN }), {
+      statusCode: 303,
+      headers: { location: '../sign-in' },
+    })
   })
 
   t.test('users with an authenticator app send a code too; disabled ones get in no way', async t => {

@@ -16,7 +16,7 @@ import {
   SignedIn,
   Strict,
 } from '../../schemas.ts'
-import { sendSignedIn } from '../../serializers.ts'
+import { sendSignedIn } from '../../signed-in.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
   const { signUps, passwordSignIns } = app.services

@@ -7,8 +7,12 @@ type Labels<Metric extends FeatureMetric> = Metric['labels'] extends readonly []
   : [labels: Readonly<Record<Metric['labels'][number], string>>]
 
 interface Counter<Metric extends FeatureMetric> {
-  /** Adds one. */
-  add(...labels: Labels<Metric>): void
+  /**
+   * Adds to the counter: `metrics.gatehouse_notes_added_total.add({ actor: 'user' }, notes.length)`.
+   * @param args the values of the labels, if the metric has any; then how many to add, by default 1.
+   * @throws {TypeError} if the number is negative or none.
+   */
+  add(...args: [...Labels<Metric>, count?: number]): void
 }
 
 interface Gauge<Metric extends FeatureMetric> {
@@ -53,8 +57,12 @@ class Values {
     return [...this.#values.values()]
   }
 
-  add(labels: LabelledValue['labels'] = {}): void {
-    this.#find(labels).value += 1
+  /** A metric without labels takes the number alone. @throws {TypeError} if the number is negative or none. */
+  add(...args: readonly (LabelledValue['labels'] | number | undefined)[]): void {
+    const [labels, count = 1] = this.#names.length === 0 ? [{}, args[0]] : args
+    if (typeof count !== 'number' || !(count >= 0))
+      throw new TypeError('a counter adds a number that is not negative')
+    this.#find(labels as LabelledValue['labels']).value += count
   }
 
   /** @throws {TypeError} if the value is no number. */

@@ -13,7 +13,7 @@ import {
   type PageContext,
   time,
 } from '#http/pages/layout'
-import { codeField, type EmailState, emailPage } from '#http/pages/signed-out'
+import { type EmailState, emailPage, oneTimeCodeField } from '#http/pages/signed-out'
 
 const en = {
   signIn: 'Sign in with a code by e-mail',
@@ -93,7 +93,7 @@ export const emailCodePage = (
       autocomplete: wantsCode ? 'off' : 'one-time-code',
       isCode: true,
     }),
-    wantsCode && form.field(codeField(context)),
+    wantsCode && form.field(oneTimeCodeField(context)),
   ]
   return {
     title: own.signIn,
@@ -145,7 +145,7 @@ export const magicLinkPage = (
   const own = TEXTS[context.language]
   const { email, emailVerified, requestedAt, network, userAgent } = link
   const form = new Form(context, errors)
-  const field = wantsCode && form.field(codeField(context))
+  const field = wantsCode && form.field(oneTimeCodeField(context))
   return {
     title: texts.signIn,
     hasErrors: form.hasErrors,

@@ -12,7 +12,7 @@ import {
   type PageContext,
   time,
 } from '#http/pages/layout'
-import { codeField } from '#http/pages/signed-out'
+import { oneTimeCodeField } from '#http/pages/signed-out'
 
 const en = {
   signIn: (name: string) => `Sign in with ${name}`,
@@ -132,7 +132,7 @@ export const confirmCodePage = (
   const { root, language, texts } = context
   const own = TEXTS[language]
   const form = new Form(context, errors)
-  const field = form.field(codeField(context))
+  const field = form.field(oneTimeCodeField(context))
   return {
     title: texts.signIn,
     hasErrors: form.hasErrors,

@@ -14,7 +14,7 @@ import {
   type PageContext,
   time,
 } from '#http/pages/layout'
-import { codeField } from '#http/pages/signed-out'
+import { oneTimeCodeField } from '#http/pages/signed-out'
 
 const en = {
   title: 'Authenticator app',
@@ -110,7 +110,7 @@ export const newTotpPage = (
   const own = TEXTS[language]
   const form = new Form(context, errors)
   const field = form.field({
-    ...codeField(context),
+    ...oneTimeCodeField(context),
     hint: shown === null ? own.again : own.confirm,
   })
   return {

@@ -16,7 +16,7 @@ import {
   usernameField,
 } from './layout.ts'
 import { sentencesOf } from './messages.ts'
-import { codeField } from './signed-out.ts'
+import { oneTimeCodeField } from './signed-out.ts'
 
 interface Session {
   readonly id: string
@@ -139,7 +139,7 @@ export const changePasswordPage = (
       hint: texts.passwordHint(minLength),
       autocomplete: 'new-password',
     }),
-    hasCodes && form.field(codeField(context)),
+    hasCodes && form.field(oneTimeCodeField(context)),
   ]
   return {
     title: texts.reset,
@@ -188,7 +188,7 @@ export const proofPage = (
   const form = new Form(context, errors)
   const field = form.field(
     hasCodes
-      ? codeField(context)
+      ? oneTimeCodeField(context)
       : {
           name: 'password',
           label: texts.password,

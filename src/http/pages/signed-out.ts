@@ -18,7 +18,7 @@ import {
 import type { Texts } from './texts.ts'
 
 /** Recovery codes are accepted too, so the field takes text. */
-export const codeField = ({ texts }: PageContext) =>
+export const oneTimeCodeField = ({ texts }: PageContext) =>
   ({
     name: 'code',
     label: texts.code,
@@ -54,7 +54,7 @@ export const signInPage = (
       type: 'password',
       autocomplete: 'current-password',
     }),
-    wantsCode && form.field(codeField(context)),
+    wantsCode && form.field(oneTimeCodeField(context)),
   ]
   return {
     title: texts.signIn,
@@ -218,7 +218,7 @@ export const resetPasswordPage = (
       hint: texts.passwordHint(minLength),
       autocomplete: 'new-password',
     }),
-    wantsCode && form.field(codeField(context)),
+    wantsCode && form.field(oneTimeCodeField(context)),
   ]
   return {
     title: texts.reset,
@@ -274,7 +274,7 @@ export const confirmEmailPage = (
         hint: texts.confirmEmailPasswordHint[subject],
         autocomplete: 'current-password',
       }),
-    wantsCode && form.field(codeField(context)),
+    wantsCode && form.field(oneTimeCodeField(context)),
   ]
   return {
     title: texts.confirmEmail,

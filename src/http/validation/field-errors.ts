@@ -17,11 +17,16 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': INVALID_TIMESTAMP,
 }
 
-/** Messages for patterns that the service declares. */
-const PATTERNS: Readonly<Record<string, string>> = {
-  [ROLE_PATTERN]: INVALID_ROLE,
-  [BASE64URL_PATTERN]: 'must be base64url (RFC 4648 §5) without padding',
-  [DIGEST_PATTERN]: 'must be a SHA-256 digest in base64url: 43 characters',
+/** The messages of patterns. */
+const PATTERNS = new Map([
+  [ROLE_PATTERN, INVALID_ROLE],
+  [BASE64URL_PATTERN, 'must be base64url (RFC 4648 §5) without padding'],
+  [DIGEST_PATTERN, 'must be a SHA-256 digest in base64url: 43 characters'],
+])
+
+/** Sets the message for texts that do not match a pattern, such as `must be four digits`. */
+export const describePattern = (pattern: string, message: string): void => {
+  PATTERNS.set(pattern, message)
 }
 
 const plural = (count: unknown, noun: string, nouns = `${noun}s`): string =>
@@ -42,7 +47,7 @@ const MESSAGES: Readonly<Record<string, (params: FieldViolation['params']) => st
   enum: ({ allowedValues }) => `must be one of ${[allowedValues].flat().join(', ')}`,
   maxItems: ({ limit }) => `must have at most ${plural(limit, 'entry', 'entries')}`,
   uniqueItems: () => 'must not have the same entry twice',
-  pattern: ({ pattern }) => PATTERNS[String(pattern)] ?? `must match pattern "${pattern}"`,
+  pattern: ({ pattern }) => PATTERNS.get(String(pattern)) ?? `must match pattern "${pattern}"`,
   format: ({ format }) => FORMATS[String(format)] ?? `must be a valid ${format}`,
 }
 

@@ -7,6 +7,7 @@ import { FACTORS, type Factor } from '#core/users/factors'
 import { FIELD_NAMES, type FieldName, type FieldValues, USER_FIELDS } from '#core/users/fields'
 import { ROLE_PATTERN } from '#core/users/roles'
 import { EMAIL_MAX_LENGTH } from '#core/users/user'
+import { describePattern } from './field-errors.ts'
 import type { MetadataSchemas } from './metadata.ts'
 
 /** An object schema that rejects undeclared properties. */
@@ -18,6 +19,15 @@ export const withExample = <Schema extends TSchema>(schema: Schema, example: unk
   ...schema,
   examples: [example],
 })
+
+/**
+ * A text of a pattern: `PatternText('^[0-9]{4}$', 'must be four digits', { examples: ['4711'] })`.
+ * @param message what the field's errors say of other texts. Without one, `must match pattern` would show people the expression.
+ */
+export const PatternText = (pattern: string, message: string, options = {}) => {
+  describePattern(pattern, message)
+  return Type.String({ pattern, ...options })
+}
 
 const EMAIL = {
   normalize: 'email',

@@ -13,7 +13,7 @@ import {
   Strict,
   withExample,
 } from '#routes/schemas'
-import { sendSignedIn } from '#routes/serializers'
+import { sendSignedIn } from '#routes/signed-in'
 
 const password: FastifyPluginAsyncTypebox = async app => {
   const { passwordChanges } = app.services

@@ -10,7 +10,7 @@ import {
   SignedIn,
   Strict,
 } from '#routes/schemas'
-import { sendSignedIn } from '#routes/serializers'
+import { sendSignedIn } from '#routes/signed-in'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
   const { passwordResets } = app.services

@@ -19,7 +19,8 @@ import {
   SignedIn,
   Strict,
 } from '#routes/schemas'
-import { sendSignedIn, serializeAccount } from '#routes/serializers'
+import { serializeAccount } from '#routes/serializers'
+import { sendSignedIn } from '#routes/signed-in'
 
 const sessionOf = ({ principal }: FastifyRequest): PresentedSession | null =>
   principal === null || isApiKeyPrincipal(principal)

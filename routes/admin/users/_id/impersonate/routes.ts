@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { adminActor, adminKeyOf, clientOf } from '#routes/request-context'
 import { ErrorBody, ErrorOf, IdParams, SignedIn } from '#routes/schemas'
-import { serializeSignedIn } from '#routes/serializers'
+import { serializeSignedIn } from '#routes/signed-in'
 
 const impersonate: FastifyPluginAsyncTypebox = async app => {
   const { impersonation } = app.services

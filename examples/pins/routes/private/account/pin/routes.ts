@@ -4,10 +4,10 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { actingSession, type ServicesOf } from '#feature/declaration'
 import { userActor } from '#routes/request-context'
-import { ErrorBody, ErrorOf, Strict } from '#routes/schemas'
+import { ErrorBody, ErrorOf, PatternText, Strict } from '#routes/schemas'
 import { ERRORS, type pins as feature } from '../../../../pins.ts'
 
-const NewPin = Strict({ pin: Type.String({ pattern: '^[0-9]{4}$', examples: ['4711'] }) })
+const NewPin = Strict({ pin: PatternText('^[0-9]{4}$', 'must be four digits', { examples: ['4711'] }) })
 
 const ownerOf = (request: FastifyRequest) => ({
   user: request.user,

@@ -5,7 +5,7 @@ import type { ServicesOf } from '#feature/declaration'
 import { clientOf } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'
 import { ErrorBody, ErrorOf, KnownEmail, OptionalCode, SignedIn, Strict } from '#routes/schemas'
-import { sendSignedIn } from '#routes/serializers'
+import { sendSignedIn } from '#routes/signed-in'
 import { ERRORS, type pins as feature } from '../../../../../pins.ts'
 
 const SignIn = Strict({

@@ -4,7 +4,7 @@ import { ERRORS } from '#features/email-codes/email-codes'
 import { clientOf } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'
 import { ErrorBody, ErrorOf, KnownEmail, OptionalCode, SignedIn, Strict } from '#routes/schemas'
-import { sendSignedIn } from '#routes/serializers'
+import { sendSignedIn } from '#routes/signed-in'
 
 /** It matches or not. */
 const PresentedEmailCode = Type.String({

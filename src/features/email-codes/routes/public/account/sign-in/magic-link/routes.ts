@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { clientOf } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'
 import { ErrorBody, ErrorOf, OptionalCode, PresentedToken, SignedIn, Strict } from '#routes/schemas'
-import { sendSignedIn } from '#routes/serializers'
+import { sendSignedIn } from '#routes/signed-in'
 
 const signInByMagicLink: FastifyPluginAsyncTypebox = async app => {
   const { magicLinks } = app.services

@@ -28,7 +28,7 @@ import {
   SignedIn,
   Strict,
 } from '#routes/schemas'
-import { sendSignedIn } from '#routes/serializers'
+import { sendSignedIn } from '#routes/signed-in'
 
 /** The session of a request, which may link an identity. An impersonated one may not. */
 const ownerOf = ({ principal }: FastifyRequest): SessionOwner | null =>

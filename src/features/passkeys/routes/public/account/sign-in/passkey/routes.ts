@@ -5,7 +5,7 @@ import { PasskeyRequestOptions } from '#features/passkeys/routes/schemas'
 import { clientOf } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'
 import { ErrorBody, ErrorOf, SignedIn, Strict } from '#routes/schemas'
-import { sendSignedIn } from '#routes/serializers'
+import { sendSignedIn } from '#routes/signed-in'
 
 const signInWithPasskey: FastifyPluginAsyncTypebox = async app => {
   const { passkeySignIns } = app.services
