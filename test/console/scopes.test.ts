@@ -1,7 +1,7 @@
 /** The scopes of the console: what it shows and does needs those of the API (docs/console.md). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { consolePartsOf } from '#features/console/all-parts'
+import { consoleModulesOf } from '#features/console/console-modules'
 import { placedActions } from '#features/console/routes/actions'
 import type { ApiCall } from '#http/pages/feature-pages'
 import { createKey } from '../support/admin-keys.ts'
@@ -26,7 +26,7 @@ t.test('D6: the console', async t => {
   const app = await build(t, { env: { CONSOLE: 'on' } })
   const { organization, owner } = await team(app)
   const { features, eventSchemas, adminScopes } = app.services
-  const { pages, plots } = await consolePartsOf(features, {
+  const { pages, plots } = await consoleModulesOf(features, {
     eventTypes: Object.keys(eventSchemas),
     adminScopes,
   })

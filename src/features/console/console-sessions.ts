@@ -2,7 +2,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Actor } from '#feature/declaration'
 import { DecryptionError, type Keyring } from '#feature/encryption/keyring'
-import type { ConsoleDeps } from './parts.ts'
+import type { ConsoleDeps } from './definitions.ts'
 import type { ConsoleSession } from './stored-sessions.ts'
 
 /** Milliseconds without a page after which a session ends. */

@@ -1,15 +1,15 @@
 /** The console (docs/console.md): hosted pages for administrators. They call the API with the admin key that opened the session. */
 import { defineFeature } from '#feature/declaration'
 import { ConsoleSessions } from './console-sessions.ts'
+import { definitions } from './definitions.ts'
 import { ConsoleHistory } from './history-curves.ts'
 import { HistoryRecorder } from './history-recorder.ts'
-import { parts } from './parts.ts'
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
 
 export const consoleFeature = defineFeature({
-  ...parts,
+  ...definitions,
   checkSettings: ({ CONSOLE }, { encrypts }) =>
     CONSOLE === 'off' || encrypts
       ? []

@@ -2,8 +2,8 @@
 
 import { DURATIONS } from '#base/statistics/histogram'
 import type { ConsolePlot } from '#http/pages/feature-pages'
+import type { ConsoleDeps } from './definitions.ts'
 import { DAY, HOUR, MINUTE } from './history-recorder.ts'
-import type { ConsoleDeps } from './parts.ts'
 import { addValues, type Count, type HistoryValues, NO_VALUES, type Resolution } from './stored-history.ts'
 
 interface Range {

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeptValue } from '#feature/declaration'
-import type { ConsoleDeps } from './parts.ts'
+import type { ConsoleDeps } from './definitions.ts'
 import type { Count, HistoryValues, Resolution, Span } from './stored-history.ts'
 
 /** Milliseconds. */

@@ -4,7 +4,7 @@ import { newId } from '#base/ids'
 import type { BulkFactor, FactorRows, LineUser } from '#core/accounts/bulk-factors'
 import { toIso, toIsoOrNull } from '#core/users/serializers'
 import type { User } from '#core/users/user'
-import { ERRORS } from './parts.ts'
+import { ERRORS } from './definitions.ts'
 import { type Identity, type IdentityStore, identityRow } from './stored-identities.ts'
 
 /** An identity, as a line has it. Timestamps are ISO 8601. */

@@ -7,7 +7,7 @@ import { toIso, toIsoOrNull } from '#core/users/serializers'
 import type { User } from '#core/users/user'
 import { defineFeature } from '#feature/declaration'
 import { BulkIdentities } from './bulk-identities.ts'
-import { ERRORS, type IdentitiesDeps, parts } from './parts.ts'
+import { definitions, ERRORS, type IdentitiesDeps } from './definitions.ts'
 import type { Provider } from './provider-settings.ts'
 import { ProviderSignIns } from './provider-sign-ins.ts'
 import type { Identity } from './stored-identities.ts'
@@ -95,7 +95,7 @@ const requestedUrls = ({ issuer, endpoints }: Provider): readonly URL[] =>
     .map(url => new URL(url))
 
 export const identities = defineFeature({
-  ...parts,
+  ...definitions,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   console: () => import('./console-pages.ts'),

@@ -3,8 +3,8 @@ import type { BulkProperty } from '#core/accounts/bulk-factors'
 import { toIso } from '#core/users/serializers'
 import type { User } from '#core/users/user'
 import { type Actor, newId } from '#feature/declaration'
+import { ERRORS, type OrganizationsDeps } from './definitions.ts'
 import type { OwnOrganization } from './organization.ts'
-import { ERRORS, type OrganizationsDeps } from './parts.ts'
 
 /** A membership, as a line has it. Timestamps are ISO 8601. */
 interface LineMembership {

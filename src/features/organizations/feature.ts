@@ -1,15 +1,15 @@
 /** Organizations, as a feature. */
 import { defineFeature } from '#feature/declaration'
 import { BulkMemberships } from './bulk-memberships.ts'
+import { definitions } from './definitions.ts'
 import { organizationGate } from './gate.ts'
 import { Invitations } from './invitations.ts'
 import { Members } from './members.ts'
 import { Organizations } from './organizations.ts'
-import { parts } from './parts.ts'
 import type { PassedOwnership } from './stored-members.ts'
 
 export const organizations = defineFeature({
-  ...parts,
+  ...definitions,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   console: () => import('./console-pages.ts'),

@@ -4,8 +4,8 @@
  */
 import { asciiLowerCase } from '#base/ascii'
 import { type GuardedRequest, type MaybePromise, type RouteGuard, ServiceError } from '#feature/declaration'
+import { ERRORS, type OrganizationsDeps, rolesOf } from './definitions.ts'
 import { type Organization, OWNER } from './organization.ts'
-import { ERRORS, type OrganizationsDeps, rolesOf } from './parts.ts'
 
 /** The organization of a request, with the roles of the user there. */
 export interface RequestOrganization extends Pick<Organization, 'id' | 'slug' | 'name'> {

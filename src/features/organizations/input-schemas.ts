@@ -1,7 +1,7 @@
 /** TypeBox schemas of input that routes and commands share. */
 import { Type } from '@sinclair/typebox'
 import { Strict } from '#http/validation/schemas'
-import { ERRORS } from './parts.ts'
+import { ERRORS } from './definitions.ts'
 import { slugViolations } from './slugs.ts'
 
 export const MAX_ROLES = 20

@@ -3,6 +3,7 @@ import { digestOf, newToken, tooManyMails } from '#core/accounts/email-token'
 import type { SessionOwner } from '#core/auth/principal'
 import { toIso } from '#core/users/serializers'
 import { type Actor, idOfCursor, newId, type Page, pageOf, ServiceError } from '#feature/declaration'
+import { type OrganizationsDeps, refusal } from './definitions.ts'
 import {
   actingMember,
   INVITATION_LIFETIME,
@@ -11,7 +12,6 @@ import {
   type Organization,
   type OwnInvitation,
 } from './organization.ts'
-import { type OrganizationsDeps, refusal } from './parts.ts'
 
 const DAY = 86_400_000
 

@@ -10,8 +10,8 @@ import {
   ServiceError,
   type User,
 } from '#feature/declaration'
+import { ERRORS, type OrganizationsDeps, refusal } from './definitions.ts'
 import { ADMIN_RANK, actingOf, type Member } from './organization.ts'
-import { ERRORS, type OrganizationsDeps, refusal } from './parts.ts'
 
 export class Members {
   readonly #deps: OrganizationsDeps

@@ -14,8 +14,8 @@ import {
   pageOf,
   ServiceError,
 } from '#feature/declaration'
+import { ERRORS, type OrganizationsDeps, refusal, rolesOf } from './definitions.ts'
 import { actingOf, MEMBER_RANK, type Organization, type OwnOrganization } from './organization.ts'
-import { ERRORS, type OrganizationsDeps, refusal, rolesOf } from './parts.ts'
 import { slugFrom } from './slugs.ts'
 import type { OrganizationChanges, OrganizationSort } from './stored-organizations.ts'
 

@@ -5,7 +5,7 @@ import { newId } from '#base/ids'
 import type { BulkFactor, FactorRows, LineUser } from '#core/accounts/bulk-factors'
 import { toIso, toIsoOrNull } from '#core/users/serializers'
 import type { User } from '#core/users/user'
-import { ERRORS } from './parts.ts'
+import { ERRORS } from './definitions.ts'
 import { type PasskeyStore, type PasskeyWithKey, passkeyRow } from './stored-passkeys.ts'
 
 /** A passkey, as a line has it. Timestamps are ISO 8601. */

@@ -8,7 +8,7 @@ import type { SessionClient } from '#core/auth/session'
 import type { User } from '#core/users/user'
 import type { Challenges } from './challenges.ts'
 import { type PresentedCredential, userHandleOf } from './credentials.ts'
-import { ERRORS, type PasskeysDeps } from './parts.ts'
+import { ERRORS, type PasskeysDeps } from './definitions.ts'
 import type { PasskeyUse } from './stored-passkeys.ts'
 import type { RequestOptions } from './web-authn.ts'
 

@@ -9,7 +9,7 @@ import { defineFeature, newId } from '#feature/declaration'
 import { BulkPasskeys } from './bulk-passkeys.ts'
 import { Challenges, challengeId } from './challenges.ts'
 import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
-import { ERRORS, type PasskeysDeps, parts } from './parts.ts'
+import { definitions, ERRORS, type PasskeysDeps } from './definitions.ts'
 import { PasskeySignIns } from './passkey-sign-ins.ts'
 import { relyingPartyOf } from './relying-party.ts'
 import type { Passkey } from './stored-passkeys.ts'
@@ -126,7 +126,7 @@ const challengesOf = ({ store, config, allowedOrigins, nativeOrigins, clock }: P
   new Challenges({ store, party: relyingPartyOf({ ...config, allowedOrigins, nativeOrigins }), clock })
 
 export const passkeys = defineFeature({
-  ...parts,
+  ...definitions,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   listMethods,

@@ -6,7 +6,7 @@ import type { BulkFactor, LineUser } from '#core/accounts/bulk-factors'
 import type { User } from '#core/users/user'
 import { DecryptionError, type Keyring } from '#feature/encryption/keyring'
 import { decryptSecret, encryptSecret } from './code-verifier.ts'
-import { ERRORS } from './parts.ts'
+import { ERRORS } from './definitions.ts'
 import { confirmedTotpRow, recoveryCodeRow, type TotpStore } from './stored-totp.ts'
 import { fromBase32, toBase32 } from './time-based-codes.ts'
 

@@ -12,7 +12,7 @@ import { defineFeature, newId } from '#feature/declaration'
 import { DecryptionError } from '#feature/encryption/keyring'
 import { BulkTotp } from './bulk-totp.ts'
 import { CodeVerifier, decryptSecret, encryptSecret } from './code-verifier.ts'
-import { ERRORS, parts, type TotpDeps } from './parts.ts'
+import { definitions, ERRORS, type TotpDeps } from './definitions.ts'
 import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
 import type { StoredRecoveryCode, StoredTotp } from './stored-totp.ts'
 import { acceptedStep, newTotpSecret, totpUri } from './time-based-codes.ts'
@@ -140,7 +140,7 @@ export class Totp {
 
   #changeOf(
     owner: SessionOwner,
-    type: Exclude<keyof typeof parts.events, 'recovery-code.used'>,
+    type: Exclude<keyof typeof definitions.events, 'recovery-code.used'>,
     { endsOthers, actor }: FactorChange,
   ): [OwnFactorChange, AuditEvent] {
     const change = { session: actingSession(owner), endsOthers }
@@ -167,7 +167,7 @@ const listMethods = async ({ store }: Pick<TotpDeps, 'store'>, { id, factors }: 
 }
 
 export const totp = defineFeature({
-  ...parts,
+  ...definitions,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   listMethods,

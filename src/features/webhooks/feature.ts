@@ -1,10 +1,10 @@
 /** Webhooks, as a feature. */
 import { defineFeature } from '#feature/declaration'
-import { parts } from './parts.ts'
+import { definitions } from './definitions.ts'
 import { Webhooks } from './webhooks.ts'
 
 export const webhooks = defineFeature({
-  ...parts,
+  ...definitions,
   services: { webhooks: deps => new Webhooks(deps) },
   backgroundTasks: {
     async deliver(deps, signal) {

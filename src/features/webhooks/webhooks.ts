@@ -4,7 +4,7 @@ import { type HttpClient, HttpRequestError } from '#base/http-client/http-client
 import { type Actor, firstIdAt, newId, ServiceError } from '#feature/declaration'
 import { DecryptionError } from '#feature/encryption/keyring'
 import { isTimestamp } from '#http/validation/formats'
-import { ERRORS, type WebhooksDeps } from './parts.ts'
+import { ERRORS, type WebhooksDeps } from './definitions.ts'
 import { newSecret, shownPublicKey } from './signature.ts'
 import type { Cursor, Skip, WebhookOptions } from './stored-webhooks.ts'
 import { decryptTarget, encryptTarget } from './targets.ts'

@@ -6,7 +6,7 @@ import type { FieldErrors } from '#base/errors'
 import type { ApiResponse, ConsoleAction, ConsoleField, ConsolePage, Item } from '#http/pages/feature-pages'
 import { FormText, Strict } from '#routes/schemas'
 import { isSameKey } from '../console-sessions.ts'
-import { ERRORS } from '../parts.ts'
+import { ERRORS } from '../definitions.ts'
 import { confirmBody, shownBody, type Values } from '../render.ts'
 import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell } from './shell.ts'
 

@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { asciiTrim } from '#base/ascii'
 import type { FieldErrors } from '#base/errors'
-import { consolePartsOf } from '#features/console/all-parts'
-import { ERRORS } from '#features/console/parts'
+import { consoleModulesOf } from '#features/console/console-modules'
+import { ERRORS } from '#features/console/definitions'
 import { type SignInNotice, signInBody } from '#features/console/render'
 import { html } from '#http/pages/feature-pages'
 import { SIGNED_IN } from '#http/pages/layout'
@@ -41,7 +41,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
   app.servePages([new URL(publicUrl).origin])
   app.decorateRequest('consoleKey', '')
   const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
-  const { pages, plots } = await consolePartsOf(features, declared)
+  const { pages, plots } = await consoleModulesOf(features, declared)
   const shell = new Shell(app, pages)
 
   const sendSignIn = (

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ERRORS } from '#features/organizations/definitions'
 import { serializeOrganization, serializeOwnOrganization } from '#features/organizations/organizations'
-import { ERRORS } from '#features/organizations/parts'
 import { userActor } from '#routes/request-context'
 import { linkToNext } from '#routes/response-headers'
 import { ErrorBody, ErrorOf, pageProperties, Strict } from '#routes/schemas'

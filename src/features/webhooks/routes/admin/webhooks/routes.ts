@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { ERRORS } from '#features/webhooks/parts'
+import { ERRORS } from '#features/webhooks/definitions'
 import { serializeAttempt, serializeWebhook, type Webhook as WebhookRecord } from '#features/webhooks/webhook'
 import { adminActor } from '#routes/request-context'
 import { ErrorBody, ErrorOf, IdParams } from '#routes/schemas'

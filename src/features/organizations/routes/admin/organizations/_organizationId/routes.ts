@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { ERRORS } from '#features/organizations/definitions'
 import { serializeOrganization } from '#features/organizations/organizations'
-import { ERRORS } from '#features/organizations/parts'
 import {
   AdministeredOrganization,
   Organization,

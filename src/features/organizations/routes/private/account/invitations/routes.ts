@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ERRORS } from '#features/organizations/definitions'
 import { serializeOwnInvitation } from '#features/organizations/invitations'
 import { serializeOrganization } from '#features/organizations/organizations'
-import { ERRORS } from '#features/organizations/parts'
 import { Organization, OwnInvitationList } from '#features/organizations/routes/schemas'
 import { refuseImpersonation, userActor } from '#routes/request-context'
 import { ErrorBody, ErrorOf, PresentedToken, Strict } from '#routes/schemas'

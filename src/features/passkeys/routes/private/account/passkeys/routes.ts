@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { NewCredential } from '#features/passkeys/credential-schemas'
-import { ERRORS } from '#features/passkeys/parts'
+import { ERRORS } from '#features/passkeys/definitions'
 import { serializePasskey } from '#features/passkeys/passkeys'
 import { Passkey, PasskeyCreationOptions, PasskeyList } from '#features/passkeys/routes/schemas'
 import { refuseImpersonation, userActor } from '#routes/request-context'

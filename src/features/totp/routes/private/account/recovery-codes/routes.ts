@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { ERRORS } from '#features/totp/parts'
+import { ERRORS } from '#features/totp/definitions'
 import { RecoveryCodes } from '#features/totp/routes/schemas'
 import { userActor } from '#routes/request-context'
 import { EndOthers, ErrorBody, ErrorOf } from '#routes/schemas'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { ERRORS } from '#features/totp/parts'
+import { ERRORS } from '#features/totp/definitions'
 import { AppCode, NewTotp, RecoveryCodes, Totp } from '#features/totp/routes/schemas'
 import { serializeTotp } from '#features/totp/totp'
 import { refuseImpersonation, userActor } from '#routes/request-context'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { ERRORS } from '#features/identities/definitions'
 import { serializeIdentity } from '#features/identities/identities'
-import { ERRORS } from '#features/identities/parts'
 import { IdentityList } from '#features/identities/routes/schemas'
 import { adminActor } from '#routes/request-context'
 import { ErrorBody, ErrorOf, IdParams, InputId, Strict } from '#routes/schemas'

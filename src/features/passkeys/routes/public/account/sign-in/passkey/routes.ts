@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { PresentedCredential } from '#features/passkeys/credential-schemas'
-import { ERRORS } from '#features/passkeys/parts'
+import { ERRORS } from '#features/passkeys/definitions'
 import { PasskeyRequestOptions } from '#features/passkeys/routes/schemas'
 import { clientOf } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'

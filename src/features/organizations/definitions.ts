@@ -1,4 +1,4 @@
-/** What the use cases of organizations declare. `organizations.ts` has the whole declaration. */
+/** The errors, events, mails, settings and limits of organizations, which their use cases need. `feature.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
 import { INVALID_ROLE, isRole } from '#core/users/roles'
 import {
@@ -98,7 +98,7 @@ const OfInvitation = Type.Object({
   invitation: Type.String({ description: 'The id of the invitation' }),
 })
 
-export const parts = {
+export const definitions = {
   ...storedOrganizations,
   errors: ERRORS,
   mails: MAILS,
@@ -155,7 +155,7 @@ export const parts = {
   },
 } as const
 
-export type OrganizationsDeps = DepsOf<typeof parts>
+export type OrganizationsDeps = DepsOf<typeof definitions>
 
 /** Every role of the service, the built-in ones first. */
 export const rolesOf = ({ ORGANIZATION_ROLES }: OrganizationsDeps['settings']): readonly string[] => [

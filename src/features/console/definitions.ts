@@ -1,4 +1,4 @@
-/** What the declaration and the services of the console share. */
+/** The errors, events and settings of the console, which its use cases need. `console.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
 import { type DepsOf, defineErrors, oneOf } from '#feature/declaration'
 import { storedConsole } from './stored-console.ts'
@@ -8,7 +8,7 @@ export const ERRORS = defineErrors({
   otherAdminKey: { status: 403, field: 'adminKey', message: 'is not the one that you have signed in with' },
 })
 
-export const parts = {
+export const definitions = {
   ...storedConsole,
   errors: ERRORS,
   events: { 'console.signed-in': Type.Object({}) },
@@ -25,4 +25,4 @@ export const parts = {
   console: () => import('./console-pages.ts'),
 } as const
 
-export type ConsoleDeps = DepsOf<typeof parts>
+export type ConsoleDeps = DepsOf<typeof definitions>

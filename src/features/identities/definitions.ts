@@ -1,4 +1,4 @@
-/** What the use cases of identities declare. `identities.ts` has the whole declaration. */
+/** The errors, events, mails and settings of identities, which their use cases need. `identities.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
 import { allowedHosts } from '#base/http-client/http-client'
 import { type DepsOf, defineErrors, type MailSite } from '#feature/declaration'
@@ -98,7 +98,7 @@ export const ERRORS = defineErrors({
   },
 })
 
-export const parts = {
+export const definitions = {
   ...storedIdentities,
   events: {
     'identity.linked': Type.Object({
@@ -124,4 +124,4 @@ export const parts = {
   },
 } as const
 
-export type IdentitiesDeps = DepsOf<typeof parts>
+export type IdentitiesDeps = DepsOf<typeof definitions>

@@ -1,4 +1,4 @@
-/** What the use cases of authenticator apps declare. `totp.ts` has the whole declaration. */
+/** The errors, events and mails of authenticator apps, which their use cases need. `totp.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
 import { type DepsOf, defineErrors, type MailSite } from '#feature/declaration'
 import { storedTotp } from './stored-totp.ts'
@@ -141,7 +141,7 @@ export const ERRORS = defineErrors({
   },
 })
 
-export const parts = {
+export const definitions = {
   ...storedTotp,
   events: {
     'totp.added': NoDetails,
@@ -153,4 +153,4 @@ export const parts = {
   errors: ERRORS,
 }
 
-export type TotpDeps = DepsOf<typeof parts>
+export type TotpDeps = DepsOf<typeof definitions>

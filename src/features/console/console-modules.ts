@@ -5,7 +5,7 @@ import { statusPage } from './console-pages.ts'
 import { CORE_PLOTS } from './plots.ts'
 
 /** @param features in which the console is the last one of the core. */
-export const consolePartsOf = async (
+export const consoleModulesOf = async (
   features: readonly Feature[],
   declared: ConsoleDeclarations,
 ): Promise<{ readonly pages: readonly ConsolePage[]; readonly plots: readonly ConsolePlot[] }> => {

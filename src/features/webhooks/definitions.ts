@@ -1,4 +1,4 @@
-/** What the declaration, the services and the deliveries of webhooks share. */
+/** The errors, events, mails, settings and metrics of webhooks, which their use cases need. `feature.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
 import { allowedHosts } from '#base/http-client/http-client'
 import { counter, gauge, kept } from '#base/statistics/metric'
@@ -90,7 +90,7 @@ const MAILS = {
   },
 }
 
-export const parts = {
+export const definitions = {
   ...storedWebhooks,
   events: {
     'webhook.created': OfWebhook,
@@ -151,4 +151,4 @@ export const parts = {
   console: () => import('./console-pages.ts'),
 } as const
 
-export type WebhooksDeps = DepsOf<typeof parts>
+export type WebhooksDeps = DepsOf<typeof definitions>

@@ -1,4 +1,4 @@
-/** What the use cases of passkeys declare. `passkeys.ts` has the whole declaration. */
+/** The errors, events and mails of passkeys, which their use cases need. `passkeys.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
 import { type DepsOf, defineErrors, type MailSite } from '#feature/declaration'
 import { storedPasskeys } from './stored-passkeys.ts'
@@ -66,11 +66,11 @@ export const ERRORS = defineErrors({
   tooManyPasskeys: { status: 409, field: 'global', message: 'You have 20 passkeys: remove one first' },
 })
 
-export const parts = {
+export const definitions = {
   ...storedPasskeys,
   events: { 'passkey.added': Details, 'passkey.removed': Details, 'passkey.counter-regressed': Details },
   mails: MAILS,
   errors: ERRORS,
 }
 
-export type PasskeysDeps = DepsOf<typeof parts>
+export type PasskeysDeps = DepsOf<typeof definitions>
