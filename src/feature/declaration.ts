@@ -269,7 +269,7 @@ export type SettingNamesOf<Features extends readonly Feature[]> = SettingNames<F
 export interface HostServices {}
 
 /** What the declaration of a feature is written with. */
-export { defineErrors, ServiceError } from '#base/errors'
+export { type DeclaredError, defineErrors, ServiceError } from '#base/errors'
 export { firstIdAt, newId } from '#base/ids'
 export type { MaybePromise } from '#base/maybe-promise'
 export { cursorAt, idOfCursor, type Page, pageOf } from '#base/pagination'
@@ -311,6 +311,7 @@ export { lockUser } from '#core/users/user-locks'
 export type { ConsoleParts } from '#http/pages/console-parts'
 export type { FeaturePages } from '#http/pages/feature-pages'
 export type { GuardedRequest, RouteGuard } from '#http/route-guards'
+export type { FeatureDialect } from '#storage/migrations/schema-dialect'
 export {
   firstRow,
   type Query,
@@ -321,7 +322,7 @@ export {
   unlessTaken,
 } from '#storage/operations/operation'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
-export { type FeatureStore, table } from '#storage/stored-feature'
+export { type FeatureMigration, type FeatureStore, type FeatureTable, table } from '#storage/stored-feature'
 export type { Delivery } from './consumers/consumers.ts'
 export type { DepsOf, FeatureConfig, FeatureDeps } from './deps.ts'
 export type { JobRun } from './jobs/jobs.ts'

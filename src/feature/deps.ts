@@ -16,11 +16,11 @@ import type { Sessions } from '#core/auth/sessions'
 import type { Ed25519Signer } from '#core/auth/signing-keys'
 import type { MailKinds, MailSender } from '#core/mail/kinds'
 import type { LoginThrottle } from '#core/rate-limits/login-throttle'
-import type { OpenRateLimit } from '#storage/rate-limit'
+import type { EventLog } from '#core/store/store'
 import type { User } from '#core/users/user'
 import type { Users } from '#core/users/users'
+import type { OpenRateLimit } from '#storage/rate-limit'
 import type { FeatureOperation, FeatureRead, FeatureStore } from '#storage/stored-feature'
-import type { EventLog } from '#core/store/store'
 import type { Keyring } from './encryption/keyring.ts'
 
 /** The members of a declaration from which the types of {@link FeatureDeps} follow. */

@@ -2,6 +2,7 @@
 
 import type { AccountMails } from '#core/accounts/mails'
 import { storedPendingSignUps } from '#core/email-confirmation/stored-pending-sign-ups'
+import { teamFields } from '#core/users/stored-team-fields'
 import { consumers } from '#feature/consumers/feature'
 import type { Feature, MailsOf, ServicesOf, SettingNamesOf } from '#feature/declaration'
 import { storedJobs } from '#feature/jobs/stored-jobs'
@@ -30,6 +31,8 @@ export const BUILT_IN_FEATURES = [
   webhooks,
   organizations,
   consoleFeature,
+  // A database of a service without such fields knows nothing of them.
+  ...(Object.keys(teamFields.migrations).length === 0 ? [] : [teamFields]),
 ] as const satisfies readonly Feature[]
 
 /**

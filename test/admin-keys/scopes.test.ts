@@ -4,6 +4,8 @@
  */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
+import type { TeamField } from '#core/users/field-kinds'
+import { TEAM_FIELDS } from '#core/users/team-fields'
 import { call } from '../support/account-routes.ts'
 import { createKey, listKeys, postKey, type TestKey } from '../support/admin-keys.ts'
 import { allEvents, removeFactors, UNKNOWN_ID } from '../support/admin-routes.ts'
@@ -20,6 +22,11 @@ const HASH = '$2b$10$c3KKPmKviThSCN3FMENrVuGmJkRitdRR9eCgzD/HvRuBUoqerY2Xi'
 
 type Body = Record<string, unknown>
 
+/** Fields that a team has added, which need no scope of their own. */
+const TEAM_FIELD_BODIES: readonly Body[] = Object.entries<TeamField>(TEAM_FIELDS)
+  .filter(([, { adminScope }]) => adminScope === undefined)
+  .map(([field, { schema }]) => ({ [field]: [schema.examples].flat()[0] }))
+
 /** Each property of `PUT /admin/users/:id`, by the scope that it needs. */
 const CHANGES: Record<string, readonly (() => Body)[]> = {
   'users:write': [
@@ -29,6 +36,7 @@ const CHANGES: Record<string, readonly (() => Body)[]> = {
     () => ({ userMetadata: { a: 1 } }),
     () => ({ appMetadata: { b: 2 } }),
     () => ({ disabled: true }),
+    ...TEAM_FIELD_BODIES.map(body => () => body),
   ],
   'users:identity': [
     () => ({ email: freshEmail('changed') }),
@@ -48,6 +56,7 @@ const PROPERTIES: Record<string, readonly Body[]> = {
     { locale: 'de' },
     { userMetadata: { a: 1 } },
     { appMetadata: { b: 2 } },
+    ...TEAM_FIELD_BODIES,
   ],
   'users:identity': [
     { emailVerified: true },

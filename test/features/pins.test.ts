@@ -55,7 +55,10 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     t.match(invalid, { statusCode: 400, body: /must be four digits/ })
     const stored = await send('/security/pin', { pin: PIN }, cookies)
     t.match(stored, { statusCode: 303, headers: { location: '../security' } })
-    t.match(await app.inject({ url: '/security', cookies }), { statusCode: 200, body: /href="\.\/security\/pin"/ })
+    t.match(await app.inject({ url: '/security', cookies }), {
+      statusCode: 200,
+      body: /href="\.\/security\/pin"/,
+    })
     t.match(await app.inject('/sign-in'), { statusCode: 200, body: /href="\.\/sign-in\/pin"/ })
     const wrong = await send('/sign-in/pin', { email, pin: '0000' })
     t.match(wrong, { statusCode: 401, body: /<form method="post" action="\.\.\/sign-in\/pin">/ })

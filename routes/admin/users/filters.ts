@@ -1,5 +1,6 @@
 /** Filters of the admin's list of users. */
 import { type Static, type TObject, Type } from '@sinclair/typebox'
+import { FILTERS, filterFieldsIn } from '#core/users/fields'
 import { MAX_IDS, parseIds, type UserFilter } from '#core/users/listing'
 import { earlierThan, laterThan } from '#http/validation/formats'
 import { KnownEmail, Role, TimeFilter } from '../../schemas.ts'
@@ -11,6 +12,12 @@ export const filterProperties = {
   email: Type.Optional(KnownEmail),
   disabled: Type.Optional(Type.Boolean()),
   role: Type.Optional(Role),
+  ...Object.fromEntries(
+    FILTERS.map(({ field, schema }) => [
+      field,
+      Type.Optional(Type.Unsafe<string>({ ...schema, type: 'string' })),
+    ]),
+  ),
   ids: Type.Optional(
     Type.String({
       idList: MAX_IDS,
@@ -28,6 +35,10 @@ export const filterProperties = {
 type FilterQuery = Static<TObject<typeof filterProperties>> & Pick<UserFilter, 'search'>
 
 export const toFilter = ({
+  search,
+  email,
+  disabled,
+  role,
   ids,
   createdAfter,
   createdBefore,
@@ -35,8 +46,12 @@ export const toFilter = ({
   lastRequestBefore,
   ...others
 }: FilterQuery): UserFilter => ({
-  ...others,
   searchEmail: true,
+  ...(search !== undefined && { search }),
+  ...(email !== undefined && { email }),
+  ...(disabled !== undefined && { disabled }),
+  ...(role !== undefined && { role }),
+  fields: filterFieldsIn(others),
   ...(ids !== undefined && { ids: parseIds(ids) }),
   ...(createdAfter !== undefined && { createdAfter: laterThan(createdAfter) }),
   ...(createdBefore !== undefined && { createdBefore: earlierThan(createdBefore) }),

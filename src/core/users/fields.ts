@@ -2,81 +2,12 @@
  * The fields of a user that the service stores and returns, but does not interpret, except for roles and language. Each is one entry of
  * {@link USER_FIELDS}. The column and its migration, the types, the rows, the records of cached tokens, requests and responses, the
  * OpenAPI document, sign-ups, import, export, copy and the options of the command line follow from it. CONTRIBUTING.md has the recipe.
+ * `team-fields.ts` has those that a team adds.
  */
+import { type FieldDeclaration, type FieldKind, METADATA, nullableText, ROLES, TEXT } from './field-kinds.ts'
 import { LOCALE_MAX_LENGTH } from './locale.ts'
-import { type JsonObject, NO_METADATA } from './metadata.ts'
-import { MAX_ROLES, NO_ROLES, ROLE_PATTERN, sortedRoles } from './roles.ts'
-
-/** The values of a field, and how they are stored. */
-interface FieldKind<Value> {
-  readonly name: 'text' | 'roles' | 'metadata'
-  /** The value of users without one. A constant, so that it costs cached users nothing. */
-  readonly absent: Value
-  /** The value in the form that is stored and returned. */
-  readonly canonical: (value: Value) => Value
-  /** `null` for {@link FieldKind.absent}. Equal for equal values: statements compare it. */
-  readonly toColumn: (value: Value) => string | null
-  readonly fromColumn: (column: string | null) => Value
-}
-
-const same = <Value>(value: Value): Value => value
-
-const TEXT: FieldKind<string | null> = {
-  name: 'text',
-  absent: null,
-  canonical: same,
-  toColumn: same,
-  fromColumn: same,
-}
-
-const ROLES: FieldKind<readonly string[]> = {
-  name: 'roles',
-  absent: NO_ROLES,
-  canonical: sortedRoles,
-  toColumn: roles => (roles.length === 0 ? null : JSON.stringify(roles)),
-  fromColumn: column => (column === null ? NO_ROLES : (JSON.parse(column) as string[])),
-}
-
-const METADATA: FieldKind<JsonObject> = {
-  name: 'metadata',
-  absent: NO_METADATA,
-  canonical: same,
-  toColumn(metadata) {
-    if (metadata === NO_METADATA) return null
-    const text = JSON.stringify(metadata)
-    return text === '{}' ? null : text
-  },
-  fromColumn: column => (column === null ? NO_METADATA : (JSON.parse(column) as JsonObject)),
-}
-
-interface FieldDeclaration {
-  // biome-ignore lint/suspicious/noExplicitAny: of any kind
-  readonly kind: FieldKind<any>
-  readonly column: string
-  /** The column of case-folded text by which users are searched and sorted. */
-  readonly searchColumn?: string
-  /** The migration that adds the column; never changed. The first fields were there before this table. */
-  readonly migration?: `${number}_${string}`
-  /** `user`: users themselves, and administrators. */
-  readonly writtenBy: 'user' | 'administrators'
-  /** Whether a sign-up may have it. */
-  readonly atSignUp?: true
-  /** What admin keys need to write it besides `users:write`. */
-  readonly adminScope?: string
-  /** Whether other users see it. */
-  readonly inProfile?: true
-  /** JSON Schema of input, with the keywords of `src/http/validation/keywords.ts`. */
-  readonly schema: Readonly<Record<string, unknown>>
-  /** JSON Schema of responses. */
-  readonly responseSchema: Readonly<Record<string, unknown>>
-  /** The option of `users create`: flags and description. */
-  readonly option: readonly [flags: string, description: string]
-}
-
-const nullableText = (rules: object, examples: readonly string[], description?: string) => {
-  const common = { type: ['string', 'null'], ...(description !== undefined && { description }), examples }
-  return { schema: { ...common, ...rules }, responseSchema: common }
-}
+import { MAX_ROLES, ROLE_PATTERN } from './roles.ts'
+import { TEAM_FIELDS } from './team-fields.ts'
 
 /** Characters are Unicode code points. */
 const NAME = { normalize: 'trim', minLength: 1, maxLength: 128, personName: true }
@@ -88,7 +19,7 @@ const metadata = (title: string) => ({
   responseSchema: { type: 'object', title, additionalProperties: true },
 })
 
-export const USER_FIELDS = {
+const CORE_FIELDS = {
   firstName: {
     kind: TEXT,
     column: 'first_name',
@@ -152,6 +83,8 @@ export const USER_FIELDS = {
   },
 } as const satisfies Readonly<Record<string, FieldDeclaration>>
 
+export const USER_FIELDS = { ...CORE_FIELDS, ...TEAM_FIELDS }
+
 type Fields = typeof USER_FIELDS
 
 export type FieldName = keyof Fields
@@ -172,19 +105,26 @@ export type SignUpField = FieldWith<{ readonly atSignUp: true }>
 /** Fields that other users see. */
 export type ProfileField = FieldWith<{ readonly inProfile: true }>
 type SearchField = FieldWith<{ readonly searchColumn: string }>
+/** Fields that administrators filter users by. */
+export type FilterField = FieldWith<{ readonly filter: true }>
 
 /** The fields that a sign-up has. */
 export type SignUpFields = Pick<FieldValues, SignUpField>
 
-type Column = Fields[FieldName]['column']
+export type FieldColumn = Fields[FieldName]['column']
 type SearchColumn = Fields[SearchField]['searchColumn']
 
 /** The columns of fields. */
-export type FieldColumns = Readonly<Record<Column, string | null> & Record<SearchColumn, string>>
+export type FieldColumns = Readonly<Record<FieldColumn, string | null> & Record<SearchColumn, string>>
 
 /** With the declaration of each, as code that does not know the field sees it. */
-export const FIELDS: readonly (FieldDeclaration & { readonly field: FieldName; readonly column: Column })[] =
-  Object.entries(USER_FIELDS).map(([field, declaration]) => ({ field: field as FieldName, ...declaration }))
+export const FIELDS: readonly (FieldDeclaration & {
+  readonly field: FieldName
+  readonly column: FieldColumn
+})[] = Object.entries(USER_FIELDS).map(([field, declaration]) => ({
+  field: field as FieldName,
+  ...declaration,
+}))
 
 const fieldsWhere = <Name extends FieldName>(
   isIncluded: (declaration: FieldDeclaration) => boolean,
@@ -194,6 +134,17 @@ export const FIELD_NAMES = fieldsWhere(() => true)
 export const OWN_FIELDS = fieldsWhere<OwnField>(({ writtenBy }) => writtenBy === 'user')
 export const SIGN_UP_FIELDS = fieldsWhere<SignUpField>(({ atSignUp }) => atSignUp === true)
 export const PROFILE_FIELDS = fieldsWhere<ProfileField>(({ inProfile }) => inProfile === true)
+
+/** The fields that administrators filter users by, with their declarations. */
+export const FILTERS = FIELDS.filter(({ filter }) => filter === true)
+
+/** @returns what is given of the fields with `filter`. */
+export const filterFieldsIn = (
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Partial<Record<FilterField, string>>> =>
+  Object.fromEntries(
+    FILTERS.flatMap(({ field }) => (given[field] === undefined ? [] : [[field, given[field]]])),
+  )
 
 /** What admin keys need to write single fields. */
 export const ADMIN_SCOPES_OF_FIELDS: Readonly<Record<string, string>> = Object.fromEntries(
@@ -225,7 +176,7 @@ const newField = ({ field }: { readonly field: FieldName }): string =>
 /** The fields of a new user: what is given, in the form that is stored, and what users have by default. */
 export const newFields = compileFields<[given: Given<FieldName>], FieldValues>('given', newField)
 
-/** The fields of a sign-up, likewise. */
+/** The fields of a sign-up: what is given, in the form that is stored, and what users have by default. */
 export const newSignUpFields = compileFields<[given: Given<SignUpField>], SignUpFields>(
   'given',
   newField,

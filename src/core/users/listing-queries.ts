@@ -2,6 +2,7 @@
 import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { featureMethods } from '../accounts/sign-in-tables.ts'
 import type { DatabaseSchema } from '../store/schema.ts'
+import { FILTERS } from './fields.ts'
 import type { SortField, UserFilter, UserQuery } from './listing.ts'
 import { canonicalEmail, searchKey } from './user.ts'
 import { HAS_PASSWORD, READ_COLUMNS } from './user-rows.ts'
@@ -73,6 +74,15 @@ const requestedAfter = (timestamp: number) => (eb: ExpressionBuilder<DatabaseSch
       .where('last_requests.at', '>', timestamp),
   )
 
+/** The columns of fields that a filter names, with their values. */
+export const filteredColumns = ({ fields = {} }: UserFilter) => {
+  const values: Readonly<Record<string, string | undefined>> = fields
+  return FILTERS.flatMap(({ field, column }) => {
+    const value = values[field]
+    return value === undefined ? [] : [{ column, value }]
+  })
+}
+
 const hasRole = (role: string) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) =>
   eb.exists(
     eb
@@ -89,6 +99,7 @@ export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilt
   if (filter.email !== undefined) result = result.where('email', '=', canonicalEmail(filter.email))
   if (filter.disabled !== undefined) result = result.where('disabled', '=', Number(filter.disabled))
   if (filter.role !== undefined) result = result.where(hasRole(filter.role))
+  for (const { column, value } of filteredColumns(filter)) result = result.where(column, '=', value)
   if (filter.search !== undefined) result = result.where(startsWith(filter.search, searchColumns(filter)))
   if (lastRequestAfter !== undefined) result = result.where(requestedAfter(lastRequestAfter))
   // A request at the timestamp is not before it.

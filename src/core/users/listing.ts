@@ -4,6 +4,7 @@
  */
 import { asciiLowerCase } from '#base/ascii'
 import { cursorOfPosition, positionOfCursor } from '#base/pagination'
+import type { FilterField } from './fields.ts'
 import { searchKey, type User } from './user.ts'
 
 export const SORT_FIELDS = ['createdAt', 'firstName', 'lastName'] as const
@@ -21,6 +22,8 @@ export interface UserFilter {
   readonly email?: string
   readonly disabled?: boolean
   readonly role?: string
+  /** The values of fields with `filter`, as they are stored. */
+  readonly fields?: Readonly<Partial<Record<FilterField, string>>>
   /** At most {@link MAX_IDS}, as {@link parseIds} returns them. */
   readonly ids?: readonly string[]
   /** Strictly later and strictly earlier, in milliseconds since the epoch. */

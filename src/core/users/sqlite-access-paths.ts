@@ -7,11 +7,13 @@ import { queryBuilder } from '#storage/sqlite/query-builder'
 import type { Reader } from '#storage/sqlite/reader'
 import type { SlicedTask } from '#storage/sqlite/time-slicer'
 import type { DatabaseSchema, UsersTable } from '../store/schema.ts'
+import type { FieldColumn } from './fields.ts'
 import type { Position, SortField, UserFilter, UserQuery } from './listing.ts'
 import {
   creation,
   filtered,
   filteredBesidesCreation,
+  filteredColumns,
   type OrderColumns,
   ROLE_ORDER,
   SORT_COLUMNS,
@@ -23,7 +25,7 @@ import {
 
 const queries = queryBuilder<DatabaseSchema>()
 
-type KeyColumn = 'created_at' | 'first_name_key' | 'last_name_key' | 'email'
+type KeyColumn = 'created_at' | 'first_name_key' | 'last_name_key' | 'email' | FieldColumn
 
 /** Consecutive entries of an index by `column` and id. */
 export interface IndexRange {
@@ -152,6 +154,20 @@ const searchPath = (filter: UserFilter, search: string): AccessPath => {
   }))
 }
 
+/** Behind every id, which consist of digits and letters up to `f`, and hyphens. */
+const BEHIND_IDS = 'g'
+
+/** The users with a value of a field, whose index has its column and the id. */
+const fieldRange = (filter: UserFilter, column: FieldColumn, value: string): IndexRange => ({
+  index: `users_by_${column}`,
+  column,
+  descending: false,
+  after: { key: value, id: '' },
+  upTo: { key: value, id: BEHIND_IDS },
+  matching: users => filtered(users, filter),
+  firstRows: FEW_ROWS,
+})
+
 /** Disabled users, whose partial index is ordered by creation. */
 const disabledRange = ({ disabled: _, ...others }: UserFilter): IndexRange => {
   const { low, high } = creationBounds(others)
@@ -181,6 +197,7 @@ const hasCreationRange = (filter: UserFilter): boolean => {
  */
 export const selectivePaths = (filter: UserFilter, sortedBy: SortField | null): readonly AccessPath[] => [
   ...(filter.search === undefined ? [] : [searchPath(filter, filter.search)]),
+  ...filteredColumns(filter).map(({ column, value }) => [fieldRange(filter, column, value)]),
   ...(filter.disabled ? [[disabledRange(filter)]] : []),
   ...(sortedBy !== 'createdAt' && hasCreationRange(filter) ? [[creationRange(filter)]] : []),
 ]

@@ -1,4 +1,5 @@
 /** The pages of what the core has: users, the audit log, the status. */
+import { FILTERS } from '#core/users/fields'
 import {
   type ConsoleDeclarations,
   type ConsoleField,
@@ -23,6 +24,13 @@ const jsonOf = (label: Text, name: string): ConsoleField => ({
 })
 
 const nameOf = ({ firstName, lastName }: Item): string => [firstName, lastName].filter(Boolean).join(' ')
+
+/** The name of a field in words, which no language translates: `costCenter` is `Cost center`. */
+const labelOf = (field: string): Text => {
+  const words = field.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+  const label = words.charAt(0).toUpperCase() + words.slice(1)
+  return { en: label, de: label }
+}
 
 const NAME: Text = { en: 'Name', de: 'Name' }
 const EMAIL: Text = { en: 'E-mail', de: 'E-Mail' }
@@ -76,6 +84,7 @@ const users: ConsolePage = {
         hint: { en: 'The start of a name or an e-mail.', de: 'Der Anfang eines Namens oder einer E-Mail.' },
       },
       { name: 'role', label: { en: 'Role', de: 'Rolle' } },
+      ...FILTERS.map(({ field }) => ({ name: field, label: labelOf(field) })),
       {
         name: 'disabled',
         label: DISABLED,

@@ -8,7 +8,7 @@ import type { ExportContents, Exports, ImportResult, UserLine } from '#core/acco
 import { serializeExportedUser, serializeImportResult } from '#core/accounts/serializers'
 import { OPERATOR } from '#core/audit-log/event'
 import { PASSWORD_MAX_LENGTH } from '#core/passwords/policy'
-import { FIELDS } from '#core/users/fields'
+import { FIELDS, FILTERS, filterFieldsIn } from '#core/users/fields'
 import { SORTS, type Sort, type UserFilter } from '#core/users/listing'
 import { INVALID_ROLE, isRole } from '#core/users/roles'
 import { serializeAdminUser } from '#core/users/serializers'
@@ -106,6 +106,7 @@ const list = ({
       ...(email !== undefined && { email }),
       ...(disabled !== undefined && { disabled }),
       ...(role !== undefined && { role }),
+      fields: filterFieldsIn({ ...options }),
     }
     const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
     const totals = await totalsOf(users, filter, withTotal)
@@ -130,7 +131,12 @@ const knownEmail: Reader<string> = text => {
 }
 
 const addList = (users: Command): void => {
-  storeCommand(users, 'list', 'List users, page by page')
+  const command = storeCommand(users, 'list', 'List users, page by page')
+  for (const {
+    option: [flags, description],
+  } of FILTERS)
+    command.addOption(new Option(flags, `only users with this value: ${description}`))
+  command
     .addOption(
       option('--search <text>', 'the start of a name or of the e-mail, in any letter case', nonEmpty),
     )
