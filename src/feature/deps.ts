@@ -58,7 +58,7 @@ export interface BaseDeps {
   readonly allowedOrigins: readonly string[]
   /** Origins of apps that may use passkeys. */
   readonly nativeOrigins: readonly string[]
-  /** Milliseconds since the epoch. */
+  /** Now, in milliseconds since the epoch. */
   readonly clock: () => number
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
   /** Encrypts secrets that the service reads again. Returns `null` without `ENCRYPTION_KEY` on PostgreSQL. */
@@ -82,7 +82,7 @@ export interface BaseDeps {
   readonly deferred: Pick<DeferredWork, 'run'>
   /** Returns `undefined` if there is no such user; `users.get` throws then. */
   readonly findUser: (id: string) => MaybePromise<User | undefined>
-  /** As `findUser`, by the e-mail in canonical form. */
+  /** @param email in canonical form. Returns `undefined` if no user has it. */
   readonly findUserByEmail: (email: string) => MaybePromise<User | undefined>
 }
 

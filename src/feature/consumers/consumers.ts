@@ -39,7 +39,7 @@ export interface HostConsumer {
   readonly name: string
   /** Types of events. Default: all. */
   readonly types?: readonly string[]
-  /** As {@link Consumer.handle}. */
+  /** Called for each event at least once, in order. While it fails, later events wait: it is repeated after 1 s, 2 s, … 5 min. */
   readonly handle: (event: LoggedEvent, delivery: Delivery) => unknown
 }
 
