@@ -24,11 +24,15 @@ for (const name of globSync('**/*.js', { cwd: DIST })) {
   if (built !== source) writeFileSync(file, built)
 }
 
-// TypeScript leaves the specifiers of `imports` (`#core/…`) as they are. Node looks them up in the nearest package.json.
-const { type, imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+// TypeScript leaves the specifiers of `imports` (`#core/…`) as they are. Node looks them up in the nearest package.json, which the built
+// files also read the version from.
+const { name, version, type, imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const builtImports = Object.fromEntries(
   Object.entries<string>(imports).map(([name, target]) => [name, target.replace(/\.ts$/, '.js')]),
 )
-writeFileSync(join(DIST, 'package.json'), `${JSON.stringify({ type, imports: builtImports }, null, 2)}\n`)
+writeFileSync(
+  join(DIST, 'package.json'),
+  `${JSON.stringify({ name, version, type, imports: builtImports }, null, 2)}\n`,
+)
 
 for (const name of ['src/bin.js', 'client/bin.js']) chmodSync(join(DIST, name), 0o755)
