@@ -277,16 +277,17 @@ const IMPORTS: Readonly<Record<string, string>> = Object.fromEntries(
   ].map(([, file = '', name = '']) => [file, name]),
 )
 
-/** Copies examples/notes to a host, with the imports of a host. */
-const adaptExample = (project: string): void => {
-  const example = join(PROJECT, 'examples/notes')
+/** Copies an example to a host, with the imports of a host. */
+const adaptExample = (project: string, name: string): void => {
+  const example = join(PROJECT, 'examples', name)
   for (const path of globSync('**/*.ts', { cwd: example })) {
     const text = readFileSync(join(example, path), 'utf8').replace(
-      /'(?:\.\.\/)+((?:src|routes)\/[^']+)'/g,
-      (_import, file: string) => `'${IMPORTS[file]}'`,
+      /'#((?:feature|http|routes)\/[^']+)'/g,
+      (_import, alias: string) =>
+        `'${IMPORTS[alias.startsWith('routes/') ? `${alias}.ts` : `src/${alias}.ts`]}'`,
     )
-    mkdirSync(dirname(join(project, 'notes', path)), { recursive: true })
-    writeFileSync(join(project, 'notes', path), text)
+    mkdirSync(dirname(join(project, name, path)), { recursive: true })
+    writeFileSync(join(project, name, path), text)
   }
 }
 
@@ -296,11 +297,14 @@ const TSCONFIG = {
     module: 'nodenext',
     types: ['node'],
     strict: true,
-    noEmit: true,
+    // A host may be a package itself, whose declarations name the types of features.
+    declaration: true,
+    emitDeclarationOnly: true,
+    outDir: 'declarations',
     skipLibCheck: false,
     allowImportingTsExtensions: true,
   },
-  include: ['host.ts', 'visits', 'notes', 'routes'],
+  include: ['host.ts', 'visits', 'notes', 'pins', 'routes'],
 }
 
 /** The client of the package, and one that the package generates. */
@@ -366,7 +370,7 @@ t.test('the packed tarball works in an empty project', async t => {
     'visits/routes/public/security/visits/routes.ts': VISITS_PAGE_ROUTES,
     'routes/private/place/routes.ts': PLACE,
   }
-  adaptExample(project)
+  for (const name of ['notes', 'pins']) adaptExample(project, name)
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(project, path)), { recursive: true })
     writeFileSync(join(project, path), text)
