@@ -6,7 +6,7 @@ import Fastify, { type RouteOptions } from 'fastify'
 import { ERRORS, errorBody } from '#base/errors'
 import { newFields } from '#core/users/fields'
 import { serializeAccount } from '#core/users/serializers'
-import { userScopesOf } from '#feature/declaration'
+import { userScopesOf } from '#feature/assembly'
 import { allFeatures } from '#features/built-in'
 import { Account, ErrorBody, Introspection } from '#routes/schemas'
 

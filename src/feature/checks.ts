@@ -93,6 +93,12 @@ function* problemsOfTables({ name, tables = {}, signInMethods = {} }: Feature): 
   }
 }
 
+function* problemsOfMigrations({ name, migrations = {} }: Feature): Problems {
+  for (const [migration, steps] of Object.entries(migrations))
+    if (!('sql' in steps || 'up' in steps))
+      yield `The migration ${migration} of the feature ${name} has no function sql and no function up`
+}
+
 function* problemsOfSettings({ name, settings = {} }: Feature): Problems {
   for (const [setting, { read, default: byDefault }] of Object.entries(settings))
     try {
@@ -106,6 +112,7 @@ function* problemsOfSettings({ name, settings = {} }: Feature): Problems {
 function* problemsOf(feature: Feature): Problems {
   yield* problemsOfShape(feature)
   yield* problemsOfTables(feature)
+  yield* problemsOfMigrations(feature)
   yield* problemsOfSettings(feature)
   const { name, operations = {}, reads = {}, routes } = feature
   const twice = Object.keys(reads).find(read => Object.hasOwn(operations, read))

@@ -311,7 +311,7 @@ export { lockUser } from '#core/users/user-locks'
 export type { ConsoleParts } from '#http/pages/console-parts'
 export type { FeaturePages } from '#http/pages/feature-pages'
 export type { GuardedRequest, RouteGuard } from '#http/route-guards'
-export type { FeatureDialect } from '#storage/migrations/schema-dialect'
+export type { FeatureDialect } from '#storage/migrations/session'
 export {
   firstRow,
   type Query,

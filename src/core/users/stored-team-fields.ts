@@ -5,11 +5,10 @@ import { TEAM_FIELDS } from './team-fields.ts'
 
 /** Nullable and without a default, so that no row is written, and instances of the previous release leave it empty. */
 const addColumn = ({ column, filter }: TeamField): FeatureMigration => ({
-  async up(db, { text }) {
-    await db.schema.alterTable('users').addColumn(column, text).execute()
-    if (filter)
-      await db.schema.createIndex(`users_by_${column}`).on('users').columns([column, 'id']).execute()
-  },
+  sql: ({ text }) => [
+    `ALTER TABLE "users" ADD COLUMN "${column}" ${text}`,
+    ...(filter ? [`CREATE INDEX "users_by_${column}" ON "users" ("${column}", "id")`] : []),
+  ],
 })
 
 /** Its migrations run behind those of the core, in a sequence of their own. */
