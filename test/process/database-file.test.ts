@@ -5,11 +5,11 @@
 import { copyFileSync, mkdirSync, renameSync, rmSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { missing, signUpProfiles, startChanges } from '../faults/profiles.ts'
 import { newDatabaseFile, type Running, spawnServer, startServer } from '../support/process.ts'
 import { mountSmallDisk } from '../support/small-disk.ts'
 import { createMigratedFile } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
+import { missing, signUpProfiles, startChanges } from '../system/faults/profiles.ts'
 
 t.jobs = 3
 

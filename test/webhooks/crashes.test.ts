@@ -1,8 +1,8 @@
 /** Followers of events whose process is killed (docs/design.md, "Features", "Webhooks"). */
 import t from 'tap'
-import { killFollowers } from '../crash/follower-kills.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { createRandom } from '../support/random.ts'
+import { killFollowers } from '../system/crash/follower-kills.ts'
 
 await onEnginesOfRun(t, async (t, { newDatabase }) => {
   t.test('W6: kill -9 after a 2xx and under load: every event at least once, in order', async t => {
