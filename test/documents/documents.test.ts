@@ -88,12 +88,10 @@ t.test('the documents of ENCRYPTION_KEY name every feature that encrypts', async
     totp: /authenticator\s+apps/,
     webhooks: /webhooks/,
   }
-  const encrypting = globSync('src/*/*.ts', { cwd: PROJECT }).filter(file =>
+  const encrypting = globSync('src/{core,features}/*/*.ts', { cwd: PROJECT }).filter(file =>
     /keyring\b.*=>|keyring\(\)/.test(read(file)),
   )
-  const features = new Set(
-    encrypting.map(file => file.split('/')[1] ?? '').filter(name => !['encryption', 'cli'].includes(name)),
-  )
+  const features = new Set(encrypting.map(file => file.split('/')[2] ?? ''))
   t.same([...features].sort(), Object.keys(names))
   const [, comment = ''] = /\n\n((?:# .*\n)+)# ENCRYPTION_KEY=/.exec(read('.env.example')) ?? []
   const [section = ''] = read('docs/configuration.md').split('\n## Encryption key\n')[1]?.split('\n## ') ?? []
