@@ -4,6 +4,7 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { nameViolations } from '#http/validation/formats'
 import { asAdmin, bearer, freshEmail, PASSWORD, signUp } from '../support/build.ts'
+import { codePoint } from '../support/code-points.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { headerText, jsonBody, query, rawBody } from '../support/hostile-input.ts'
 
@@ -126,7 +127,7 @@ await onEnginesOfRun(t, async (t, { build }) => {
 
   t.test('random path segments as :id find no user (§4)', async () => {
     const segment = fc.oneof(
-      fc.string({ unit: 'binary', minLength: 1 }).map(encodeURIComponent),
+      fc.string({ unit: codePoint, minLength: 1 }).map(encodeURIComponent),
       fc.webSegment(),
       fc.uuid(),
       fc.constantFrom(
@@ -152,7 +153,7 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   const names = fc
-    .string({ unit: 'binary', minLength: 1, maxLength: 128 })
+    .string({ unit: codePoint, minLength: 1, maxLength: 128 })
     .filter(name => !name.includes('\u0000') && name.trim() === name && nameViolations(name).length === 0)
 
   t.test('any name is returned byte for byte', async t => {

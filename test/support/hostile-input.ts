@@ -1,5 +1,6 @@
 /** Hostile input for fast-check: JSON texts, bytes, query strings and header values. */
 import fc from 'fast-check'
+import { codePoint } from './code-points.ts'
 
 const HOSTILE_KEYS = [
   '__proto__',
@@ -32,7 +33,7 @@ const HOSTILE_VALUES = [
   ...['"\\u0000"', '"\\ud800"', '"\\udc00x"', '{"__proto__":{"a":1}}', '{"constructor":{"prototype":{}}}'],
 ]
 
-const text = fc.oneof(fc.constantFrom(...HOSTILE_TEXTS), fc.string({ unit: 'binary' }))
+const text = fc.oneof(fc.constantFrom(...HOSTILE_TEXTS), fc.string({ unit: codePoint }))
 const key = fc.oneof(fc.constantFrom(...KNOWN_KEYS), fc.constantFrom(...HOSTILE_KEYS), text)
 const valueText = fc.oneof(
   fc.constantFrom(...HOSTILE_VALUES),
@@ -97,7 +98,7 @@ export const query = fc.oneof(
     .array(
       fc.tuple(
         fc.constantFrom(...LIST_KEYS),
-        fc.oneof(fc.constantFrom(...LIST_VALUES), fc.string({ unit: 'binary' })),
+        fc.oneof(fc.constantFrom(...LIST_VALUES), fc.string({ unit: codePoint })),
       ),
       {
         maxLength: 4,
