@@ -35,7 +35,9 @@ t.test('each mail is a file readable only by its owner, and a log line has its p
 t.test('file names are unique and in the order of the mails', async t => {
   const folder = join(temporaryFolder(t), 'outbox')
   const mail = { url: null, from: 'no-reply@localhost', folder }
-  const mailers = [createMailer(t, null, { mail }).mailer, createMailer(t, null, { mail }).mailer]
+  // Each file waits for the disk: 200 can take longer than a stopping service waits for its mails.
+  const parts = { mail, closing: 60_000 }
+  const mailers = [createMailer(t, null, parts).mailer, createMailer(t, null, parts).mailer]
   for (let count = 0; count < 100; count += 1)
     for (const [index, mailer] of mailers.entries())
       mailer.send('passwordReset', recipient(`user-${index}@example.com`), { token: `token-${count}` })

@@ -12,12 +12,18 @@ import { type Running, startServer } from '../support/process.ts'
  * Adds to a file which packages of `node_modules` and files of the project each thread loads, once, and at its end whether it has
  * stripped types and loaded `fetch`. Not to standard error: a pipe that is full would end the process.
  *
- * The service has the built-in features only: what those of `src/features/own.ts` load is the choice of their team.
+ * The service has the built-in features only: what those of `src/features/own.ts` load is the choice of their team. It never begins a
+ * clean-up, which would load its modules at a random time of the first minute.
  */
 const RECORD = `
+import crypto from 'node:crypto'
 import { appendFileSync } from 'node:fs'
-import { registerHooks } from 'node:module'
+import { registerHooks, syncBuiltinESMExports } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
+const { randomInt } = crypto
+const CLEAN_UP = 60_000
+crypto.randomInt = (...args) => args.length === 1 && args[0] === CLEAN_UP ? 2 ** 31 - 1 : randomInt(...args)
+syncBuiltinESMExports()
 const thread = isMainThread ? 'main' : 'thread'
 const known = new Set()
 const record = text => appendFileSync(process.env.RECORD_FILE, thread + ' ' + text + '\\n')
