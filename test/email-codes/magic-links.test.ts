@@ -411,7 +411,7 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     for (const secret of [token, email]) t.notOk(log.text().includes(secret), secret)
   })
 
-  t.test('expired links are removed', async t => {
+  t.test('links are removed an hour after they have expired', async t => {
     const DATABASE_URL = await newDatabase(t)
     const own = await build(t, {
       env: { ...MAGIC_LINKS, DATABASE_URL },
@@ -422,8 +422,8 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     await linksOf(own).request(email)
     const rows = async () => /"email_codes",\[(.*?)\]/.exec(await storedRows(DATABASE_URL))?.[1] ?? ''
     t.match(await rows(), email)
-    clock.advance(10 * MINUTE + 1)
-    await until(rows, found => found === '', 30_000)
+    clock.advance(70 * MINUTE + 1)
+    t.equal(await until(rows, found => found === '', 30_000), '')
   })
 
   t.test('S6: of 50 simultaneous uses on two instances one succeeds', async t => {
