@@ -108,16 +108,24 @@ t.test('a handler that throws, rejects or never ends has no other effect', async
   t.match(log.records().at(-1), { msg: 'the last events were not handled before the service closed' })
 })
 
-t.test('closing waits for the handlers of the last events', async t => {
+t.test('closing reads the log once more, and waits for the handlers of the last events', async t => {
   const events: string[] = []
+  const begun = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
   const host = await buildHost(t, {
     async onEvent({ type }) {
+      begun.resolve()
+      await held.promise
       await sleep(50)
       events.push(type)
     },
   })
   await tokenAt(host)
+  await begun.promise
+  // The feed has read the log before this event.
   await tokenAt(host)
-  await host.close()
+  const closed = host.close()
+  held.resolve()
+  await closed
   t.equal(events.length, 2)
 })
