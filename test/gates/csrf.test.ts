@@ -194,6 +194,18 @@ t.test('the rule applies to public and admin routes too', async t => {
   }
 })
 
+t.test('a request to open a WebSocket is not safe, though its method is GET', async t => {
+  const status = async (origin: string, upgrade: Headers = {}) => {
+    const headers = { ...cookie(user.token), host: HOST, origin, ...upgrade }
+    return (await app.inject({ url: '/account', headers })).statusCode
+  }
+  for (const upgrade of ['websocket', 'WebSocket']) {
+    t.equal(await status('https://other.example.org', { connection: 'upgrade', upgrade }), 403, upgrade)
+    t.equal(await status(OWN, { connection: 'upgrade', upgrade }), 200)
+  }
+  t.equal(await status('https://other.example.org'), 200)
+})
+
 t.test('a cross-site request is rejected before validation', async t => {
   const headers = { ...cookie(user.token), host: HOST, 'sec-fetch-site': 'cross-site' }
   for (const payload of ['{"firstName":5}', '{not json', '{"unknown":1}', '']) {
