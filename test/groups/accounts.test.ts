@@ -1,0 +1,3 @@
+/** Accounts and their administration. */
+import '../accounts.test.ts'
+import '../admin.test.ts'

@@ -1,0 +1,4 @@
+/** Features, and what follows the audit log. */
+import '../audit-log.test.ts'
+import '../features.test.ts'
+import '../webhooks.test.ts'

@@ -1,0 +1,3 @@
+/** Races of writes, and writes of many users. */
+import '../bulk-users.test.ts'
+import '../races.test.ts'
