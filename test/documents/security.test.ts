@@ -1,4 +1,7 @@
-/** docs/security.md: every requirement of ASVS V6 and V7 has a row, and every test that it names exists. */
+/**
+ * docs/security.md and docs/audit: every requirement of ASVS V6 and V7 has a row, every case of other providers a test, and every test that
+ * they name exists.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -6,18 +9,15 @@ import t from 'tap'
 const PROJECT = join(import.meta.dirname, '..', '..')
 const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8')
 
-const security = read('docs/security.md')
-/** Comments name what is still to be added. */
-const rows = (security.split('\n## OWASP ASVS\n')[1] ?? '')
-  .split('\n')
-  .filter(line => /^\| \d/.test(line))
-  .map(line =>
-    line
-      .replaceAll(/<!--.*?-->/g, '')
-      .slice(1, -1)
-      .split('|')
-      .map(cell => cell.trim()),
-  )
+const rowsOf = (file: string): string[][] =>
+  read(file)
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map(line => line.split('\t'))
+
+const rows = rowsOf('docs/audit/asvs.tsv')
+const promises = rowsOf('docs/audit/promises.tsv')
 
 /** The number of requirements in each section. */
 const SECTIONS = { '6': [3, 12, 8, 6, 8, 4, 2, 4], '7': [3, 4, 2, 5, 3, 2] }
@@ -41,8 +41,7 @@ t.test('ASVS: each requirement of V6 and V7 is in the table, in order', async t 
 })
 
 t.test('each case of sign-in with other providers has a test whose title begins with it', async t => {
-  const [, section = ''] = security.split('\n## Sign-in with other providers\n')
-  const cases = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| ([LO]\d+) \|.*`(test\/[^`]+)` \|$/gm)]
+  const cases = promises.filter(([area, id = '']) => area === 'other providers' && /^[LO]\d+$/.test(id))
   const numbers = (letter: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
   // L2, L3 and L5 are about other ways in.
@@ -51,12 +50,15 @@ t.test('each case of sign-in with other providers has a test whose title begins 
     cases.map(([, id]) => id),
     expected,
   )
-  for (const [, id, file = ''] of cases)
+  for (const [, id, , test = ''] of cases) {
+    const file = test.replaceAll('`', '')
     t.match(read(file), new RegExp(`t\\.test\\(\\s*['\`]${id} `), `${id} in ${file}`)
+  }
 })
 
-t.test('every test file that docs/security.md names exists, and contains the test', async t => {
-  const files = [...security.replaceAll(/<!--.*?-->/g, '').matchAll(/\btest\/[\w/.-]+\.test\.ts/g)]
+t.test('every test file that they name exists, and contains the test', async t => {
+  const texts = ['docs/security.md', 'docs/audit/asvs.tsv', 'docs/audit/promises.tsv'].map(read)
+  const files = [...texts.join('\n').matchAll(/\btest\/[\w/.-]+\.test\.ts/g)]
   t.ok(files.length > 50)
   for (const file of new Set(files.map(([file]) => file))) t.ok(existsSync(join(PROJECT, file)), file)
   const named = rows.flatMap(([number, , , , , shown = '']) =>
