@@ -2,12 +2,15 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import { allFeatures } from '#features/built-in'
 import { loadConfig } from '#process/config/config'
 import { buildApp } from '../src/app.ts'
 
-/** @returns its JSON. */
-export const openApiDocument = async (): Promise<string> => {
+/** Builds a service with every route, on an empty database, and closes it after `use`. */
+export const withEveryRoute = async <Result>(
+  use: (app: FastifyInstance) => Promise<Result>,
+): Promise<Result> => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-openapi-'))
   try {
     const app = await buildApp(
@@ -24,7 +27,7 @@ export const openApiDocument = async (): Promise<string> => {
       ),
     )
     try {
-      return (await app.inject('/openapi.json')).body
+      return await use(app)
     } finally {
       await app.close()
     }
@@ -32,3 +35,7 @@ export const openApiDocument = async (): Promise<string> => {
     rmSync(folder, { recursive: true })
   }
 }
+
+/** @returns its JSON. */
+export const openApiDocument = (): Promise<string> =>
+  withEveryRoute(async app => (await app.inject('/openapi.json')).body)

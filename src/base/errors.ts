@@ -1,6 +1,6 @@
 /**
- * The errors of the core (docs/design.md, "Errors"): status, field and message. Features declare theirs with {@link defineErrors}. A test
- * compares both with the table of docs/api.md.
+ * The errors of the core (docs/design.md, "Errors"): status, field and message. Features declare theirs with {@link defineErrors}.
+ * `npm run documents` writes both to docs/errors.tsv.
  */
 
 export interface ErrorDefinition {

@@ -1,7 +1,6 @@
-/** The receiver of examples/webhooks, which docs/events.md shows. */
+/** The receiver of examples/webhooks. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { build, type Context, signUp } from '../support/build.ts'
@@ -26,11 +25,6 @@ const startExample = async (t: Context, secret: string, port: number) => {
   await once(child.stderr, 'data')
   return () => output
 }
-
-t.test('docs/events.md shows the receiver', async t => {
-  const text = readFileSync(join(PROJECT, 'docs/events.md'), 'utf8')
-  t.ok(text.includes(`\`\`\`js\n${readFileSync(FILE, 'utf8')}\`\`\`\n`))
-})
 
 t.test('the receiver handles each event once, and refuses what is not signed', async t => {
   // Its port, because the secret follows from the webhook, which needs the URL.
