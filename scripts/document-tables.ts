@@ -13,12 +13,12 @@ import { RATE_LIMITS, WRITE_LIMIT } from '#core/rate-limits/limits'
 import {
   adminScopesOf,
   eventSchemasOf,
-  type Feature,
   metricsOf,
   rateLimitsOf,
   settingsOf,
   userScopesOf,
-} from '#feature/declaration'
+} from '#feature/assembly'
+import type { Feature } from '#feature/declaration'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { coreCommands } from '#process/cli/commands'
 import { SETTINGS } from '#process/config/settings'
