@@ -2,23 +2,28 @@
  * Compares the cost of the service with bare Fastify and others, in one run. Missed targets do not fail it.
  *
  * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json] [--update]`; without names it runs all
- * scenarios, and writes RESULTS.md or RESULTS-postgres.md. With names, `--update` replaces these scenarios in the document. Results go
+ * scenarios, and records the results (results/, RESULTS.md). With names, `--update` replaces these scenarios in the results. Results go
  * to standard output, progress to standard error.
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CONNECTIONS } from './load/load.ts'
 import { sockets } from './load/sockets.ts'
 import { wrk } from './load/wrk.ts'
 import { progress } from './processes.ts'
-import { heading, type ScenarioResult, toJson, toMarkdown, toText, updateMarkdown } from './report.ts'
+import {
+  heading,
+  readRun,
+  recordRun,
+  runOf,
+  type ScenarioResult,
+  toJson,
+  toText,
+  updatedRun,
+} from './report.ts'
 import type { Bench } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { createStore, type Engine, isEngine, type Store } from './stores.ts'
-
-const RESULTS: Record<Engine, string> = { sqlite: 'RESULTS.md', postgres: 'RESULTS-postgres.md' }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -44,7 +49,7 @@ const positive = (name: string, text: string): number =>
   /^[1-9]\d{0,3}$/.test(text) ? Number(text) : fail(`--${name} must be a whole number from 1 to 9999`)
 
 const chosenEngine = (name: string): Engine =>
-  isEngine(name) ? name : fail(`--store must be one of ${Object.keys(RESULTS).join(', ')}`)
+  isEngine(name) ? name : fail('--store must be sqlite or postgres')
 
 const chosen = positionals.map(
   name =>
@@ -85,13 +90,13 @@ for (const [index, scenario] of scenarios.entries()) {
   results.push(result)
   if (!values.json) print(toText(result))
 }
-if (values.json) print(toJson(conditions, results))
-const document = join(import.meta.dirname, RESULTS[engine])
+const run = runOf(conditions, results)
+if (values.json) print(toJson(run))
 if (chosen.length === 0) {
-  writeFileSync(document, toMarkdown(conditions, results))
+  recordRun(run)
 } else if (values.update) {
-  const updated = updateMarkdown(readFileSync(document, 'utf8'), conditions, results)
+  const updated = updatedRun(readRun(engine), run)
   if (updated === null)
-    fail(`${RESULTS[engine]} has other rounds, or is of another machine: run all scenarios`)
-  else writeFileSync(document, updated)
+    fail(`The results on ${engine} have other rounds, or are of another machine: run all scenarios`)
+  else recordRun(updated)
 }

@@ -1,21 +1,20 @@
 /**
  * Computes the processes, connections, writes, memory and disk for a number of users, as Markdown tables (docs/scaling.md). Costs
- * are the medians of bench/RESULTS.md. What was not measured is marked as an assumption.
+ * are the medians of the bench on SQLite (bench/results/sqlite.json). What was not measured is marked as an assumption.
  * `node --import ./src/preload.js scripts/scaling-model.ts`
  */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { HEARTBEAT_INTERVAL } from '#storage/postgres/heartbeats'
+import { readRun } from '../bench/report.ts'
 
-const RESULTS = readFileSync(join(import.meta.dirname, '..', 'bench', 'RESULTS.md'), 'utf8')
+const RUN = readRun('sqlite')
 
 /** A median of the bench. @throws {Error} if the bench did not measure it. */
-const measured = (scenario: string, row: string): number => {
-  const section = RESULTS.split('\n## ').find(text => text.startsWith(`${scenario}\n`))
-  const line = section?.split('\n').find(text => text.startsWith(`| ${row} | `))
-  const figure = Number.parseFloat(line?.slice(row.length + 5).replaceAll(',', '') ?? '')
-  if (!(figure > 0)) throw new Error(`bench/RESULTS.md has no row "${row}" in ${scenario}`)
-  return figure
+const measured = (name: string, what: string): number => {
+  const scenario = RUN.scenarios.find(each => each.name === name)
+  const findings = scenario && 'findings' in scenario ? scenario.findings : []
+  const finding = findings.find(each => each.what === what)
+  if (finding === undefined) throw new Error(`The results of the bench have no figure "${what}" in ${name}`)
+  return finding.value.median
 }
 
 /** Seconds of CPU per request with a cached token. */
@@ -28,7 +27,7 @@ const MISS: Record<Engine, number> = {
 }
 
 /** Sign-ins a second that one core hashes. */
-const SIGN_INS_PER_CORE = measured('sign-ins', 'sign-ins') / Number(/(\d+) × /.exec(RESULTS)?.[1])
+const SIGN_INS_PER_CORE = measured('sign-ins', 'sign-ins') / RUN.conditions.cores
 
 /** Megabytes: a process, each further worker of one on SQLite (docs/scaling.md), and a cached token with its user. */
 const IDLE = measured('memory', 'idle')

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { isDeepStrictEqual, promisify } from 'node:util'
 import t from 'tap'
 import { ACCOUNT_MAILS } from '#core/accounts/mails'
 import type { MailKinds } from '#core/mail/kinds'
@@ -14,6 +14,7 @@ import { FEATURES } from '#features/own'
 import type { SettingDeclarations } from '#process/config/read-settings'
 import { namesWith, SETTINGS } from '#process/config/settings'
 import { currentDocuments } from '../../scripts/document-tables.ts'
+import { cellsOf, readRun, toPage } from '../../bench/report.ts'
 import { build } from '../support/build.ts'
 import { loadConfig } from '../support/config.ts'
 import { MAILED_SIGN_INS } from '../support/email-codes.ts'
@@ -142,7 +143,7 @@ t.test('mails: the table in docs/mail.md has the kinds and subjects of the code'
   )
 })
 
-t.test('the tables of docs/scaling.md are what the model makes of bench/RESULTS.md', async t => {
+t.test('the tables of docs/scaling.md are what the model makes of the results of the bench', async t => {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--import', './src/preload.js', 'scripts/scaling-model.ts'],
@@ -203,15 +204,23 @@ t.test('ARCHITECTURE.md: its files exist, and the order of the plugins is the li
     t.ok(loaded.includes(plugin), `${plugin} is the name of a file and of its plugin`)
 })
 
-t.test('figures: what documents say of the bench is what the bench wrote', async t => {
-  const results = read('bench/RESULTS.md')
+t.test('figures: what documents say of the bench is what it measured', async t => {
+  t.equal(read('bench/RESULTS.md'), toPage(readRun('sqlite'), readRun('postgres')), 'bench/RESULTS.md')
+
+  const { scenarios } = readRun('sqlite')
   for (const text of [read('docs/load-testing.md'), read('docs/scaling.md')]) {
-    const rows = [...text.matchAll(/^\| `([\w-]+)` (\|.*)$/gm)].flatMap(([, scenario = '', row = '']) => {
-      const section = results.split(/^## /m).find(part => part.startsWith(`${scenario}\n`))
-      return section === undefined ? [] : [{ scenario, row, section }]
+    const rows = [...text.matchAll(/^\| `([\w-]+)` \| (.*) \|$/gm)].flatMap(([, name = '', row = '']) => {
+      const scenario = scenarios.find(each => each.name === name)
+      return scenario && 'findings' in scenario ? [{ name, row, findings: scenario.findings }] : []
     })
     t.ok(rows.length > 5)
-    for (const { scenario, row, section } of rows) t.ok(section.includes(`\n${row}\n`), `${scenario}: ${row}`)
+    for (const { name, row, findings } of rows) {
+      const cells = row.split('|').map(cell => cell.trim())
+      t.ok(
+        findings.some(finding => isDeepStrictEqual(cellsOf(finding), cells)),
+        `${name}: ${row}`,
+      )
+    }
   }
 })
 
