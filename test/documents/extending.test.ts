@@ -1,26 +1,27 @@
 /**
- * The pages for teams that build on Gatehouse: a copy of the project with their code blocks passes its checks and tests.
- * examples/notes has the code of the page.
+ * The pages for teams that build on Gatehouse: a copy of the project with examples/notes as a feature and the code blocks of the pages passes
+ * its checks and tests.
  */
 import { execFile } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { FEATURES } from '#features/own'
 import { impersonate } from '../support/admin-routes.ts'
-import { asAdmin, bearer, build, signUp, temporaryFolder } from '../support/build.ts'
+import { asAdmin, bearer, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
 import { signedInTo } from '../support/console.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { unlessTaken } from '../support/examples.ts'
-import { applyBlocks, blocksOf } from '../support/page-blocks.ts'
+import { mailbox } from '../support/mailbox.ts'
+import { applyBlocks, blocksOf, excerptsOf } from '../support/page-blocks.ts'
 import { projectTree, WHOLE_PROJECT } from '../support/project-copy.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 
-const blocks = ['docs/extending.md', 'plugins/README.md'].flatMap(page =>
-  blocksOf(page, readFileSync(join(PROJECT, page), 'utf8')),
-)
+const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8')
+
+const blocks = ['docs/extending.md', 'plugins/README.md'].flatMap(page => blocksOf(page, read(page)))
 const firstExamples = blocks.filter(({ section }) => section === 'Routes')
 
 /**
@@ -49,18 +50,22 @@ const servicesIn = (text: string): string[] => {
 /** Which tests and subtests run: what takes long and does not concern the example is left out. */
 const TAP_GREP = [
   '/^(?!.docs shows|an idle service|the primary of|also after a kill|memory of)/',
-  '/notes?\\b|greeting|\\bage\\b|gates|K6/i',
+  '/notes?\\b|gates|K6/i',
 ].join('\n')
 
 /** Limits the check of types to the code and the tests of the page: that of the project covers the others. */
-const TSCONFIG = readFileSync(join(PROJECT, 'tsconfig.json'), 'utf8').replace(
+const TSCONFIG = read('tsconfig.json').replace(
   '"test", "bench", "scripts"',
   '"test/page.test.ts", "test/documents"',
 )
 
-/** Limits lint and the check of imports to what the blocks can break, for the same reason: 6 seconds of a core. */
-const PACKAGE = readFileSync(join(PROJECT, 'package.json'), 'utf8')
-  .replace('biome check .', `biome check ${[...new Set(blocks.map(({ path }) => path))].join(' ')}`)
+const FEATURE = 'src/features/notes'
+
+const LINTED = new Set(blocks.filter(block => !firstExamples.includes(block)).map(({ path }) => path))
+
+/** Limits lint and the check of imports to what the page can break, for the same reason: 6 seconds of a core. */
+const PACKAGE = read('package.json')
+  .replace('biome check .', `biome check ${[FEATURE, 'routes/examples', ...LINTED].join(' ')}`)
   .replace('src plugins routes client bench scripts examples test', 'src plugins routes')
 
 /** Bytes: the tests of the page write some megabytes. */
@@ -81,77 +86,42 @@ const succeeds = async (t: Test, cwd: string, file: string, args: readonly strin
   return stdout
 }
 
-/** The files of the page and those of the example. */
-const EXAMPLES: readonly (readonly [string, string])[] = [
-  ['src/features/notes/notes.ts', 'examples/notes/notes.ts'],
-  ['src/features/notes/pages.ts', 'examples/notes/pages.ts'],
-  ['src/features/notes/console-pages.ts', 'examples/notes/console-pages.ts'],
-  ...['private/notes', 'public/shared-notes', 'public/security/notes'].map(
-    folder =>
-      [`src/features/notes/routes/${folder}/routes.ts`, `examples/notes/routes/${folder}/routes.ts`] as const,
-  ),
-]
-
-const IMPORT = /^import ([^']*) from '(.*)'$/gm
-
-/** @returns the path of an imported file in the project; the name of a package. */
-const pathOf = (specifier: string, importer: string): string => {
-  if (specifier.startsWith('.')) return join(dirname(importer), specifier)
-  if (!specifier.startsWith('#')) return specifier
-  return `${specifier.startsWith('#routes/') ? '' : 'src/'}${specifier.slice(1)}.ts`
-}
-
-/** The code of a file without comments at its start, and its imports in any order, by paths in the project. */
-const codeOf = (folder: string, path: string) => {
-  const text = readFileSync(join(folder, path), 'utf8')
-    // The page's feature is in the list, so `app.services` has its type.
-    .replace(/^import type \{ ServicesOf .*\n/m, '')
-    .replace(', type notes as feature', '')
-    .replace(' as typeof app.services & ServicesOf<[typeof feature]>', '')
-  const imports = [...text.matchAll(IMPORT)].map(([, names, from = '']) => {
-    const file = pathOf(from, path)
-    return `${names} from ${EXAMPLES.find(([, example]) => example === file)?.[0] ?? file}`
-  })
-  return { imports: imports.sort(), code: text.split(IMPORT).at(-1) }
-}
-
 t.test('every service that a page names exists', async t => {
   const { services } = await build(t)
   for (const page of ['docs/extending.md', 'docs/embedding.md', 'CONTRIBUTING.md', 'plugins/README.md'])
-    for (const name of servicesIn(readFileSync(join(PROJECT, page), 'utf8')))
-      t.ok(name in services, `${page}: ${name}`)
+    for (const name of servicesIn(read(page))) t.ok(name in services, `${page}: ${name}`)
 })
 
-t.test(
-  'the first examples of docs/extending.md work without the later ones',
-  unlessTaken('notes'),
-  async t => {
-    const tree = projectTree(t, {})
-    applyBlocks(tree.folder, firstExamples)
-    const app = await tree.build(t)
-    const ann = await signUp(app, { firstName: 'Ann' })
+t.test('what the page quotes of the examples stands there', async t => {
+  const excerpts = excerptsOf(read('docs/extending.md'))
+  t.ok(excerpts.length > 3)
+  for (const { path, parts } of excerpts) {
+    let rest = read(path)
+    for (const part of parts) {
+      const at = rest.indexOf(part)
+      t.not(at, -1, `${path}:\n${part}`)
+      rest = rest.slice(at + part.length)
+    }
+  }
+})
 
-    const note = { method: 'POST', url: '/notes', payload: { text: 'buy hay' } } as const
-    t.equal(globalErrorOf(t, await app.inject(note), 401), 'Sign in to use this route')
-    const noted = await app.inject({ ...note, headers: bearer(ann.token) })
-    t.equal(noted.statusCode, 201)
-    t.same(noted.json(), { text: 'buy hay', by: ann.id })
+t.test('the first example of docs/extending.md works without the feature', unlessTaken('notes'), async t => {
+  const tree = projectTree(t, {})
+  applyBlocks(tree.folder, firstExamples)
+  const app = await tree.build(t)
+  const ann = await signUp(app)
 
-    const greet = async (headers = {}) => (await app.inject({ url: '/greeting', headers })).json()
-    t.same(await greet(), { greeting: 'Hello stranger' })
-    t.same(await greet(bearer(ann.token)), { greeting: 'Hello Ann' })
+  const note = { method: 'POST', url: '/notes', payload: { text: 'buy hay' } } as const
+  t.equal(globalErrorOf(t, await app.inject(note), 401), 'Sign in to use this route')
+  const noted = await app.inject({ ...note, headers: bearer(ann.token) })
+  t.equal(noted.statusCode, 201)
+  t.same(noted.json(), { text: 'buy hay', by: ann.id })
+})
 
-    const url = `/admin/users/${ann.id}/age`
-    const refused = await app.inject({ url, headers: bearer(ann.token) })
-    t.equal(globalErrorOf(t, refused, 401), 'This route needs a valid admin key')
-    t.same((await app.inject({ url, headers: asAdmin })).json(), { days: 0 })
-  },
-)
-
-/** The blocks change the project without features. A fork with features of its own tests those. */
+/** The page changes the project without features. A fork with features of its own tests those. */
 const skip = FEATURES.length > 0 && 'src/features/own.ts has features'
 
-t.test('all blocks together', { skip }, async t => {
+t.test('the feature in a copy of the project', { skip }, async t => {
   const tree = projectTree(
     t,
     {
@@ -162,9 +132,11 @@ t.test('all blocks together', { skip }, async t => {
     WHOLE_PROJECT,
   )
   applyBlocks(tree.folder, blocks)
-  // As step 3 says.
-  rmSync(join(tree.folder, 'routes/private/notes/routes.ts'))
-  // Later blocks replace some of the first examples. Outside the scopes these are checked, but not loaded.
+  // As the page says.
+  const isCode = (path: string): boolean => !path.endsWith('README.md')
+  cpSync(join(PROJECT, 'examples/notes'), join(tree.folder, FEATURE), { recursive: true, filter: isCode })
+  rmSync(join(tree.folder, 'routes/private/notes'), { recursive: true })
+  // The first example is checked too, but not loaded.
   applyBlocks(
     tree.folder,
     firstExamples.map(block => ({ ...block, path: block.path.replace(/^routes\/\w+/, 'routes/examples') })),
@@ -179,10 +151,7 @@ t.test('all blocks together', { skip }, async t => {
     await succeeds(t, folder, 'npm', ['run', 'check'])
     for (const title of [
       'a note belongs',
-      'a note is recorded',
-      'moderation of notes',
       'GET /notes: 401 exactly',
-      'GET /greeting',
       'POST /notes:',
       'PUT /notes/:id:',
       'K6: every list',
@@ -191,11 +160,6 @@ t.test('all blocks together', { skip }, async t => {
       'the known schema is',
     ])
       t.match(output, `- ${title}`)
-  })
-
-  t.test('examples/notes has the code of the page', async t => {
-    for (const [path, example] of EXAMPLES)
-      t.same(codeOf(tree.folder, path), codeOf(PROJECT, example), example)
   })
 
   t.test('the command lists notes', async t => {
@@ -207,6 +171,27 @@ t.test('all blocks together', { skip }, async t => {
     const args = ['--import', './src/preload.js', 'src/cli.ts', 'notes', 'list', id]
     const listed = await succeeds(t, tree.folder, process.execPath, [...args, '--database', env.DATABASE_URL])
     t.equal(listed, `${added.json().id} buy hay\n`)
+  })
+
+  t.test('a note is recorded and mailed', async t => {
+    const app = await tree.build(t)
+    const { id, email, token } = await signUp(app)
+    const payload = { text: 'buy hay' }
+    const note = (await app.inject({ method: 'POST', url: '/notes', headers: bearer(token), payload })).json()
+    const url = `/admin/events?userId=${id}&type=note.created`
+    const { results } = (await app.inject({ url, headers: asAdmin })).json()
+    t.match(results, [{ type: 'note.created', actor: { type: 'user', id }, details: { note: note.id } }])
+    // Closes the service, which sends the mails.
+    t.ok((await mailbox(app).final(email)).includes('You added a note'))
+  })
+
+  t.test('moderation needs a role', async t => {
+    const app = await tree.build(t)
+    const { id, token } = await signUp(app)
+    const moderate = () => app.inject({ url: '/notes/moderation', headers: bearer(token) })
+    t.equal(globalErrorOf(t, await moderate(), 403), 'This needs a role that you do not have')
+    await updateUser(app, id, { roles: ['moderator'] })
+    t.strictSame((await moderate()).json(), { moderator: id })
   })
 
   t.test('the console shows notes on the page of their user', async t => {
@@ -250,6 +235,9 @@ t.test('a block that does not apply is an error with its page and line', async t
   )
   t.equal(apply('```ts', '// a.ts', '', 'five'), '// a.ts\n\nfive\n')
   t.equal(apply('```ts illustration', '// a.ts', 'five'), 'one\ntwo\none\nthree\nfour\n')
+  t.same(excerptsOf('```ts a/b.ts\none\n  // …\nthree\n```\n'), [
+    { path: 'a/b.ts', parts: ['one\n', 'three\n'] },
+  ])
 
   const inFile = 'page.md:2: a.ts: this hunk'
   const wrong: [string, ...string[]][] = [

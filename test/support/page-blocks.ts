@@ -32,6 +32,21 @@ export const blocksOf = (page: string, text: string): Block[] =>
     return { source, section, path, kind, text: kind === 'diff' ? rest : `${first}\n${rest}` }
   })
 
+/** A quotation of a file: a block whose fence names the language and the file, as `ts examples/notes/notes.ts`. */
+export interface Excerpt {
+  readonly path: string
+  /** The parts of the file, in its order. A line with `// …` separates them. */
+  readonly parts: readonly string[]
+}
+
+const EXCERPT = /^```ts ([\w/.-]+\.ts)\n([\s\S]*?)^```$/gm
+
+export const excerptsOf = (text: string): Excerpt[] =>
+  [...text.matchAll(EXCERPT)].map(([, path = '', quoted = '']) => ({
+    path,
+    parts: quoted.split(/^ *\/\/ …\n/m),
+  }))
+
 const sideOf = (lines: readonly string[], sign: '+' | '-'): string[] =>
   lines.filter(line => line === '' || line[0] === ' ' || line[0] === sign).map(line => line.slice(1))
 
