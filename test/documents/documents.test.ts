@@ -240,9 +240,11 @@ const anchorsOf = (document: string): string[] =>
         .replaceAll(' ', '-'),
   )
 
+const FOLDER_PAGES = globSync('{client,plugins,routes,examples/*,src/features/*}/README.md', { cwd: PROJECT })
+
 t.test('links: every file and every heading that a document links to exists', async t => {
   let links = 0
-  for (const document of DOCUMENTS)
+  for (const document of [...DOCUMENTS, ...FOLDER_PAGES])
     for (const [, target = ''] of proseOf(read(document)).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^[a-z]+:/.test(target)) continue
       links += 1
