@@ -15,7 +15,7 @@ const filesOf = (text: string): string[] =>
     /--(?:file|tokens)[= ]([^\s<`;]+)/g,
     /\.backup ([^\s"']+)/g,
     /\busers \w+[^\n|]*? [<>] ([^\s<`&$]+)/g,
-    /\bcp \S+ ([^\s`)]+)/g,
+    /\bcp (?!-r )\S+ ([^\s`)]+)/g,
   ].flatMap(pattern => [...text.matchAll(pattern)].map(([, file = '']) => file))
 
 const written = DOCUMENTS.flatMap(document => filesOf(readFileSync(join(PROJECT, document), 'utf8')))
