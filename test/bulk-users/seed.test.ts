@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { schemaOf } from '#core/store/migrations'
 import { migrate } from '#storage/postgres/migrate'
 import {
   accountStatus,
@@ -122,7 +123,7 @@ t.test('production requires --force; an unwritable file is reported before users
 
 t.test('Ctrl-C ends seed after the current users, kill -9 at once; the next run adds the rest', async t => {
   const DATABASE_URL = await createDatabase(t)
-  await migrate(DATABASE_URL)
+  await migrate(DATABASE_URL, schemaOf())
   const hold = await holdAt(DATABASE_URL, 'user7000@seed.example')
   const seed = () => runCli(['seed', '--users', '12000'], { DATABASE_URL })
   const added = async () => (await query(DATABASE_URL, 'SELECT count(*)::int AS users FROM users'))[0]?.users

@@ -2,6 +2,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { ConfigError } from '#base/settings/readers'
+import { schemaOf } from '#core/store/migrations'
 import { parseServers } from '#storage/postgres/connection-url'
 import { migrate } from '#storage/postgres/migrate'
 import { PrimaryServer } from '#storage/postgres/primary-server'
@@ -146,7 +147,7 @@ t.test('errors of such a URL do not quote it', async t => {
 t.test('the writable server is used, and another one once it becomes read-only', async t => {
   const one = await start(t)
   const other = await withPassword(await start(t), new URL(one.url).password)
-  await migrate(one.url)
+  await migrate(one.url, schemaOf())
   await setReadOnly(one, true)
   const app = await build(t, { env: { DATABASE_URL: urlOf(one.url, other.url) } })
   const { token } = await signUp(app)

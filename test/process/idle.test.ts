@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { schemaOf } from '#core/store/migrations'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { ensureSchema } from '#storage/sqlite/ensure-schema'
 import { temporaryFolder } from '../support/build.ts'
@@ -59,7 +60,7 @@ const PRODUCTION = { NODE_ENV: 'production', PUBLIC_URL: 'http://127.0.0.1', WOR
 const startIdle = async (t: Test, env: Record<string, string> = {}): Promise<Idle> => {
   const RECORD_FILE = join(temporaryFolder(t), 'record')
   const databaseFile = join(temporaryFolder(t), 'test.db')
-  await ensureSchema(databaseFile, BUILT_IN_FEATURES)
+  await ensureSchema(databaseFile, schemaOf(BUILT_IN_FEATURES))
   const server = await startServer(t, {
     databaseFile,
     env: {

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { schemaOf } from '#core/store/migrations'
 import { allFeatures } from '#features/built-in'
 import { migrate as migrateTarget } from '#storage/postgres/migrate'
 import { createDatabaseFile, openDatabase } from '#storage/sqlite/database'
@@ -21,7 +22,7 @@ t.test('after kill -9 or Ctrl-C the target is empty, and another run copies ever
   const url = await createDatabase(t)
   await makeSource(file, 2_000)
   const bytes = digest(file)
-  await migrateTarget(url, allFeatures())
+  await migrateTarget(url, schemaOf(allFeatures()))
   const hold = await holdAt(url, 'user1200@example.com')
   const users = async () => (await query(url, 'SELECT count(*)::int AS users FROM users'))[0]?.users
 

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import t, { type Test } from 'tap'
+import { schemaOf } from '#core/store/migrations'
 import { openDatabase } from '#storage/sqlite/database'
 import { migrate } from '#storage/sqlite/migrate'
 import type { FeatureMigration, StoredFeature } from '#storage/stored-feature'
@@ -68,10 +69,14 @@ const thingsIn = (t: Test, file: string): unknown[] => {
 
 t.test('the form and the lines of a migration may change after it ran, the statements may not', async t => {
   const file = fileOf(t)
-  await migrate(file, [feature({ '0001_things': CREATE })])
-  for (const same of Object.values(SAME)) await migrate(file, [feature({ '0001_things': same })])
+  await migrate(file, schemaOf([feature({ '0001_things': CREATE })]))
+  for (const same of Object.values(SAME)) await migrate(file, schemaOf([feature({ '0001_things': same })]))
   for (const [what, other] of Object.entries(OTHERS))
-    await t.rejects(migrate(file, [feature({ '0001_things': other })]), /was changed after it ran/, what)
+    await t.rejects(
+      migrate(file, schemaOf([feature({ '0001_things': other })])),
+      /was changed after it ran/,
+      what,
+    )
 })
 
 t.test('values of statements, in SQL and in functions; rows that a function reads', async t => {
@@ -102,7 +107,7 @@ t.test('values of statements, in SQL and in functions; rows that a function read
       },
     },
   }
-  await migrate(file, [feature(migrations)])
+  await migrate(file, schemaOf([feature(migrations)]))
   const things = [
     { id: 'a', size: 10 },
     { id: 'b', size: 20 },
@@ -110,7 +115,7 @@ t.test('values of statements, in SQL and in functions; rows that a function read
   ]
   t.strictSame(thingsIn(t, file), things)
   const kept = { ...migrations, '0002_sql': { sql: () => [{ text: insert, values: ['c', 3] }] } }
-  await migrate(file, [feature(kept)])
+  await migrate(file, schemaOf([feature(kept)]))
   t.strictSame(thingsIn(t, file), things, 'values may be timestamps and new ids')
 })
 
@@ -127,7 +132,7 @@ t.test('a migration that fails, or begins a transaction, leaves nothing behind',
     const file = fileOf(t)
     const features = [feature({ '0001_things': CREATE, '0002_failing': migration })]
     await t.rejects(
-      migrate(file, features),
+      migrate(file, schemaOf(features)),
       /The migration 0002_failing of the feature things failed: /,
       what,
     )
@@ -137,10 +142,10 @@ t.test('a migration that fails, or begins a transaction, leaves nothing behind',
 
 t.test('a migration of the core that another branch numbered in the middle runs', async t => {
   const file = fileOf(t)
-  await migrate(file)
+  await migrate(file, schemaOf())
   const db = openDatabase(file, 1_000)
   t.teardown(() => db.close())
   db.exec("ALTER TABLE users DROP COLUMN locale; DELETE FROM kysely_migration WHERE name = '0012_locale'")
-  await migrate(file)
+  await migrate(file, schemaOf())
   t.strictSame(db.prepare('SELECT locale FROM users').all(), [])
 })

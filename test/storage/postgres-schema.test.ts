@@ -1,9 +1,9 @@
 /** The schema of PostgreSQL: its migrations, and which starts run or load them (docs/design.md, "Start and idle memory"). */
 import t from 'tap'
 import type { AccountFeature } from '#core/store/account-feature'
+import { coreMigrations } from '#core/store/migrations'
 import { openPostgresStorage } from '#core/store/postgres'
 import { BUILT_IN_FEATURES } from '#features/built-in'
-import { coreMigrations } from '#storage/migrations/core'
 import { notes } from '../../examples/notes/notes.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 import { createDatabase, query } from '../support/postgres.ts'

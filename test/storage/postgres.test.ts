@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
 import type { MaybePromise } from '#base/maybe-promise'
+import { schemaOf } from '#core/store/migrations'
 import { openPostgresStorage } from '#core/store/postgres'
 import type { Storage } from '#core/store/store'
 import type { SortField } from '#core/users/listing'
@@ -39,7 +40,7 @@ t.test('postgres: a repeated migration changes nothing', async t => {
     await ask(t, 'SELECT * FROM users'),
   ]
   const before = await content()
-  await migrate(await urlOf(t))
+  await migrate(await urlOf(t), schemaOf())
   t.strictSame(await content(), before)
 })
 

@@ -7,8 +7,8 @@ import {
   SELECT_FIRST_POSITION,
   SELECT_LAST_POSITION,
 } from '#core/audit-log/sqlite-events'
+import { coreMigrations } from '#core/store/migrations'
 import type { DatabaseSchema } from '#core/store/schema'
-import { coreMigrations } from '#storage/migrations/core'
 import { migrateCore } from '#storage/migrations/run'
 import { createDatabaseFile, openDatabase } from '#storage/sqlite/database'
 import { sqliteSession } from '#storage/sqlite/migrate'

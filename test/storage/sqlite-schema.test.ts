@@ -1,9 +1,9 @@
 /** The schema of SQLite: its migrations, and which starts run or load them (docs/design.md, "Start and idle memory"). */
 import { join } from 'node:path'
 import t from 'tap'
+import { coreMigrations, schemaOf } from '#core/store/migrations'
 import type { Feature } from '#feature/declaration'
 import { BUILT_IN_FEATURES } from '#features/built-in'
-import { coreMigrations } from '#storage/migrations/core'
 import { type Connection, openDatabase } from '#storage/sqlite/database'
 import { ensureSchema } from '#storage/sqlite/ensure-schema'
 import { migrate } from '#storage/sqlite/migrate'
@@ -18,7 +18,7 @@ const fileOf = (t: Parameters<typeof temporaryFolder>[0]): string => join(tempor
 
 t.test('the known schema is what the migrations record', async t => {
   const file = fileOf(t)
-  await migrate(file, builtIn)
+  await migrate(file, schemaOf(builtIn))
   const db = openDatabase(file, 0)
   t.teardown(() => db.close())
   const names = db.prepare<[], string>('SELECT name FROM kysely_migration ORDER BY name').pluck().all()
@@ -33,11 +33,11 @@ t.test('the known schema is what the migrations record', async t => {
 
 const open = (added: string): string => `
 const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
-await ensureSchema(process.env.DATABASE, [...BUILT_IN_FEATURES, ${added}])`
+await ensureSchema(process.env.DATABASE, schemaOf([...BUILT_IN_FEATURES, ${added}]))`
 
 t.test('a start that finds this schema takes no lock, any other start migrates', async t => {
   const file = fileOf(t)
-  await ensureSchema(file, builtIn)
+  await ensureSchema(file, schemaOf(builtIn))
   const connected = <Result>(work: (db: Connection) => Result): Result => {
     const db = openDatabase(file, 0)
     const result = work(db)
@@ -60,13 +60,13 @@ t.test('a start that finds this schema takes no lock, any other start migrates',
   ]
   for (const change of changes) {
     connected(db => db.exec(change))
-    await ensureSchema(file, builtIn)
+    await ensureSchema(file, schemaOf(builtIn))
     t.strictSame(recorded(), migrated, change)
   }
   const db = openDatabase(file, 0)
   t.teardown(() => db.close())
   db.exec('BEGIN IMMEDIATE')
-  await ensureSchema(file, builtIn)
+  await ensureSchema(file, schemaOf(builtIn))
 })
 
 t.test('only a migration that is a function loads Kysely', async t => {
@@ -80,7 +80,7 @@ t.test('only a migration that is a function loads Kysely', async t => {
 
 t.test('what differs from this version is migrated or reported', async t => {
   const file = fileOf(t)
-  await ensureSchema(file, builtIn)
+  await ensureSchema(file, schemaOf(builtIn))
   const change = (statement: string, ...values: readonly string[]): void => {
     const db = openDatabase(file, 0)
     db.prepare(statement).run(...values)
@@ -93,7 +93,7 @@ t.test('what differs from this version is migrated or reported', async t => {
     return names
   }
 
-  await ensureSchema(file, [...builtIn, notes])
+  await ensureSchema(file, schemaOf([...builtIn, notes]))
   t.strictSame(tables(), ['notes'], 'a feature of a team')
 
   const [first = builtIn[0]] = builtIn
@@ -101,22 +101,22 @@ t.test('what differs from this version is migrated or reported', async t => {
     ...first,
     migrations: { ...first?.migrations, '0000_new': { sql: () => [] } },
   } as (typeof builtIn)[number]
-  await t.rejects(ensureSchema(file, [more]), /0000_new .* is new, but sorts before/)
+  await t.rejects(ensureSchema(file, schemaOf([more])), /0000_new .* is new, but sorts before/)
 
   const name = first?.name ?? ''
   change('UPDATE feature_migrations SET checksum = ? WHERE feature = ?', 'x', name)
-  await t.rejects(ensureSchema(file, builtIn), /was changed after it ran/)
+  await t.rejects(ensureSchema(file, schemaOf(builtIn)), /was changed after it ran/)
   change(
     'UPDATE feature_migrations SET checksum = ? WHERE feature = ?',
     Object.values(CHECKSUMS.sqlite[name] ?? {})[0] ?? '',
     name,
   )
-  await ensureSchema(file, builtIn)
+  await ensureSchema(file, schemaOf(builtIn))
 
   change("INSERT INTO feature_migrations VALUES (?, '9999_later', 'x', 0)", name)
-  await t.rejects(ensureSchema(file, builtIn), /9999_later .* this version does not have it/)
+  await t.rejects(ensureSchema(file, schemaOf(builtIn)), /9999_later .* this version does not have it/)
   change("DELETE FROM feature_migrations WHERE name = '9999_later'")
 
   change("INSERT INTO kysely_migration VALUES ('9999_later', '2026-01-01')")
-  await t.rejects(ensureSchema(file, builtIn), { message: /^the database .*9999_later/ })
+  await t.rejects(ensureSchema(file, schemaOf(builtIn)), { message: /^the database .*9999_later/ })
 })

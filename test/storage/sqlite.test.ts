@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { ERRORS } from '#base/errors'
+import { schemaOf } from '#core/store/migrations'
 import { openSqliteStorage } from '#core/store/sqlite'
 import { migrate } from '#storage/sqlite/migrate'
 import { Reader } from '#storage/sqlite/reader'
@@ -43,8 +44,8 @@ t.test('sqlite: a repeated migration changes nothing', async t => {
     db.prepare('SELECT * FROM users').all(),
   ]
   const before = content()
-  await migrate(fileOf(t))
-  await migrate(fileOf(t))
+  await migrate(fileOf(t), schemaOf())
+  await migrate(fileOf(t), schemaOf())
   t.strictSame(content(), before)
 })
 

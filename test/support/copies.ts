@@ -1,5 +1,6 @@
 /** Copies from one store to another, and the contents to compare afterwards. */
 import { v7 as uuidv7 } from 'uuid'
+import { schemaOf } from '#core/store/migrations'
 import { COPIED_TABLES } from '#core/store/schema'
 import { allFeatures } from '#features/built-in'
 import { type CopyReport, copy } from '#storage/copy/copy'
@@ -17,7 +18,12 @@ export const copyStore = (
   onProgress: (done: number, total: number) => void = () => undefined,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<CopyReport> =>
-  copy(databaseUrl(from), databaseUrl(to), { coreTables: COPIED_TABLES, features, signal, onProgress })
+  copy(databaseUrl(from), databaseUrl(to), {
+    coreTables: COPIED_TABLES,
+    schema: schemaOf(features),
+    signal,
+    onProgress,
+  })
 
 /** Every row that a copy contains, by table. PostgreSQL's driver returns a `bigint` as text. */
 export const contentOf = async (
@@ -42,7 +48,7 @@ export const contentOf = async (
 
 /** Makes a source of `count` users, each with a session. */
 export const makeSource = async (file: string, count: number): Promise<void> => {
-  await migrate(file, allFeatures())
+  await migrate(file, schemaOf(allFeatures()))
   const db = openDatabase(file, 60_000)
   const addUser = db.prepare(`INSERT INTO users (id, email, password_hash, first_name_key, last_name_key,
     email_verified, disabled, created_at, updated_at) VALUES (?, ?, 'hash', '', '', 0, 0, 1, 1)`)

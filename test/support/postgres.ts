@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
+import { schemaOf } from '#core/store/migrations'
 import { allFeatures } from '#features/built-in'
 import { migrate } from '#storage/postgres/migrate'
 import { startPostgres } from '../../scripts/postgres-server.ts'
@@ -134,7 +135,7 @@ let template: Promise<{ readonly url: string; readonly state: unknown }> | null 
 
 const createTemplate = async () => {
   const url = await create()
-  await migrate(url, allFeatures())
+  await migrate(url, schemaOf(allFeatures()))
   const [state] = await query(url, STATE)
   return { url, state }
 }

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { schemaOf } from '#core/store/migrations'
 import { allFeatures } from '#features/built-in'
 import { migrate } from '#storage/sqlite/migrate'
 
@@ -13,7 +14,7 @@ const readMigrated = async (): Promise<Buffer> => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'))
   const file = join(folder, 'template.db')
   try {
-    await migrate(file, allFeatures())
+    await migrate(file, schemaOf(allFeatures()))
     return readFileSync(file)
   } finally {
     rmSync(folder, { recursive: true })

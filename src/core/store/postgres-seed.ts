@@ -7,6 +7,7 @@ import type { StoredFeature } from '#storage/stored-feature'
 import { SEED_USERS } from '../accounts/postgres-accounts.ts'
 import { SESSION_COLUMNS, sessionColumns } from '../auth/session-rows.ts'
 import { userColumns } from '../users/user-rows.ts'
+import { schemaOf } from './migrations.ts'
 import { SEED_EMAILS, type SeededUser, type SeedStore } from './seed.ts'
 
 /** Milliseconds for a statement of thousands of rows, and for the final VACUUM. */
@@ -62,7 +63,7 @@ export const openPostgresSeedStore = async (
   url: string,
   features: readonly StoredFeature[],
 ): Promise<SeedStore> => {
-  const primary = await openPrimary(url, features)
+  const primary = await openPrimary(url, schemaOf(features))
   const client = await connect(primary.url)
   return {
     async add(accounts, idle) {

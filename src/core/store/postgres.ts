@@ -10,6 +10,7 @@ import { sessionStatements } from '../auth/postgres-sessions.ts'
 import type { UserFilter } from '../users/listing.ts'
 import type { AccountFeature } from './account-feature.ts'
 import { createStore } from './create-store.ts'
+import { schemaOf } from './migrations.ts'
 import { operationsOf } from './operations.ts'
 import type { Storage } from './store.ts'
 
@@ -34,7 +35,13 @@ export const openPostgresStorage = async (
   features: readonly AccountFeature[] = [],
   replica: ReplicaOptions | null = null,
 ): Promise<Storage> => {
-  const engine = await openPostgresEngine(url, connections, operationsOf(features), features, replica)
+  const engine = await openPostgresEngine(
+    url,
+    connections,
+    operationsOf(features),
+    schemaOf(features),
+    replica,
+  )
   const { database } = engine
   const { addUser, importUsers } = accountStatements(database, tablesOf(features).filter(isOwned))
   const sessions = sessionStatements(database)

@@ -7,6 +7,7 @@ import type { StoredFeature } from '#storage/stored-feature'
 import { INSERT_USER, userValues } from '../accounts/stored-accounts.ts'
 import type { Session } from '../auth/session.ts'
 import { ADD_SESSION, addSessionStatement } from '../auth/stored-sessions.ts'
+import { schemaOf } from './migrations.ts'
 import {
   SEED_EMAILS,
   type SeedAccount,
@@ -39,7 +40,7 @@ export const openSqliteSeedStore = async (
   file: string,
   features: readonly StoredFeature[],
 ): Promise<SeedStore> => {
-  await migrate(file, features)
+  await migrate(file, schemaOf(features))
   const db = openDatabase(file, LOCK_TIMEOUT)
   const insertUser = db.prepare<[object]>(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
   const insertSession = db.prepare<[object]>(ADD_SESSION)

@@ -10,6 +10,7 @@ import type { StartWriter } from '#storage/sqlite/writer-owner'
 import { sessionLookups } from '../auth/sqlite-sessions.ts'
 import type { AccountFeature } from './account-feature.ts'
 import { createStore } from './create-store.ts'
+import { schemaOf } from './migrations.ts'
 import type { Storage } from './store.ts'
 
 /** Passes a module on, which is imported with the first call: later calls are synchronous. */
@@ -87,7 +88,7 @@ export const openSharedStore = async (
   features: readonly AccountFeature[] = [],
   startWriter?: StartWriter,
 ): Promise<SharedStore> => {
-  const { engine, addWorker } = await openSharedEngine(file, OPERATIONS, features, startWriter)
+  const { engine, addWorker } = await openSharedEngine(file, OPERATIONS, schemaOf(features), startWriter)
   return { storage: storeOf(engine, features), addWorker }
 }
 

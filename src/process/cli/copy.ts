@@ -1,6 +1,7 @@
 /** `copy`: a store into an empty one. */
 import type { Command } from 'commander'
 import { generatedKeyFiles } from '#core/auth/secret-file'
+import { schemaOf } from '#core/store/migrations'
 import { COPIED_TABLES } from '#core/store/schema'
 import { CommandError, UsageError } from '#feature/commands/failure'
 import { readOption } from '#feature/commands/options'
@@ -29,7 +30,7 @@ const run = async ({ from, to }: { from: string; to: string }): Promise<void> =>
   const { copy } = await import('#storage/copy/copy')
   try {
     const onProgress = progress('rows')
-    const options = { coreTables: COPIED_TABLES, features: allFeatures(), signal, onProgress }
+    const options = { coreTables: COPIED_TABLES, schema: schemaOf(allFeatures()), signal, onProgress }
     const report = await copy(source, target, options)
     print(false, report, summary(report, source))
     for (const name of report.unknownFeatures)

@@ -2,7 +2,8 @@
 
 import type { StorageLocation } from '../location.ts'
 import { isUpToDate } from '../migrations/run.ts'
-import { type StoredFeature, tablesOf } from '../stored-feature.ts'
+import type { Schema } from '../migrations/schema.ts'
+import { tablesOf } from '../stored-feature.ts'
 import { type CopiedTable, CopyError, type CopySource, type CopyTarget } from './store.ts'
 
 export interface CopyReport {
@@ -15,7 +16,7 @@ export interface CopyReport {
 export interface CopyOptions {
   /** The tables of the core: one that refers to another one is behind it. */
   readonly coreTables: readonly string[]
-  readonly features: readonly StoredFeature[]
+  readonly schema: Schema
   /** Stops the copy. The target stays empty. */
   readonly signal: AbortSignal
   /** Called after each batch, with the number of rows done. */
@@ -27,26 +28,23 @@ const openSource = async (from: StorageLocation): Promise<CopySource> =>
     ? (await import('./sqlite.ts')).openSource(from.file)
     : (await import('./postgres.ts')).openSource(from.url)
 
-const openTarget = async (to: StorageLocation, features: readonly StoredFeature[]): Promise<CopyTarget> =>
+const openTarget = async (to: StorageLocation, schema: Schema): Promise<CopyTarget> =>
   to.engine === 'sqlite'
-    ? (await import('./sqlite.ts')).openTarget(to.file, features)
-    : (await import('./postgres.ts')).openTarget(to.url, features)
+    ? (await import('./sqlite.ts')).openTarget(to.file, schema)
+    : (await import('./postgres.ts')).openTarget(to.url, schema)
 
 /** @returns the features that have migrated the source, but are not among those of this version. @throws {CopyError} */
-const assertSchema = async (
-  source: CopySource,
-  features: readonly StoredFeature[],
-): Promise<readonly string[]> => {
+const assertSchema = async (source: CopySource, schema: Schema): Promise<readonly string[]> => {
   const recorded = await source.recorded().catch(cause => {
     throw new CopyError(`the source: it is no database of this version of the service (${cause.message})`, {
       cause,
     })
   })
-  if (!(await isUpToDate(source.engine, recorded, features)))
+  if (!(await isUpToDate(source.engine, recorded, schema)))
     throw new CopyError(
       'the source: another version of the service left it: start this version with it once, then copy',
     )
-  const known = new Set(features.map(({ name }) => name))
+  const known = new Set(schema.features.map(({ name }) => name))
   const names = new Set(recorded.flatMap(({ feature }) => feature ?? []))
   return [...names].filter(name => !known.has(name))
 }
@@ -113,14 +111,14 @@ export const copy = async (
   to: StorageLocation,
   options: CopyOptions,
 ): Promise<CopyReport> => {
-  const { coreTables, features } = options
-  const names = [...coreTables, ...tablesOf(features).map(({ name }) => name)]
+  const { coreTables, schema } = options
+  const names = [...coreTables, ...tablesOf(schema.features).map(({ name }) => name)]
   const source = await openSource(from)
   try {
-    const unknownFeatures = await assertSchema(source, features)
+    const unknownFeatures = await assertSchema(source, schema)
     await source.begin(names)
     const last = await source.lastNumbers()
-    const target = await openTarget(to, features)
+    const target = await openTarget(to, schema)
     try {
       await target.begin(names, last)
       const tables = await planTables(source, target, names)

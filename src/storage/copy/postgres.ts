@@ -2,13 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { SELECT_RECORDED } from '../migrations/run.ts'
+import type { Schema } from '../migrations/schema.ts'
 import type { RecordedRow } from '../migrations/session.ts'
 import { Connection, connectionOptions } from '../postgres/connection.ts'
 import { reason } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/ensure-schema.ts'
 import { NEXT_POSITION, raiseEventShift } from '../postgres/event-positions.ts'
 import { PrimaryServer } from '../postgres/primary-server.ts'
-import { quoted, type StoredFeature } from '../stored-feature.ts'
+import { quoted } from '../stored-feature.ts'
 import {
   BATCH,
   type CopiedTable,
@@ -181,5 +182,5 @@ export const openSource = (url: string): Promise<CopySource> =>
   PostgresStore.open('the source', () => PrimaryServer.open(url))
 
 /** Migrates the database. @throws {CopyError} */
-export const openTarget = (url: string, features: readonly StoredFeature[]): Promise<CopyTarget> =>
-  PostgresStore.open('the target', () => migratePrimary(url, features))
+export const openTarget = (url: string, schema: Schema): Promise<CopyTarget> =>
+  PostgresStore.open('the target', () => migratePrimary(url, schema))

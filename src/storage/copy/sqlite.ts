@@ -2,11 +2,12 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { SELECT_RECORDED } from '../migrations/run.ts'
+import type { Schema } from '../migrations/schema.ts'
 import type { RecordedRow } from '../migrations/session.ts'
 import { stamp } from '../sqlite/database.ts'
 import { assertOwnWal } from '../sqlite/database-file.ts'
 import { ensureSchema } from '../sqlite/ensure-schema.ts'
-import { quoted, type StoredFeature } from '../stored-feature.ts'
+import { quoted } from '../stored-feature.ts'
 import {
   BATCH,
   type CopiedTable,
@@ -142,9 +143,9 @@ export const openSource = (file: string): CopySource => {
 }
 
 /** Creates the file if it is missing, and migrates it. @throws {CopyError} */
-export const openTarget = async (file: string, features: readonly StoredFeature[]): Promise<CopyTarget> => {
+export const openTarget = async (file: string, schema: Schema): Promise<CopyTarget> => {
   try {
-    await ensureSchema(file, features)
+    await ensureSchema(file, schema)
   } catch (error) {
     throw errorOf('the target', error)
   }

@@ -1,7 +1,6 @@
 /** Brings a schema up to date. The caller provides a transaction under a lock, so that instances that start at once do so one after the other. */
-import type { StoredFeature } from '../stored-feature.ts'
-import { type CoreMigration, coreMigrations } from './core.ts'
 import { migratedFeatures, migrateFeatures } from './feature-migrations.ts'
+import type { CoreMigration, Schema } from './schema.ts'
 import type { Engine, MigrationSession, RecordedRow } from './session.ts'
 
 /** Selects every {@link RecordedRow}. Fails on a database without migrations, and on one of 0.2.0. */
@@ -13,10 +12,10 @@ export const SELECT_RECORDED = `SELECT NULL AS feature, name, NULL AS checksum F
 export const isUpToDate = async (
   engine: Engine,
   rows: readonly RecordedRow[],
-  features: readonly StoredFeature[],
+  { migrations, features }: Schema,
 ): Promise<boolean> => {
   const names = rows.flatMap(({ feature, name }) => (feature === null ? [name] : []))
-  const expected = [...coreMigrations(engine).keys()]
+  const expected = [...migrations(engine).keys()]
   return names.sort().join() === expected.join() && (await migratedFeatures(engine, rows, features))
 }
 
@@ -25,8 +24,8 @@ export const isUpToDate = async (
  * @throws {Error} for a database of a later version.
  */
 export const migrateCore = async (
-  { engine, run }: MigrationSession,
-  migrations: ReadonlyMap<string, CoreMigration> = coreMigrations(engine),
+  { run }: MigrationSession,
+  migrations: ReadonlyMap<string, CoreMigration>,
 ): Promise<void> => {
   await run(`CREATE TABLE IF NOT EXISTS kysely_migration
     (name varchar(255) NOT NULL PRIMARY KEY, timestamp varchar(255) NOT NULL)`)
@@ -47,8 +46,8 @@ export const migrateCore = async (
 /** @throws {Error} of a statement, or for a database of a later version. @throws {FeatureError} */
 export const migrateSchema = async (
   session: MigrationSession,
-  features: readonly StoredFeature[],
+  { migrations, features }: Schema,
 ): Promise<void> => {
-  await migrateCore(session)
+  await migrateCore(session, migrations(session.engine))
   await migrateFeatures(session, features)
 }

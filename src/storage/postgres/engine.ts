@@ -4,8 +4,8 @@ import { BoundedQueue } from '#base/concurrency/bounded-queue'
 import { ServiceError } from '#base/errors'
 import type { Engine } from '../engine.ts'
 import type { InvalidationListener } from '../invalidation.ts'
+import type { Schema } from '../migrations/schema.ts'
 import type { AnyOperation } from '../operations/operation.ts'
-import type { StoredFeature } from '../stored-feature.ts'
 import { Database, type Reader } from './database.ts'
 import { openPrimary } from './ensure-schema.ts'
 import { InvalidationFeed } from './invalidation-feed.ts'
@@ -42,10 +42,10 @@ export const openPostgresEngine = async (
   url: string,
   connections: number,
   operations: ReadonlyMap<string, AnyOperation>,
-  features: readonly StoredFeature[],
+  schema: Schema,
   replicaOptions: ReplicaOptions | null,
 ): Promise<PostgresEngine> => {
-  const primary = await openPrimary(url, features, connections)
+  const primary = await openPrimary(url, schema, connections)
   let listener: InvalidationListener | null = null
   const database = new Database(primary, connections, id => listener?.invalidate(id))
   const replica = replicaOptions === null ? null : new Replica(replicaOptions, connections)

@@ -1,7 +1,7 @@
 /** Brings the schema of a database up to date. If it is, as at most starts, no lock is taken. */
 import { isUpToDate, SELECT_RECORDED } from '../migrations/run.ts'
+import type { Schema } from '../migrations/schema.ts'
 import type { RecordedRow } from '../migrations/session.ts'
-import type { StoredFeature } from '../stored-feature.ts'
 import { Connection, migrationOptions } from './connection.ts'
 import { isStatementError, reason } from './database.ts'
 import { raiseEventShift } from './event-positions.ts'
@@ -14,10 +14,10 @@ import {
   assertUsable,
 } from './requirements.ts'
 
-const hasSchema = async (client: Connection, features: readonly StoredFeature[]): Promise<boolean> => {
+const hasSchema = async (client: Connection, schema: Schema): Promise<boolean> => {
   try {
     const { rows } = await client.query<RecordedRow>(SELECT_RECORDED)
-    return await isUpToDate('postgres', rows, features)
+    return await isUpToDate('postgres', rows, schema)
   } catch (error) {
     // A table is missing. What else cannot be read, the migrations report.
     if (isStatementError(error)) return false
@@ -45,19 +45,15 @@ const connected = async <Result>(
  * @param connections of this process.
  * @throws {Error} of the connection, a requirement, a migration or a statement.
  */
-const ensureSchema = async (
-  url: string,
-  features: readonly StoredFeature[],
-  connections: number,
-): Promise<void> => {
+const ensureSchema = async (url: string, schema: Schema, connections: number): Promise<void> => {
   const finish = async (client: Connection): Promise<void> => {
-    await assertMayWriteTables(client, features)
+    await assertMayWriteTables(client, schema)
     await raiseEventShift(client)
   }
   const prepare = async (client: Connection): Promise<boolean> => {
     await assertUsable(client, connections)
     if (client.isPooled) await connected(url, other => assertOwnServerProcess(client, other))
-    if (await hasSchema(client, features)) {
+    if (await hasSchema(client, schema)) {
       await finish(client)
       return true
     }
@@ -65,7 +61,7 @@ const ensureSchema = async (
     return false
   }
   if (await connected(url, prepare)) return
-  await migrate(url, features)
+  await migrate(url, schema)
   await connected(url, finish)
 }
 
@@ -77,22 +73,18 @@ const ensureSchema = async (
  */
 export const migratePrimary = async (
   url: string,
-  features: readonly StoredFeature[] = [],
+  schema: Schema,
   connections = 1,
 ): Promise<PrimaryServer> => {
   const primary = await PrimaryServer.open(url)
-  await ensureSchema(primary.url, features, connections)
+  await ensureSchema(primary.url, schema, connections)
   return primary
 }
 
 /** As {@link migratePrimary}. @throws {Error} with a message for the operator. */
-export const openPrimary = async (
-  url: string,
-  features: readonly StoredFeature[] = [],
-  connections = 1,
-): Promise<PrimaryServer> => {
+export const openPrimary = async (url: string, schema: Schema, connections = 1): Promise<PrimaryServer> => {
   try {
-    return await migratePrimary(url, features, connections)
+    return await migratePrimary(url, schema, connections)
   } catch (error) {
     const { code = 'DATABASE' } = error as { code?: unknown }
     throw Object.assign(new Error(`the database: ${reason(error)}`, { cause: error }), { code })

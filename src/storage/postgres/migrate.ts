@@ -2,8 +2,8 @@
 import type pg from 'pg'
 import { prepareEvents } from '../migrations/partition-events.ts'
 import { migrateSchema } from '../migrations/run.ts'
+import type { Schema } from '../migrations/schema.ts'
 import type { MigrationSession } from '../migrations/session.ts'
-import type { StoredFeature } from '../stored-feature.ts'
 import { Connection, migrationOptions } from './connection.ts'
 
 /** The keys of locks: that of Kysely's `Migrator`, with which releases up to 0.3 migrate, and theirs for features. */
@@ -21,7 +21,7 @@ export const postgresSession = (client: pg.ClientBase): MigrationSession => ({
  * @param url of one server.
  * @throws {Error} of the connection or a migration.
  */
-export const migrate = async (url: string, features: readonly StoredFeature[] = []): Promise<void> => {
+export const migrate = async (url: string, schema: Schema): Promise<void> => {
   const client = new Connection(migrationOptions(url))
   await client.connect()
   try {
@@ -29,7 +29,7 @@ export const migrate = async (url: string, features: readonly StoredFeature[] = 
     await prepareEvents(session.run)
     await client.query('BEGIN')
     for (const lock of LOCKS) await client.query(`SELECT pg_advisory_xact_lock(${lock})`)
-    await migrateSchema(session, features)
+    await migrateSchema(session, schema)
     await client.query('COMMIT')
   } finally {
     await client.end()

@@ -2,8 +2,8 @@
  * What a database needs, checked at the start: without it the service would be ready, and requests would fail for as long as it
  * runs. Settings that a connection can change are not among them (`connection.ts`). Each refusal says what to change.
  */
-import { WRITTEN_TABLES } from '#core/store/schema'
-import { type StoredFeature, tablesOf } from '../stored-feature.ts'
+import type { Schema } from '../migrations/schema.ts'
+import { tablesOf } from '../stored-feature.ts'
 import type { Connection } from './connection.ts'
 
 /** PostgreSQL 15. */
@@ -132,9 +132,9 @@ const SELECT_MISSING_PRIVILEGES = `SELECT current_user AS role, privilege, relna
 /** @throws {Error} that says what to change, if the role may not read and write the tables; of the connection. */
 export const assertMayWriteTables = async (
   client: Connection,
-  features: readonly StoredFeature[],
+  { tables, features }: Schema,
 ): Promise<void> => {
-  const names = [...WRITTEN_TABLES, ...tablesOf(features).map(({ name }) => name)]
+  const names = [...tables, ...tablesOf(features).map(({ name }) => name)]
   const { rows } = await client.query<{ role: string; privilege: string; name: string; schema: string }>(
     SELECT_MISSING_PRIVILEGES,
     [names],

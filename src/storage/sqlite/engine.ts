@@ -2,8 +2,8 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Engine } from '../engine.ts'
 import type { InvalidationListener } from '../invalidation.ts'
+import type { Schema } from '../migrations/schema.ts'
 import type { OpenRateLimit, RateLimit, RateLimitOptions } from '../rate-limit.ts'
-import type { StoredFeature } from '../stored-feature.ts'
 import { DatabaseFileHandle, FileWatch, type OpenFiles, pathProblem } from './database-file.ts'
 import { SQLITE } from './dialect.ts'
 import { ensureSchema } from './ensure-schema.ts'
@@ -164,12 +164,13 @@ export interface SharedEngine {
 export const openSharedEngine = async (
   file: string,
   operations: string,
-  features: readonly StoredFeature[],
+  schema: Schema,
   startWriter?: StartWriter,
 ): Promise<SharedEngine> => {
   // The writer thread imports them too. A feature that it could not find must not start.
+  const { features } = schema
   await assertImportable(features)
-  await ensureSchema(file, features)
+  await ensureSchema(file, schema)
   const fileHandle = new DatabaseFileHandle(file)
   const { reader, files } = openReader(file, fileHandle)
   const invalidations = newInvalidationBuffer()

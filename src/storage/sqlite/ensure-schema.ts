@@ -1,7 +1,7 @@
 /** Brings the schema of a database file up to date. If it is, as at most starts, no lock is taken. */
 import { isUpToDate, SELECT_RECORDED } from '../migrations/run.ts'
+import type { Schema } from '../migrations/schema.ts'
 import type { RecordedRow } from '../migrations/session.ts'
-import type { StoredFeature } from '../stored-feature.ts'
 import { type Connection, openDatabase } from './database.ts'
 import { assertOwnWal } from './database-file.ts'
 import { migrate } from './migrate.ts'
@@ -25,8 +25,8 @@ const readRecorded = (file: string): readonly RecordedRow[] | null => {
  * Creates a missing database, and migrates one of another version.
  * @throws {Error} that names the file.
  */
-export const ensureSchema = async (file: string, features: readonly StoredFeature[]): Promise<void> => {
+export const ensureSchema = async (file: string, schema: Schema): Promise<void> => {
   const recorded = readRecorded(file)
-  if (recorded !== null && (await isUpToDate('sqlite', recorded, features))) return
-  await migrate(file, features)
+  if (recorded !== null && (await isUpToDate('sqlite', recorded, schema))) return
+  await migrate(file, schema)
 }

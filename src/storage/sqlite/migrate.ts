@@ -1,8 +1,8 @@
 /** Creates and migrates a database file. */
 import { randomInt } from 'node:crypto'
 import { migrateSchema } from '../migrations/run.ts'
+import type { Schema } from '../migrations/schema.ts'
 import type { MigrationSession } from '../migrations/session.ts'
-import type { StoredFeature } from '../stored-feature.ts'
 import { type Connection, createDatabaseFile, openDatabase } from './database.ts'
 import { assertOwnWal } from './database-file.ts'
 
@@ -26,13 +26,13 @@ export const sqliteSession = (connection: Connection): MigrationSession => ({
   },
 })
 
-const migrateFile = async (file: string, features: readonly StoredFeature[]): Promise<void> => {
+const migrateFile = async (file: string, schema: Schema): Promise<void> => {
   assertOwnWal(file)
   createDatabaseFile(file)
   const connection = openDatabase(file, LOCK_TIMEOUT)
   try {
     connection.exec('BEGIN IMMEDIATE')
-    await migrateSchema(sqliteSession(connection), features)
+    await migrateSchema(sqliteSession(connection), schema)
     if (connection.pragma('user_version', { simple: true }) === 0)
       connection.pragma(`user_version = ${randomInt(1, MAX_FIRST_STAMP)}`)
     connection.exec('COMMIT')
@@ -50,8 +50,8 @@ let previous: Promise<unknown> = Promise.resolve()
  * are queued, because waiting for the lock would block the event loop.
  * @throws {Error} that names the file.
  */
-export const migrate = (file: string, features: readonly StoredFeature[] = []): Promise<void> => {
-  const current = previous.then(() => migrateFile(file, features))
+export const migrate = (file: string, schema: Schema): Promise<void> => {
+  const current = previous.then(() => migrateFile(file, schema))
   previous = current.catch(() => undefined)
   return current.catch(error => {
     throw Object.assign(new Error(`the database ${file}: ${error.message}`, { cause: error }), {

@@ -1,5 +1,6 @@
 /** A PostgreSQL database as SQL text: the statements of its migrations, then its rows. It needs no `pg_dump` of the same version. */
 import pg from 'pg'
+import { schemaOf } from '#core/store/migrations'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { migrate } from '#storage/postgres/migrate'
 import { query } from '../../support/postgres.ts'
@@ -16,7 +17,7 @@ export const recordSchema = async (url: string): Promise<string[]> => {
     return query.apply(this, args as never)
   } as typeof query
   try {
-    await migrate(url, BUILT_IN_FEATURES)
+    await migrate(url, schemaOf(BUILT_IN_FEATURES))
     return statements
   } finally {
     pg.Client.prototype.query = query

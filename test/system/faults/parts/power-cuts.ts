@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { secretFileOf } from '#core/auth/secret-file'
+import { schemaOf } from '#core/store/migrations'
 import { migrate } from '#storage/sqlite/migrate'
 import { temporaryFolder } from '../../../support/build.ts'
 import { startServer } from '../../../support/process.ts'
@@ -131,7 +132,7 @@ const cutPower = async (
     else if (isSecretNeeded && readFileSync(secretFileOf(file), 'utf8') !== secret)
       outcome.lost.push(`cut ${cut}: the secret is another one`)
     try {
-      await migrate(file)
+      await migrate(file, schemaOf())
       const { lost, integrity } = verify(file, cut)
       if (lost.length > 0) outcome.lost.push(`cut ${cut}: ${lost[0]} (one of ${lost.length})`)
       if (integrity !== 'ok') outcome.damaged.push(`cut ${cut}: ${integrity}`)

@@ -1,10 +1,10 @@
 /** The schema of the core as SQL, in the order in which it came about. A released migration is never changed. */
-import { FIELDS } from '#core/users/fields'
-import { partitionEvents } from './partition-events.ts'
-import { type Engine, type Run, SQL_DIALECTS } from './session.ts'
-
-/** Statements, or a function where they depend on rows. */
-export type CoreMigration = string | ((run: Run) => Promise<void>)
+import { partitionEvents } from '#storage/migrations/partition-events'
+import type { CoreMigration, Schema } from '#storage/migrations/schema'
+import { type Engine, SQL_DIALECTS } from '#storage/migrations/session'
+import type { StoredFeature } from '#storage/stored-feature'
+import { FIELDS } from '../users/fields.ts'
+import { WRITTEN_TABLES } from './schema.ts'
 
 const ownMigrations = (engine: Engine): Readonly<Record<string, CoreMigration>> => {
   const { keyType, text } = SQL_DIALECTS[engine]
@@ -269,3 +269,10 @@ export const coreMigrations = (engine: Engine): ReadonlyMap<string, CoreMigratio
   const all = [...Object.entries(ownMigrations(engine)), ...ofFields]
   return new Map(all.sort(([one], [other]) => (one < other ? -1 : 1)))
 }
+
+/** The schema of the store with these features. */
+export const schemaOf = (features: readonly StoredFeature[] = []): Schema => ({
+  migrations: coreMigrations,
+  tables: WRITTEN_TABLES,
+  features,
+})
