@@ -8,7 +8,7 @@ import { newFields } from '#core/users/fields'
 import { serializeAccount } from '#core/users/serializers'
 import { userScopesOf } from '#feature/assembly'
 import { allFeatures } from '#features/built-in'
-import { Account, ErrorBody, Introspection } from '#routes/schemas'
+import { Account, ErrorBody, Introspection } from '../routes/schemas.ts'
 
 const at = Date.UTC(2026, 0, 1)
 

@@ -10,7 +10,7 @@ import { CORE_SIGN_IN_METHODS, IMPERSONATION } from '#core/accounts/sign-in-meth
 import { EVENTS } from '#core/audit-log/event'
 import { ADMIN_SCOPES, USER_SCOPES } from '#core/auth/scopes'
 import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from '#core/rate-limits/limits'
-import { CORE_TABLES } from '#core/store/schema'
+import { CORE_TABLES } from '#core/store/tables'
 import { FeatureError } from '#storage/stored-feature'
 import { eventSchemasOf } from './assembly.ts'
 import type { Feature } from './declaration.ts'

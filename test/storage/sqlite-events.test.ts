@@ -8,7 +8,7 @@ import {
   SELECT_LAST_POSITION,
 } from '#core/audit-log/sqlite-events'
 import { coreMigrations } from '#core/store/migrations'
-import type { DatabaseSchema } from '#core/store/schema'
+import type { DatabaseSchema } from '#core/store/tables'
 import { migrateCore } from '#storage/migrations/run'
 import { createDatabaseFile, openDatabase } from '#storage/sqlite/database'
 import { sqliteSession } from '#storage/sqlite/migrate'

@@ -1,7 +1,7 @@
 /** Copies from one store to another, and the contents to compare afterwards. */
 import { v7 as uuidv7 } from 'uuid'
 import { schemaOf } from '#core/store/migrations'
-import { COPIED_TABLES } from '#core/store/schema'
+import { COPIED_TABLES } from '#core/store/tables'
 import { allFeatures } from '#features/built-in'
 import { type CopyReport, copy } from '#storage/copy/copy'
 import { databaseUrl } from '#storage/location'

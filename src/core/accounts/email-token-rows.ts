@@ -1,5 +1,5 @@
 /** The rows of e-mail tokens, for both engines. Statements list columns in the order given here. */
-import type { EmailTokensTable } from '../store/schema.ts'
+import type { EmailTokensTable } from '../store/tables.ts'
 import type { EmailToken } from './email-token.ts'
 
 /** An e-mail token without its user, which is a key in the table and an id elsewhere. */

@@ -1,7 +1,7 @@
 /** The queries of the audit log, for both engines. */
 import type { SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '#base/ids'
-import type { DatabaseSchema } from '../store/schema.ts'
+import type { DatabaseSchema } from '../store/tables.ts'
 import type { EventFilter, EventQuery } from './listing.ts'
 
 export type EventsQuery = SelectQueryBuilder<DatabaseSchema, 'events', object>

@@ -1,5 +1,5 @@
 /** The rows of events, for both engines. Statements list columns in the order given here. */
-import type { EventsTable } from '../store/schema.ts'
+import type { EventsTable } from '../store/tables.ts'
 import type { AuditEvent } from './event.ts'
 import type { LogPosition } from './listing.ts'
 

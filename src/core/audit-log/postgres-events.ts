@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Reader, Statement } from '#storage/postgres/database'
 import { queryBuilder, statement } from '#storage/postgres/query-builder'
-import type { DatabaseSchema } from '../store/schema.ts'
+import type { DatabaseSchema } from '../store/tables.ts'
 import type { AuditEvent } from './event.ts'
 import { eventsQuery, filteredEvents } from './event-queries.ts'
 import { type EventRow, toEvent, toPosition } from './event-rows.ts'

@@ -3,7 +3,7 @@
 import { queryBuilder } from '#storage/sqlite/query-builder'
 import type { Reader } from '#storage/sqlite/reader'
 import type { SlicedTask } from '#storage/sqlite/time-slicer'
-import type { DatabaseSchema } from '../store/schema.ts'
+import type { DatabaseSchema } from '../store/tables.ts'
 import type { AuditEvent } from './event.ts'
 import { eventsQuery, filteredEvents } from './event-queries.ts'
 import { type EventRow, toEvent, toPosition } from './event-rows.ts'

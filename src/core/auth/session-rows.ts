@@ -1,6 +1,6 @@
 /** The rows of sessions, for both engines. Statements list columns in the order given here. */
 import { networkDigest } from '../rate-limits/known-networks.ts'
-import type { SessionsTable } from '../store/schema.ts'
+import type { SessionsTable } from '../store/tables.ts'
 import { NO_AMR, type Session } from './session.ts'
 
 /** Sorts after every id. */

@@ -1,4 +1,4 @@
-/** Writes and reads of sessions. PostgreSQL opens and finds one with a single statement: `postgres-sessions.ts`. */
+/** Writes and reads of sessions. PostgreSQL opens and finds one with a single statement: `postgres-credentials.ts`. */
 
 import {
   firstRow,

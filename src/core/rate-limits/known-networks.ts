@@ -1,6 +1,6 @@
 /**
  * The networks from which a user has signed in. Their attempts wait apart from those of strangers, who otherwise could keep the owner of
- * an account out. The store notes the network of each session, see `0009-known-networks.ts`.
+ * an account out. The store notes the network of each session, see migration `0009_known_networks`.
  */
 import { clientNetwork, digestKey } from './rate-limit-keys.ts'
 

@@ -4,7 +4,7 @@ import type { CoreMigration, Schema } from '#storage/migrations/schema'
 import { type Engine, SQL_DIALECTS } from '#storage/migrations/session'
 import type { StoredFeature } from '#storage/stored-feature'
 import { FIELDS } from '../users/fields.ts'
-import { WRITTEN_TABLES } from './schema.ts'
+import { WRITTEN_TABLES } from './tables.ts'
 
 const ownMigrations = (engine: Engine): Readonly<Record<string, CoreMigration>> => {
   const { keyType, text } = SQL_DIALECTS[engine]

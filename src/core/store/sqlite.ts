@@ -7,7 +7,7 @@ import {
   type WorkerStore,
 } from '#storage/sqlite/engine'
 import type { StartWriter } from '#storage/sqlite/writer-owner'
-import { sessionLookups } from '../auth/sqlite-sessions.ts'
+import { sessionLookups } from '../auth/sqlite-credentials.ts'
 import type { AccountFeature } from './account-feature.ts'
 import { createStore } from './create-store.ts'
 import { schemaOf } from './migrations.ts'

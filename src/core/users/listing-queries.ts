@@ -1,7 +1,7 @@
 /** Queries over users whose shape depends on the filter, for both engines. */
 import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { featureMethods } from '../accounts/sign-in-tables.ts'
-import type { DatabaseSchema } from '../store/schema.ts'
+import type { DatabaseSchema } from '../store/tables.ts'
 import { FILTERS } from './fields.ts'
 import type { SortField, UserFilter, UserQuery } from './listing.ts'
 import { canonicalEmail, searchKey } from './user.ts'

@@ -5,7 +5,7 @@
 import type { Reader, Statement } from '#storage/postgres/database'
 import { queryBuilder, statement } from '#storage/postgres/query-builder'
 import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
-import type { DatabaseSchema } from '../store/schema.ts'
+import type { DatabaseSchema } from '../store/tables.ts'
 import type { Position, SignInTables, UserFilter, UserQuery } from './listing.ts'
 import {
   countQuery,

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { queryBuilder } from '#storage/sqlite/query-builder'
 import type { Reader } from '#storage/sqlite/reader'
 import type { SlicedTask } from '#storage/sqlite/time-slicer'
-import type { DatabaseSchema, UsersTable } from '../store/schema.ts'
+import type { DatabaseSchema, UsersTable } from '../store/tables.ts'
 import type { FieldColumn } from './fields.ts'
 import type { Position, SortField, UserFilter, UserQuery } from './listing.ts'
 import {

@@ -4,7 +4,7 @@ import { queryBuilder } from '#storage/sqlite/query-builder'
 import type { Reader } from '#storage/sqlite/reader'
 import type { SlicedTask } from '#storage/sqlite/time-slicer'
 import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
-import type { DatabaseSchema } from '../store/schema.ts'
+import type { DatabaseSchema } from '../store/tables.ts'
 import type { Position, SignInTables, UserFilter, UserQuery } from './listing.ts'
 import {
   countQuery,

@@ -1,6 +1,6 @@
 /** The rows of users, for both engines. Statements list columns in the order given here. */
 import { toFeatureMethods } from '../accounts/sign-in-tables.ts'
-import type { UsersTable } from '../store/schema.ts'
+import type { UsersTable } from '../store/tables.ts'
 import { type Factor, NO_FACTORS } from './factors.ts'
 import { compileFields, FIELDS, type FieldColumns, type FieldValues } from './fields.ts'
 import type { Position } from './listing.ts'

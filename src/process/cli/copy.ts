@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { generatedKeyFiles } from '#core/auth/secret-file'
 import { schemaOf } from '#core/store/migrations'
-import { COPIED_TABLES } from '#core/store/schema'
+import { COPIED_TABLES } from '#core/store/tables'
 import { CommandError, UsageError } from '#feature/commands/failure'
 import { readOption } from '#feature/commands/options'
 import { formatNumber, print, printStatus, progress, stopSignal, table } from '#feature/commands/output'

@@ -14,7 +14,7 @@ export interface Dialect {
   readonly forUpdateSkipLocked: string
   /**
    * Locks the table of users as an update of a row does. For operations that lock a user and then change or remove it. A copy
-   * into this database locks the table before users (`src/storage/copy/target.ts`); with the opposite order the two would deadlock.
+   * into this database locks the tables before users; with the opposite order the two would deadlock.
    */
   readonly lockUsersTable: string
   /**

@@ -1,5 +1,5 @@
 /**
- * Positions in the audit log are transaction numbers (`0003-event-positions.ts`). A dump that is restored into another server, or
+ * Positions in the audit log are transaction numbers (migration `0003_event_positions`). A dump that is restored into another server, or
  * a logical copy, keeps its positions, but that server's transaction numbers may be lower. New events would then be read before
  * old ones, or not at all. Opening a store therefore raises the shift that is added to transaction numbers.
  */

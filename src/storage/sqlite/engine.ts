@@ -112,7 +112,7 @@ const engineOfEventLoop = (
 const rateLimitInMemory = (options: RateLimitOptions): RateLimit => {
   let limit: RateLimit | undefined
   const load = async (): Promise<RateLimit> => {
-    const { fromLimiter, memoryLimiter } = await import('#storage/rate-limits')
+    const { fromLimiter, memoryLimiter } = await import('../rate-limits.ts')
     limit ??= fromLimiter(memoryLimiter(options))
     return limit
   }

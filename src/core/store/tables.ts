@@ -66,7 +66,7 @@ export interface LastRequestsTable {
 }
 
 export interface EventsTable {
-  /** Assigned by the store, see `0003-event-positions.ts`. */
+  /** Assigned by the store, see migration `0003_event_positions`. */
   position: Generated<number>
   id: string
   at: number
@@ -90,7 +90,7 @@ export interface EmailTokensTable {
   expires_at: number
 }
 
-/** What users have begun with a proof of identity, see `operations/pending-changes.ts`. */
+/** What users have begun with a proof of identity, see `stored-pending-changes.ts`. */
 export interface PendingChangesTable {
   /** Of what waits: the digest of an e-mail token, or what a feature has chosen. */
   id: string
