@@ -11,7 +11,7 @@ export interface Block {
 /** Characters of one block. A stream without line ends must not fill the memory. An event of the service has far fewer. */
 const MAX_BLOCK = 1_048_576
 
-/** Of CR and LF in two chunks the first ends the line, and the second nothing. */
+/** A CRLF that two chunks split ends one line: the LF at the start of the second chunk is skipped. */
 const LINE_END = /\r\n|\n|\r/g
 
 /** Reads one stream, in chunks that end anywhere. A byte order mark is the decoder's to remove. */

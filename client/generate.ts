@@ -49,7 +49,7 @@ const EVENT_STREAM = 'text/event-stream'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
-/** After these the token is not valid any more. */
+/** Operations after which the token is no longer valid. */
 const ENDS_SESSION = new Set(['signOut', 'deleteAccount'])
 
 /** The schema of a response that opens a session. */

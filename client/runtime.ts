@@ -91,7 +91,7 @@ export class ServiceError extends Error {
   readonly status: number
   /** The messages by input field, or `global`. */
   readonly errors: Readonly<Record<string, readonly string[]>>
-  /** By which the service's log names the request. */
+  /** The id of the request in the service's log. */
   readonly requestId: string | null
   /** Seconds after which the request can be repeated, with status 429 and 503. */
   readonly retryAfter: number | null

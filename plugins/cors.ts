@@ -10,7 +10,7 @@ import { pathFinder } from '#http/paths'
 /** `x-admin-key` is missing on purpose: admin keys do not belong in browsers. */
 const REQUEST_HEADERS = 'authorization, content-type, if-match, traceparent, tracestate, x-request-id'
 
-/** Those of the API, except the ones that pages can always read. */
+/** Header fields of the API's responses, except those that pages can always read. */
 const RESPONSE_HEADERS =
   'allow, content-disposition, etag, link, location, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-request-id'
 

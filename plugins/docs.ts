@@ -7,7 +7,7 @@ import { type StaticResponse, sendStatic, staticResponse } from '#http/static-re
 const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 
-/** With relative URLs, so that it works behind a proxy that adds a path prefix. */
+/** A page with relative URLs, so that it works behind a proxy that adds a path prefix. */
 const PAGE = `<!DOCTYPE html>
 <html lang="en">
 <head>

@@ -17,7 +17,7 @@ declare module 'fastify' {
   }
 }
 
-/** As identity providers name it, in OpenID Connect PAPE. */
+/** The name of the policy in OpenID Connect PAPE, which identity providers use. */
 const MULTI_FACTOR = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor'
 
 const CHALLENGE = `Bearer error="insufficient_user_authentication", acr_values="${MULTI_FACTOR}"`

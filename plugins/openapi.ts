@@ -103,7 +103,7 @@ const CHALLENGE: Headers = {
   },
 }
 
-/** On every response, except for requests rejected before they are counted. */
+/** Headers of every response, except to requests that are rejected before they are counted. */
 const RATE_LIMIT: Headers = {
   RateLimit: {
     type: 'string',

@@ -59,7 +59,7 @@ declare module 'fastify' {
     takeNotice(): string | undefined
     /**
      * Lets the security page lead to another page once, so that a user comes back to it after signing in or up.
-     * @param path as above, with its query; one that no page has is left out.
+     * @param path below the service, without a slash at the start, with its query. A path that no page has is ignored.
      * @param cookie another one, for pages with a sign-in of their own.
      */
     comeBackTo(path: string, cookie?: string): FastifyReply

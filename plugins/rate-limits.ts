@@ -27,7 +27,7 @@ declare module 'fastify' {
     writeLimit?: false
   }
   interface FastifyInstance {
-    /** For the gate of users: adds the limit on writes to a route of its scope. */
+    /** Adds the limit on writes to a route. Called by the gate of users for the routes of its scope. */
     limitWrites(route: RouteOptions): void
   }
 }

@@ -196,7 +196,7 @@ const ShownKey = (prefix: string) =>
     examples: [`${prefix}mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0pCk4000000`],
   })
 
-/** For changes of credentials: whether the user's other sessions end. */
+/** The body of changes of credentials: whether the user's other sessions end. */
 export const EndOthers = Strict({
   endOthers: Type.Boolean({
     default: false,

@@ -238,7 +238,7 @@ const scopesTable = (scopes: Readonly<Record<string, string>>): string =>
     Object.entries(scopes).map(([scope, allows]) => [code(scope), allows]),
   )
 
-/** By the first part of their names, in the order of the declarations. */
+/** The table of events by the first part of their names, in the order of the declarations. */
 const eventsTable = (): string => {
   const types = Object.entries(eventSchemasOf(FEATURES))
   const groups = Map.groupBy(types, ([type]) => type.split('.')[0]?.replace(/^sessions$/, 'session'))
@@ -258,7 +258,7 @@ const eventsTable = (): string => {
 
 const METRIC_GROUPS = { counter: 'Counters', gauge: 'Gauges', histogram: 'Histograms' }
 
-/** By type, each with its labels as in a query. */
+/** The list of metrics by type, each with its labels in the syntax of a query. */
 const metricsList = (): string => {
   const metrics: Readonly<Record<string, Metric>> = { ...METRICS, ...metricsOf(FEATURES) }
   const aggregations = { sum: '', min: ' (minimum)', max: ' (maximum)' }
@@ -306,7 +306,7 @@ const commandsBlock = async (): Promise<string> => {
   return ['```text', ...lines, '```'].join('\n')
 }
 
-/** By document, the tables that it has. */
+/** The generated tables of each document. */
 const tables = (): Promise<Readonly<Record<string, Readonly<Record<string, string>>>>> =>
   withEveryRoute(async app => {
     const document: OpenApi = (await app.inject('/openapi.json')).json()

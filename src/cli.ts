@@ -18,7 +18,7 @@ const program = new Command('gatehouse')
 
 const isPackaged = extname(import.meta.filename) === '.js'
 
-/** In the package, `gatehouse start` starts the service: `src/bin.ts` does so before the command line is loaded. */
+/** Adds `gatehouse start` to the help of the package. `src/bin.ts` starts the service before the command line is loaded. */
 const startCommand = (program: Command): void => {
   if (isPackaged) program.command('start').description('Start the service; without a command, too')
 }

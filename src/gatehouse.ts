@@ -41,7 +41,7 @@ export type GatehouseConfig<Features extends readonly Feature[] = []> = {
 /** `app.gatehouse`. */
 export interface Gatehouse extends Guards {
   /**
-   * As `requireUser`, and requires what guards of features check, declared as in the `config` of a private route: `{ organization: ['admin'] }`.
+   * Requires a user and what guards of features check, declared as in the `config` of a private route: `{ organization: ['admin'] }`.
    * Behind `requireScope` it also accepts API keys.
    * @throws {Error} if no feature has such a guard.
    */

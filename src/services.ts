@@ -86,7 +86,7 @@ import { createStoreServices } from './store-services.ts'
 
 export interface ServicesDeps {
   readonly storage: Storage
-  /** See `allFeatures`. */
+  /** Every feature of the service, from `allFeatures`. */
   readonly features: readonly Feature[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number

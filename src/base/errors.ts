@@ -220,12 +220,12 @@ export class ServiceError extends Error {
     this.logged = details.logged
   }
 
-  /** For error handlers of a host application, as Fastify names the status. */
+  /** The status, under Fastify's name, for error handlers of a host application. */
   get statusCode(): number {
     return this.status
   }
 
-  /** For error handlers of a host application: the messages by field. */
+  /** The messages by field, for error handlers of a host application. */
   get errors(): ErrorBody['errors'] {
     return errorBody(this.field, this.message).errors
   }

@@ -16,7 +16,7 @@ import { eventSchemasOf } from './assembly.ts'
 import type { Feature } from './declaration.ts'
 
 const SCOPE = '^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$'
-/** Not `then`: the object of all services would be taken for a promise. */
+/** The pattern of a name. Not `then`: the object of all services would be taken for a promise. */
 const CAMEL_CASE = '^(?!then$)[a-z][a-zA-Z0-9]*$'
 const KEBAB_CASE = '^[a-z][a-z0-9-]*$'
 /** PostgreSQL cuts longer identifiers. The prefixes belong to the databases and to migrations. */

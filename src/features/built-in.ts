@@ -17,7 +17,7 @@ import { passkeys } from './passkeys/passkeys.ts'
 import { totp } from './totp/totp.ts'
 import { webhooks } from './webhooks/feature.ts'
 
-/** Their migrations and tables come before those of other features. */
+/** The features of the service itself. Their migrations and tables come before those of other features. */
 export const BUILT_IN_FEATURES = [
   apiKeys,
   adminKeys,

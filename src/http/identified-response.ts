@@ -105,7 +105,7 @@ export const responseClass = (hsts: string | null): typeof ServerResponse => {
   }
 }
 
-/** Not with `instanceof`, which looks through the prototypes of each response. */
+/** Whether a response carries an id. Not by `instanceof`, which looks through the prototypes of each response. */
 const isIdentified = (response: object): response is IdentifiedResponse => 'requestId' in response
 
 /** Gives the response the id of its request, which is a valid header value. */

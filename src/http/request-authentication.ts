@@ -61,12 +61,12 @@ export interface Guards {
   /** Requires an authenticated user with a session, and sets `request.user` and `request.principal`. */
   readonly requireUser: Guard
   /**
-   * As `requireUser`, and also accepts API keys with this scope.
+   * Requires a user with a session or an API key with this scope, and sets `request.user` and `request.principal`.
    * @throws {Error} if there is no such scope.
    */
   requireScope(scope: string): Guard
   /**
-   * As `requireUser`, for users with any of these roles. After `requireScope` it also accepts API keys.
+   * Requires a user with a session and any of these roles. After `requireScope` it also accepts API keys.
    * @throws {Error} if a role is not valid, or there is none.
    */
   requireRoles(...roles: readonly string[]): Guard
@@ -244,7 +244,11 @@ export class RequestAuthentication implements Guards {
     return request.adminKey !== null
   }
 
-  /** As {@link isAdmin}, for the token of a user. It does not count as a request, so the idle time of the session goes on. */
+  /**
+   * Whether the access token of a request is still valid. For streams, which may last hours. It does not count as a request, so the idle
+   * time of the session goes on.
+   * @throws {ServiceError} `storeUnavailable`
+   */
   async isUser(request: FastifyRequest): Promise<boolean> {
     const { accessToken } = request
     return accessToken !== null && (await this.#deps.authenticator.introspect(accessToken)) !== null

@@ -52,7 +52,7 @@ export class RequestDurations {
     return durations
   }
 
-  /** For requests that reach no route. */
+  /** Counts a request that reaches no route. */
   observeUnknown(method: string, status: number, start: number): void {
     const label = METHODS.has(method) ? method : OTHER_METHOD
     this.of(UNKNOWN_ROUTE).observe(label, status, start)

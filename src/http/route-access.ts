@@ -79,7 +79,7 @@ export const adminScopeGuard =
     done(scope === null ? rootKeyRequired() : adminScopeRequired(scope))
   }
 
-/** By property of a body, the scope that a key needs to send it. */
+/** The scopes that a key needs to send properties of a body, by property. */
 export type FieldScopes = Readonly<Record<string, string>>
 
 /** @returns the scopes that a body needs, each once. @param scope of an empty body, and of properties without one of their own. */
@@ -89,7 +89,7 @@ const scopesOfBody = (body: unknown, scope: string, fieldScopes: FieldScopes): r
   return names.length === 0 ? [scope] : [...new Set(names.map(name => own.get(name) ?? scope))]
 }
 
-/** For requests that have passed `authenticateAdmin` and validation. */
+/** Checks the scopes of the body's properties, after `authenticateAdmin` and validation. */
 export const fieldScopeGuard =
   (scope: string, fieldScopes: FieldScopes): Guard =>
   (request, _reply, done) => {

@@ -35,7 +35,7 @@ export const checkDeclarations = (
   })
 }
 
-/** With them, a URL could have several routes of one method: 405, the OpenAPI document and the clients know one. */
+/** Refuses constraints, by which a URL could have several routes of one method: 405, the OpenAPI document and the clients know one. */
 const refuseConstraints = (route: RouteOptions, owner: string): void => {
   if (Object.keys(route.constraints ?? {}).length > 0)
     throw new FeatureError(

@@ -7,7 +7,7 @@ import type { RequestIds } from './request-ids.ts'
 import { withTrace } from './request-log.ts'
 import { expiredConnections, refuseConnect } from './socket-errors.ts'
 
-/** Without it, Node closes a half-closed connection before its pending responses are sent. */
+/** A server with `httpAllowHalfOpen`, without which Node closes a half-closed connection before its pending responses are sent. */
 interface HalfOpenServer extends Server {
   httpAllowHalfOpen?: boolean
 }

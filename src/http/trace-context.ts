@@ -25,7 +25,7 @@ interface TracedRequest extends IncomingMessage {
   [SPAN]?: SpanIds
 }
 
-/** From now on the lines of the request name its own span instead of the client's. */
+/** Sets the span of a request: from now on its log lines name that instead of the client's. */
 export const setSpan = (request: TracedRequest, span: SpanIds): void => {
   request[SPAN] = span
 }

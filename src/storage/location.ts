@@ -42,7 +42,7 @@ export const databaseUrl: Reader<StorageLocation> = value => {
   return { engine: 'sqlite', file }
 }
 
-/** `postgres://…`, as for {@link databaseUrl}. @returns the URL. */
+/** `postgres://user:password@host/database`, also with several hosts. @returns the URL. */
 export const replicaUrl: Reader<string> = value => {
   if (!/^postgres(?:ql)?:\/\//.test(value)) throw new SettingError(REPLICA_FORM)
   if (/[?&]target_session_attrs=/.test(value))

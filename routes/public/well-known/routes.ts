@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 
-/** In place of the folder's name: tools ignore folders that begin with a dot (RFC 8615 §3). */
+/** The prefix (RFC 8615 §3), because tools ignore folders whose name begins with a dot. */
 export const autoPrefix = '/.well-known'
 
 /** Verifiers ask again after this many seconds. The rotation of keys waits for it (docs/operations.md). */

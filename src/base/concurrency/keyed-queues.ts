@@ -23,7 +23,7 @@ export class KeyedQueues {
     return sum
   }
 
-  /** @throws {ServiceError} as {@link BoundedQueue.run} */
+  /** Runs a task once those with the same key have ended. @throws {ServiceError} `overloaded`, `clientClosedRequest` */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const entry = this.#entries.get(key) ?? { queue: new BoundedQueue(1, this.#capacity), callers: 0 }
     this.#entries.set(key, entry)

@@ -19,7 +19,7 @@ export class PendingResponses<Response> {
     return response
   }
 
-  /** As {@link request}, for a channel that loses no response. */
+  /** Waits without a limit, for a channel that loses no response. @param send sends the request with its id. */
   requestReliably(send: (id: number) => void): Promise<Response> {
     const { promise, resolve } = Promise.withResolvers<Response>()
     send(this.#add(resolve as (response: Response | null) => void))

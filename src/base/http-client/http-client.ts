@@ -74,7 +74,7 @@ export interface HttpClientOptions {
   readonly allowedHosts: readonly string[] | 'any'
   /** Connections to one host. Further requests wait, within their time limit. */
   readonly maxConnections: number
-  /** Of hosts that are restricted. Default: the name servers of the machine. */
+  /** Finds the addresses of hosts that are restricted. Default: the name servers of the machine. */
   readonly resolve?: ResolveHost | undefined
 }
 

@@ -6,14 +6,14 @@ import { along, Labels, type Point } from './labels.ts'
 import type { Scale } from './scale.ts'
 import { element, THEME, text } from './svg.ts'
 
-/** Of every plot. */
+/** The width of every plot, in pixels. */
 export const WIDTH = 420
 const PANEL_HEIGHT = 170
 
 const LEFT = 62
 const RIGHT = 402
 
-/** Of fonts. */
+/** Sizes of fonts, in pixels. */
 export const SIZE = { heading: 13, label: 13, tick: 12, note: 11 }
 
 /** The mean width of a character of bold text, generously, as a part of the size of the font. */
@@ -26,7 +26,7 @@ const DIGITS = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 })
 
 export const number = (value: number): string => DIGITS.format(value)
 
-/** For ticks, which have little room: 10k. */
+/** A short text of a number, such as `10k`, for ticks, which have little room. */
 export const short = (value: number): string => (value < 1_000 ? number(value) : `${number(value / 1_000)}k`)
 
 export const duration = (milliseconds: number): string =>

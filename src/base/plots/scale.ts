@@ -10,7 +10,7 @@ export interface Scale {
 
 const ROUND = [1, 2, 5]
 
-/** Up to so many decades, 2 and 5 of each have ticks too. */
+/** The most decades of which 2 and 5 have ticks too. */
 const FEW_DECADES = 2
 
 /** The values 1, 2, 5, 10, … or their multiples, over all that a plot may show. */

@@ -30,7 +30,7 @@ export interface Setting {
   /** What the command `settings` prints. */
   readonly description: string
   readonly read: Reader<unknown>
-  /** As it would be given; `null`: the value is `null` unless it is given. */
+  /** The text of the environment variable; `null`: the value is `null` unless it is given. */
   readonly default: string | null
   /** Whether it can also be named by file, as container platforms mount secrets: `ADMIN_KEY_FILE=/run/secrets/admin-key`. */
   readonly canBeFile?: true
@@ -85,7 +85,7 @@ export const duration =
     return milliseconds
   }
 
-/** At least `min` characters of visible ASCII, which a header carries unchanged. */
+/** A secret: at least `min` characters of visible ASCII, which a header carries unchanged. */
 export const secret =
   (min: number): Reader<string> =>
   value => {
@@ -162,7 +162,7 @@ export const serviceUrl: Reader<string> = value => {
 
 const THIS_MACHINE = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 
-/** As {@link serviceUrl}, where others must not read or change what is sent. */
+/** The base URL of a service that others must not overhear: HTTPS, except on this machine. Returned without the last slash. */
 export const protectedUrl: Reader<string> = value => {
   const url = serviceUrl(value)
   const { protocol, hostname } = new URL(url)

@@ -6,7 +6,7 @@ import type { Aggregation, Metric, MetricDeclarations } from './metric.ts'
 export type Value = number | HistogramValue
 
 export interface Sample {
-  /** As in the text format, `method="GET",route="/account"`; empty without labels. */
+  /** Labels in the text format, such as `method="GET",route="/account"`; empty without labels. */
   readonly labels: string
   readonly value: Value
 }
@@ -63,7 +63,7 @@ export const aggregate = (declarations: MetricDeclarations, snapshots: readonly 
 export interface KeptValue {
   readonly metric: string
   readonly isGauge: boolean
-  /** As of a {@link Sample}, of the labels by which it is kept. */
+  /** The labels by which it is kept, such as `method="GET",route="/account"`. */
   readonly labels: string
   readonly value: Value
 }
@@ -90,6 +90,6 @@ export const keptValues = (declarations: MetricDeclarations, snapshot: Snapshot)
     return samples.map(each => ({ ...each, metric: name, isGauge: metric.type === 'gauge' }))
   })
 
-/** Without gauges: what remains of a process that has ended, so that no sum decreases. */
+/** A snapshot without gauges: what remains of a process that has ended, so that no sum decreases. */
 export const countsOf = (declarations: MetricDeclarations, snapshot: Snapshot): Snapshot =>
   Object.fromEntries(Object.entries(snapshot).filter(([name]) => declarations[name]?.type !== 'gauge'))

@@ -15,7 +15,7 @@ export interface GivenUser extends Partial<FieldValues> {
   /** In canonical form. */
   readonly email: string
   readonly emailVerified?: boolean
-  /** This and `id` come with users of another service. */
+  /** Given for users of another service, with `id`. */
   readonly disabled?: boolean
   readonly id?: string
 }
@@ -36,7 +36,7 @@ export const newUser = (given: GivenUser, passwordHash: string | null, createdAt
   version: 1,
 })
 
-/** With at most one of the two secrets. Without either, the user has no password: a reset sets the first one. */
+/** An account to create, with a password or a hash. Without either, the user has no password: a reset sets the first one. */
 export interface AccountInput extends GivenUser {
   readonly password?: string
   /** A hash from another service. */

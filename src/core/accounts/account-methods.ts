@@ -23,7 +23,7 @@ export interface AccountMethod {
 export interface AccountMethodsDeps {
   readonly sessions: Pick<SessionStore, 'listLastSignIns'>
   readonly signIns: Pick<SignIns, 'mailedMethods'>
-  /** Those of features: one function for each feature that has any. */
+  /** Lists the methods of a feature: one function for each feature that has any. */
   readonly lists: readonly ((user: User) => MaybePromise<readonly AccountMethod[]>)[]
 }
 

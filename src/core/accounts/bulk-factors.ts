@@ -37,7 +37,7 @@ export interface FactorRows {
  * repeated import.
  */
 export interface BulkProperty<Value = unknown> {
-  /** Of a line. */
+  /** The name of the property in a line. */
   readonly name: string
   /** What an admin key needs besides `users:import`: lines with the property change more than users. */
   readonly scope: string

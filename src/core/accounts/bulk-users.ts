@@ -15,7 +15,7 @@ import type { BulkFactor, BulkProperty, FactorCredentials, FactorRow, FactorRows
 /** A user with everything that another service needs. */
 export type ExportedUser = UserWithHash & {
   readonly credentials?: FactorCredentials
-  /** See {@link BulkProperty}: by their names. */
+  /** The values of features' properties ({@link BulkProperty}), by name. */
   readonly properties?: Readonly<Record<string, unknown>>
 }
 
@@ -28,7 +28,7 @@ export interface ExportContents {
 /** The key that imports or exports. */
 type BulkKey = Pick<PresentedAdminKey, 'scopes'>
 
-/** That of the operator, and of a root key. */
+/** The scopes of the operator and of a root key. */
 const EVERY_SCOPE: BulkKey = { scopes: null }
 
 export interface ExportsDeps {

@@ -16,7 +16,7 @@ export interface EmailAddressesDeps {
   readonly mails: Mails
   readonly deferred: DeferredWork
   readonly events: Pick<EventStore, 'recordLimited'>
-  /** Then no response reveals which addresses have accounts. */
+  /** Whether signing in requires a verified e-mail. Then no response reveals which addresses have accounts. */
   readonly requireEmailVerification: boolean
   readonly clock: () => number
 }
@@ -60,7 +60,11 @@ export class EmailAddresses {
     return this.sendVerification(cachedUser.user, credentialId, actor)
   }
 
-  /** As {@link resendVerification}. @param sessionId of the user's session. */
+  /**
+   * Mails a user a link for verification, unless the e-mail is verified.
+   * @param sessionId of the user's session.
+   * @throws {ServiceError} `tooManyRequests`; `signInRequired` if the user was disabled or deleted, or the session has ended
+   */
   async sendVerification(user: User, sessionId: string, actor: Actor): Promise<void> {
     if (user.emailVerified) return
     const { emailTokens, mails, clock } = this.#deps

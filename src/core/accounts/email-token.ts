@@ -73,7 +73,7 @@ export const LONGEST_LIFETIME = Math.max(
 export const MAX_MAILS = 5
 export const MAIL_WINDOW = HOUR
 
-/** For signed-in users past a limit on mails. Its windows slide: after an hour, there may be room again. */
+/** The error for signed-in users past a limit on mails. Its windows slide: after an hour, there may be room again. */
 export const tooManyMails = (): ServiceError =>
   new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAIL_WINDOW / 1_000) } })
 
@@ -88,7 +88,7 @@ export const MAX_MAILS_IN_ALL = 15
 
 /** A stored token; the token itself is only in the mail. Timestamps are milliseconds since the epoch. */
 export interface EmailToken {
-  /** See {@link digestOf}. */
+  /** The time and the hash of the token ({@link digestOf}). */
   readonly digest: string
   readonly purpose: EmailTokenPurpose
   readonly userId: string

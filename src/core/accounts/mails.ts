@@ -121,7 +121,7 @@ const de: typeof en = {
 }
 
 export const ACCOUNT_MAILS = {
-  /** To a new account. */
+  /** Sent to a new account. */
   verification: {
     subject: 'Confirm your e-mail address',
     isRateLimited: true,
@@ -140,7 +140,7 @@ export const ACCOUNT_MAILS = {
       ],
     },
   },
-  /** For an account that will exist once its address is confirmed. Not limited by recipient: an address with an account gets `accountExists`. */
+  /** Sent for an account that will exist once its address is confirmed. Not limited by recipient: an address with an account gets `accountExists`. */
   signUp: {
     subject: 'Confirm your e-mail address',
     isRateLimited: false,
@@ -159,7 +159,7 @@ export const ACCOUNT_MAILS = {
       ],
     },
   },
-  /** To the address that an account changes to, which may be a stranger's. */
+  /** Sent to the address that an account changes to, which may be a stranger's. */
   emailChange: {
     subject: 'Confirm your new e-mail address',
     isRateLimited: 'alone',
@@ -178,7 +178,7 @@ export const ACCOUNT_MAILS = {
       ],
     },
   },
-  /** To the current address, when a change is requested. */
+  /** Sent to the current address, when a change is requested. */
   emailChangeRequested: {
     subject: 'Your e-mail address is to be changed',
     isRateLimited: true,
@@ -196,7 +196,7 @@ export const ACCOUNT_MAILS = {
       ],
     },
   },
-  /** To the previous address, when the user or an administrator has changed it. */
+  /** Sent to the previous address, when the user or an administrator has changed it. */
   emailChanged: {
     subject: 'Your e-mail address has been changed',
     isRateLimited: true,
@@ -212,7 +212,7 @@ export const ACCOUNT_MAILS = {
       ],
     },
   },
-  /** To the address that an administrator has given an account. It names no other address: this one may be mistyped. */
+  /** Sent to the address that an administrator has given an account. It names no other address: this one may be mistyped. */
   emailAssigned: {
     subject: 'Your account has this e-mail address now',
     isRateLimited: true,
@@ -307,7 +307,7 @@ export const ACCOUNT_MAILS = {
       ],
     },
   },
-  /** To the owner of an address that is used for a sign-up or an e-mail change. */
+  /** Sent to the owner of an address that is used for a sign-up or an e-mail change. */
   accountExists: {
     subject: 'You have an account already',
     isRateLimited: false,
@@ -330,7 +330,7 @@ export const ACCOUNT_MAILS = {
       ],
     },
   },
-  /** By an administrator. */
+  /** Sent when an administrator has removed the factors of a user. */
   factorsRemoved: {
     subject: 'Authenticator app and passkeys have been removed from your account',
     isRateLimited: true,

@@ -49,7 +49,7 @@ export class PasswordChanges {
    * changes of the account; another one needs the current password, and of users with an authenticator app such a proof too.
    * @throws {ServiceError} `newPasswordIsEmail`, `newPasswordIsCurrent`, `newPasswordBreached`, `currentPasswordRequired`,
    * `wrongCurrentPassword`; `signInRequired` when the user was disabled or deleted, changed the password, or ended the session meanwhile;
-   * and as {@link Reauthentication.require}
+   * and the errors of {@link Reauthentication.require}
    */
   async change(
     principal: Principal,

@@ -46,7 +46,7 @@ export class PasswordSignIns {
   /**
    * Opens a session. An unknown e-mail, a wrong password, an account without a password and a disabled account cost the same hash.
    * @param signedInAs the user who sends the request, if any: their own attempts are throttled apart from those of others.
-   * @throws {ServiceError} `wrongCredentials`, `overloaded`, `clientClosedRequest`, `draining`, and as {@link SignIns.complete}
+   * @throws {ServiceError} `wrongCredentials`, `overloaded`, `clientClosedRequest`, `draining`, and the errors of {@link SignIns.complete}
    */
   async signIn(
     { email, password, code }: Credentials,

@@ -31,7 +31,7 @@ export const serializeMethod = ({ addedAt, lastUsedAt, ...method }: AccountMetho
   lastUsedAt: toIsoOrNull(lastUsedAt),
 })
 
-/** With the hash and the credentials, the password and the factors still work after an import. */
+/** An exported user in JSON. With the hash and the credentials, the password and the factors still work after an import. */
 export const serializeExportedUser = (user: ExportedUser, { withHash }: ExportContents) => {
   const { passwordHash, credentials, properties } = user
   if (!withHash) return { ...serializeAdminUser(user), ...properties }

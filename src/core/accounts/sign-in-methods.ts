@@ -47,20 +47,20 @@ const withValues = (amr: readonly string[], ...values: readonly string[]): reado
   return all.delete(MULTI_FACTOR) ? [...all, MULTI_FACTOR] : [...all]
 }
 
-/** With a code of an authenticator app, or a recovery code. */
+/** The `amr` of a sign-in to which a code of an authenticator app, or a recovery code, is added. */
 export const amrWithCode = (amr: readonly string[]): readonly string[] => withValues(amr, CODE, MULTI_FACTOR)
 
-/** As two factors, whatever the second one was. */
+/** The `amr` of a sign-in to which a second factor of any kind is added. */
 export const amrWithSecondFactor = (amr: readonly string[]): readonly string[] =>
   withValues(amr, MULTI_FACTOR)
 
-/** With the password, in a session that exists. */
+/** The `amr` of a session in which the user has sent the password again. */
 export const amrWithPassword = (amr: readonly string[]): readonly string[] => withValues(amr, 'pwd')
 
 /** What a user has sent to prove their identity again. */
 export interface ProvedWith {
   readonly password: boolean
-  /** Of an authenticator app, or a recovery code. */
+  /** Whether it was a code of an authenticator app, or a recovery code. */
   readonly code: boolean
 }
 
@@ -76,7 +76,7 @@ export const amrAfterProof = (amr: readonly string[], { password, code }: Proved
 /** A sign-in method of the service. */
 export interface MethodAmr {
   readonly name: string
-  /** See {@link SignInMethod.amr}. */
+  /** What it verifies, in values of RFC 8176, such as `otp`. */
   readonly amr: readonly string[]
 }
 
@@ -121,7 +121,7 @@ export const IMPERSONATION = { method: 'impersonation', amr: [] } as const
 /** The methods of the core. */
 export const CORE_SIGN_IN_METHODS = {
   password: { amr: ['pwd'], rejection: 'wrongCredentials', needsSecondFactor: true },
-  /** By the link of a mail, with a new password. */
+  /** A sign-in with the link of a mail and a new password. */
   passwordReset: {
     amr: ['otp'],
     rejection: 'badEmailToken',

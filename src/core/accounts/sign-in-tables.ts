@@ -8,7 +8,7 @@ import type { SignInTable, SignInTables } from '../users/listing.ts'
 export interface ConfiguredMethod {
   readonly name: string
   readonly isEnabled: boolean
-  /** See `SignInMethod.rows`; `null` for all. */
+  /** Which rows of its tables sign in; `null` for all. */
   readonly rows: SignInTable['rows']
 }
 
@@ -26,7 +26,7 @@ export const signInTablesOf = (
 /** A text in a statement. Only of declarations and settings: what a request sends is a parameter. */
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** For `EXISTS`, PostgreSQL reads the whole table into a hash, however few users the page has. */
+/** A condition: the user has a row. Not `EXISTS`, for which PostgreSQL reads the whole table into a hash, even for a page of few users. */
 const hasRow = ({ table: { name, owner }, rows }: SignInTable): string =>
   `(SELECT 1 FROM ${quoted(name)} WHERE ${quoted(owner)} = users.key${
     rows === null ? '' : ` AND ${quoted(rows.column)} IN (${rows.values.map(literal).join(', ')})`
@@ -54,5 +54,5 @@ export const featureMethods = (tables: SignInTables): string => {
 export const featureMethodsColumn = (tables: SignInTables): string =>
   `${featureMethods(tables)} AS feature_methods`
 
-/** @param column as {@link featureMethods} selects it. */
+/** Splits the column of {@link featureMethods}: names of methods, each followed by a space. */
 export const toFeatureMethods = (column: string): readonly string[] => column.split(' ').slice(0, -1)

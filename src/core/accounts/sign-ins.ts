@@ -22,7 +22,7 @@ import { amrWithCode, amrWithSecondFactor, type SignInMethod, type SignInRows } 
 
 /** What a method has verified. The store compares it with the user again, in the transaction that opens the session. */
 export interface VerifiedSignIn {
-  /** As read. */
+  /** The user as the method has read it. */
   readonly user: User
   /** The verified hash of the password, for a method that needs nothing else. */
   readonly passwordHash?: string
@@ -41,7 +41,7 @@ export interface VerifiedSignIn {
   readonly newHash?: () => Promise<string>
   /** The type of the event, if it is not `user.signed-in`. */
   readonly event?: 'password.reset'
-  /** As the method declares them. */
+  /** Further details of the event, which the method declares. */
   readonly details?: Readonly<Record<string, string>>
 }
 

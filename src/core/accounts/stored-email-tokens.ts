@@ -36,7 +36,7 @@ import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, selectEmailToken } from './emai
 import { isUnderAnonymousMailLimit, knownNetworksOf } from './stored-mail-limits.ts'
 import { addPendingChange } from './stored-pending-changes.ts'
 
-/** That a client may confirm the e-mail of an account: a session of the account, or its password and code as they were verified. */
+/** Shows that a client may confirm the e-mail of an account: a session of the account, or its verified password and code. */
 export type AccountProof =
   | { readonly sessionId: string }
   | { readonly passwordHash: string; readonly factors: readonly Factor[] }

@@ -32,7 +32,7 @@ export interface ProvedSignIn {
   /** The recipient, whose mailbox is proved; `null` for methods that do not prove it. */
   readonly email: string | null
   readonly emailVerified: boolean
-  /** Those for which a code was verified; `null` if the method needs none. Not compared if the account is emptied. */
+  /** Factors for which a code was verified; `null` if the method needs none. Not compared if the account is emptied. */
   readonly factors: readonly Factor[] | null
   /** The hash of a new password, which ends all sessions and pending mails; `null` keeps the password. */
   readonly newHash: string | null

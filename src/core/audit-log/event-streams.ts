@@ -17,7 +17,7 @@ export interface EventStreamRequest {
   readonly cursor: string | undefined
   /** The id of the admin key, or of the user, who has at most {@link EventStreamLimits.perCredential} streams. */
   readonly credential: string
-  /** That of the user's client, see `clientNetwork`; `null` for an admin key. */
+  /** The network of the user's client (`clientNetwork`); `null` for an admin key. */
   readonly network: string | null
   /** Whether the credential of the request is still valid. Called twice a second. */
   readonly isAuthenticated: () => MaybePromise<boolean>
@@ -112,7 +112,7 @@ class EventStream extends Readable {
   readonly request: EventStreamRequest
   readonly #limit: number
   #hasEnded = false
-  /** Behind the last event that was considered. */
+  /** The position after the last event that was considered. */
   position: LogPosition
 
   /** @param limit bytes that wait for a client which does not read. */
@@ -172,7 +172,7 @@ export class EventStreams {
   readonly #deps: EventStreamsDeps
   readonly #limits: EventStreamLimits
   readonly #streams = new Set<EventStream>()
-  /** Those that have reached the end of the log. */
+  /** Streams that have reached the end of the log. */
   readonly #live = new Set<EventStream>()
   /** Up to where {@link EventStreams.#read} has read; `null` while nobody is live. */
   #position: LogPosition | null = null
@@ -288,7 +288,7 @@ export class EventStreams {
     return this.#live.has(stream)
   }
 
-  /** In one step, so that no event lies between the stream and what the reader publishes. */
+  /** Attaches a stream to the reader in one step, so that no event lies between the stream and what the reader publishes. */
   #goLive(stream: EventStream): void {
     if (this.#position === null) {
       this.#position = stream.position

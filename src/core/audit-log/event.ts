@@ -70,7 +70,7 @@ export type EventType = keyof typeof EVENTS
 
 export type EventDetails<Of extends EventType = EventType> = Static<(typeof EVENTS)[Of]>
 
-/** By type of event, the schema of its details. */
+/** The schemas of events' details, by type of event. */
 export type EventSchemas = Readonly<Record<string, TObject>>
 
 /** The properties of all details together, as JSON Schema. */
@@ -117,7 +117,7 @@ export const serializeEvent = ({ id, at, type, actor, userId, details }: AuditEv
   details,
 })
 
-/** As the user sees an event of the own account: not who acted for the operator, nor from which address. */
+/** An event of the user's own account, in JSON. It hides who acted for the operator, and from which address. */
 export const serializeOwnEvent = (event: AuditEvent<string | null>) => {
   const { userId: _, ip, actor, ...own } = serializeEvent(event)
   const isOperator = actor.type === 'adminKey' || actor.type === 'system'

@@ -21,7 +21,7 @@ export interface AdminAuthenticatorDeps {
   readonly rootKeys: readonly string[]
   readonly adminKeys: Pick<AdminKeyStore, 'find'>
   readonly lastRequests: Pick<LastRequests, 'recordAdminKey' | 'latestOf'>
-  /** See `Storage`. */
+  /** Evicts what a committed change has made stale (`Engine.deliverInvalidations`). Called before the cache is used. */
   readonly deliverInvalidations: () => void
   readonly clock: () => number
 }

@@ -12,7 +12,7 @@ export interface AdminKey extends ApiKey {
   readonly createdBy: string | null
 }
 
-/** As an API key, and with the key that created it. */
+/** An admin key in JSON, for HTTP and the command line. */
 export const serializeAdminKey = ({ createdBy, ...key }: AdminKey) => ({ ...serializeApiKey(key), createdBy })
 
 /** The admin key of a request. */

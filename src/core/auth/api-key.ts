@@ -17,7 +17,7 @@ export interface ApiKey {
   readonly lastUsedAt: number | null
 }
 
-/** As JSON, for HTTP and the command line. */
+/** An API key in JSON, for HTTP and the command line. */
 export const serializeApiKey = (apiKey: ApiKey) => ({
   ...apiKey,
   createdAt: toIso(apiKey.createdAt),
@@ -37,6 +37,6 @@ export interface NewKeyOptions {
 export interface FoundApiKey {
   readonly apiKey: ApiKey
   readonly user: User
-  /** As in `FoundSession`. */
+  /** The number that the store assigned to the user and never reuses. Last requests are written by this number. */
   readonly userKey: number
 }

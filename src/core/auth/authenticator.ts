@@ -31,7 +31,7 @@ export interface AuthenticatorDeps {
   readonly userCache: UserCache
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
-  /** See `Storage`. */
+  /** Evicts what a committed change has made stale (`Engine.deliverInvalidations`). Called before the cache is used. */
   readonly deliverInvalidations: () => void
   readonly clock: () => number
   /** How many tokens to cache. */
@@ -145,8 +145,9 @@ export class Authenticator implements InvalidationListener {
   }
 
   /**
-   * As {@link authenticate}, for a token that its user does not present here: no last request is recorded, so the session's idle time
-   * goes on.
+   * The principal of a token that its user does not present here: no last request is recorded, so the session's idle time goes on.
+   * `null` if the token is invalid. A promise only if the store has to be queried across a network.
+   * @throws {ServiceError} `storeUnavailable`
    */
   introspect(token: string): MaybePromise<Principal | null> {
     const now = this.#deps.clock()
@@ -199,7 +200,7 @@ export class Authenticator implements InvalidationListener {
     this.#offHeapCache.invalidate(userId)
   }
 
-  /** For changes by another process whose users are unknown. */
+  /** Evicts all tokens, after changes by another process whose users are unknown. */
   invalidateAll(): void {
     this.#validity.recordInvalidation()
     this.#inFlightLookups.invalidateAll()
@@ -249,7 +250,7 @@ export class Authenticator implements InvalidationListener {
     return null
   }
 
-  /** The principal of a token in the second level, if it is valid now. @param isRequest as for {@link Authenticator.#resolve}. */
+  /** The principal of a token in the second level, if it is valid now. @param isRequest whether to record the last request. */
   #restored(token: string, now: number, isRequest: boolean): Principal | null {
     const record = this.#validity.isReliable ? this.#offHeapCache.get(token, now) : undefined
     if (record === undefined) return null
@@ -286,7 +287,7 @@ export class Authenticator implements InvalidationListener {
     return record.principal(cachedUser, Number.NEGATIVE_INFINITY)
   }
 
-  /** For one request: valid like the result of a query, or as long as another token keeps the user in the cache. */
+  /** A principal for one request: valid like the result of a query, or as long as another token keeps the user in the cache. */
   #detached(record: TokenRecord): Principal {
     const { userCache } = this.#deps
     const cached = userCache.get(record.userId)

@@ -70,7 +70,7 @@ interface Cached<Value> {
 }
 
 export interface FeatureCachesDeps {
-  /** See `Storage`. */
+  /** Evicts what a committed change has made stale (`Engine.deliverInvalidations`). Called before a cache is used. */
   readonly deliverInvalidations: () => void
 }
 
@@ -137,5 +137,5 @@ export class FeatureCaches implements InvalidationListener {
   }
 }
 
-/** For commands, which use a value once: nothing is cached. */
+/** Opens a cache that keeps nothing, for commands, which use a value once. */
 export const openNoCache: OpenCache = ({ load }) => ({ get: load })

@@ -89,7 +89,7 @@ export class InFlightLookups {
   readonly #changes = new Map<string, number>()
   readonly #watches = new Set<ChangeWatch>()
 
-  /** For a query of many rows. Must be closed: until then it remembers every change. */
+  /** Watches changes during a query of many rows. Must be closed: until then it remembers every change. */
   watch(): ChangeWatch {
     const watch = new ChangeWatch(closed => this.#watches.delete(closed))
     this.#watches.add(watch)
@@ -104,7 +104,7 @@ export class InFlightLookups {
     this.#changes.set(ownerId, performance.now())
   }
 
-  /** For a key that was not found: its earlier lookups must not find it any more. */
+  /** Repeats the lookups of a key that was not found meanwhile: they must not find it any more. */
   invalidateKey(digest: string): void {
     markStale(this.#bySubject.get(digest))
   }

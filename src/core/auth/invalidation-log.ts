@@ -5,16 +5,16 @@ import type { InvalidationListener } from '#storage/invalidation'
 const LATE_WARNING_INTERVAL = 60_000
 
 export interface OperatorLog {
-  /** For what the operator must fix. */
+  /** Logs what the operator must fix. */
   error(message: string): void
-  /** For what makes requests slower. */
+  /** Logs what makes requests slower. */
   warn(message: string): void
   info(message: string): void
 }
 
 /**
- * The same listener with log messages: when the store cannot be used and when it can again, and when notifications are lost or
- * late, which makes every request slower.
+ * Adds log messages to a listener: when the store cannot be used and when it can again, and when notifications are lost or late,
+ * which makes every request slower.
  */
 export const withInvalidationLog = (
   listener: InvalidationListener,

@@ -27,9 +27,9 @@ export interface LastRequestStore {
   recordLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Promise<void>
 }
 
-/** For one kind of keys: API keys, or admin keys. */
+/** The store of one kind of keys: API keys, or admin keys. */
 export interface KeyRequestStore {
-  /** As {@link LastRequestStore.recordLastRequests}. */
+  /** Raises the timestamps of keys to the given ones, never lowers them. Removed keys are ignored. */
   recordRequests(keys: readonly CredentialLastRequest[]): Promise<void>
 }
 
@@ -90,7 +90,7 @@ class DueUsers {
     this.#pairs.push(key, at)
   }
 
-  /** Removes all. @returns them as {@link sortRequests} does. */
+  /** Removes all. @returns them sorted by key, the newest of each user ({@link sortRequests}). */
   async take(): Promise<UserLastRequests> {
     const [cached, pairs, unwritten] = [this.#cached, this.#pairs, this.#unwritten]
     this.#cached = []
@@ -123,7 +123,7 @@ class DueUsers {
 /** Timestamps of one kind of credentials that are due, by the ids of the credentials. */
 class DueCredentials {
   #due = new Map<string, CachedCredential>()
-  /** Those that the current flush has not written yet. */
+  /** Timestamps that the current flush has not written yet. */
   #writing = new Map<string, CachedCredential>()
 
   /** Whether a flush has something to write. */
@@ -225,7 +225,7 @@ export class LastRequests {
     return { rows: this.#rows, failures: this.#failures, durations: this.#durations.value }
   }
 
-  /** Assigns two numbers if the user is already due, as for nearly every request. */
+  /** Records a request of a cached principal. Nearly always it assigns two numbers, because the user is already due. */
   record(principal: Principal, now: number): void {
     const { cachedUser } = principal
     // Each is compared separately: a clock that was set back, or is behind another instance's, sets no timestamp back.
@@ -241,7 +241,7 @@ export class LastRequests {
     if (now - principal.storedRequestAt >= this.#sessionStep) this.#recordCredential(principal, now)
   }
 
-  /** As {@link LastRequests.record}, for a principal that serves one request. It is not kept. */
+  /** Records the request of a principal that is not cached. The principal itself is not kept until the flush. */
   recordDetached(principal: Principal, now: number): void {
     const { cachedUser, credentialId } = principal
     if (now > principal.lastRequestAt) principal.lastRequestAt = now

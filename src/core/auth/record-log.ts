@@ -20,7 +20,7 @@ export interface Segment {
   readonly units: Uint16Array
   /** Records that are neither removed nor overwritten. */
   records: number
-  /** Those of them whose token is in the first level too. */
+  /** Records whose token is in the first level too. */
   hot: number
 }
 
@@ -59,7 +59,7 @@ export class RecordLog {
     return this.#records
   }
 
-  /** Those of {@link records} whose token is in the first level too. */
+  /** The number of records whose token is in the first level too. */
   get hot(): number {
     return this.#hot
   }
@@ -106,7 +106,7 @@ export class RecordLog {
     this.#hot += change
   }
 
-  /** For a record that is no longer used. It must not be overwritten, nor removed before. */
+  /** Removes a record that is no longer used. It must neither be overwritten nor removed before. */
   remove(position: number): void {
     this.segmentOf(position).records -= 1
     this.#records -= 1

@@ -25,7 +25,7 @@ export const ADMIN_SCOPES = {
   'cache:write': 'Fill the token cache',
 } as const satisfies ScopeDescriptions
 
-/** By the name of a scope, what it allows. */
+/** What scopes allow, by their names. */
 export type ScopeDescriptions = Readonly<Record<string, string>>
 
 /** Each scope once, in the order of the declarations. */

@@ -104,11 +104,11 @@ export const readOrCreateSecret = (file: string): string =>
 /** A secret, or the file of {@link readOrCreateSecret}. */
 export type SecretSource = { readonly value: string } | { readonly file: string }
 
-/** @throws {Error} as {@link readOrCreateSecret} */
+/** The given secret, or that of the file, which the first start creates. @throws {Error} `BAD_SECRET_FILE` */
 export const readSecret = (source: SecretSource): string =>
   'value' in source ? source.value : readOrCreateSecret(source.file)
 
-/** As {@link readSecret}, but creates no file. @returns `null` if there is none. */
+/** The given secret, or that of the file; `null` if there is no file. Creates none. @throws {Error} `BAD_SECRET_FILE` */
 export const readExistingSecret = (source: SecretSource): string | null => {
   if ('value' in source) return source.value
   const secret = readIfExists(source.file)
@@ -132,7 +132,7 @@ export const readPrivateKey = (source: PrivateKeySource, algorithm: AsymmetricAl
   )
 }
 
-/** As {@link readPrivateKey}, for all algorithms, but creates no file. */
+/** The given private key, or those of all algorithms whose files exist. Creates no file. @throws {Error} `BAD_SECRET_FILE` */
 export const readExistingPrivateKeys = (source: PrivateKeySource): PrivateKey[] => {
   if ('value' in source) return [source.value]
   return ASYMMETRIC_ALGORITHMS.flatMap(algorithm => {

@@ -13,7 +13,7 @@ const UNKNOWN_CLIENT: SessionClient = { ip: null, userAgent: null }
 /** Characters of a user agent that are stored. */
 export const USER_AGENT_LENGTH = 256
 
-/** Not known, or of nobody's sign-in. */
+/** The `amr` of a session whose sign-in is not known, or that no sign-in has opened. */
 export const NO_AMR: readonly string[] = Object.freeze([])
 
 /** Opened by one sign-in. Timestamps are milliseconds since the epoch; `expiresAt` is a whole second, like a token's `exp`. */

@@ -49,7 +49,7 @@ export const apiKeyOperations = {
 }
 
 export const adminKeyOperations = {
-  /** As for API keys. */
+  /** Raises the timestamps of last requests. Removed keys are ignored. */
   *recordRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
     yield recordRequestsOf('admin_keys', requests)
     return invalidatesNothing(undefined)

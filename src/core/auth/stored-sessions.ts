@@ -152,7 +152,7 @@ export function* endProofs(userId: string, exceptId: string | null, endsSessions
   yield* endPendingChanges(userId, exceptId)
 }
 
-/** For a new password: who signed in with a former one may not be the owner. The session that is opened next adds its own network. */
+/** Forgets a user's known networks at a new password: who signed in before may not be the owner. The next session adds its own. */
 export const forgetNetworksStatement = (userId: string): Statement => ({
   text: `DELETE FROM known_networks WHERE user_key = ${USER_KEY}`,
   values: [userId],

@@ -213,7 +213,7 @@ export class TokenRecord {
     return this.#decodedUserId
   }
 
-  /** See {@link CachedUser.accountText}. */
+  /** The serialized user of the account route's responses. */
   get accountText(): string {
     return this.#text.slice(0, this.#unit(UNIT.accountLength))
   }
@@ -248,7 +248,7 @@ export class TokenRecord {
     }
   }
 
-  /** @param queriedAt see {@link Principal.queriedAt}. */
+  /** @param queriedAt when the store was queried, in milliseconds of `performance.now()`. */
   principal(cachedUser: CachedUser, queriedAt: number): Principal {
     return {
       token: this.token,
@@ -287,7 +287,7 @@ export class TokenRecord {
     return stringAt(this.#text, this.#segment.units, this.#units + unit)
   }
 
-  /** As {@link TokenRecord.#string}, for strings that are kept longer than the text, which a slice would keep too. */
+  /** A copy of a string, to keep it longer than the text: a slice would keep the whole text. */
   #copiedString(unit: number): string {
     if (this.#unit(UNIT.width) === 2) return copyString(this.#string(unit) as string)
     const start = this.#start + HEADER + this.#unit(UNIT.tokenLength)

@@ -22,7 +22,7 @@ const RETRY_DELAY = 50
 export interface WarmUpResult {
   /** Tokens that are cached now, of the sessions that were opened last. */
   readonly loaded: number
-  /** Those of them that were not cached before. */
+  /** Tokens among `loaded` that were not cached before. */
   readonly added: number
   /** Tokens that fit into the cache, if their users have no metadata. */
   readonly capacity: number

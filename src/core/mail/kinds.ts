@@ -20,7 +20,7 @@ export interface MailSite {
 
 /** The texts of a mail in one language. */
 export interface MailTexts {
-  /** The same for every recipient: values that a user chooses never appear in a header. */
+  /** Equal for every recipient: values that a user chooses never appear in a header. */
   readonly subject: string
   /** The text between greeting and footer. A second parameter declares the values that the sender passes. */
   readonly body: (site: MailSite, ...values: never[]) => readonly Block[]

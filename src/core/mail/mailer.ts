@@ -32,7 +32,7 @@ type Templates = Readonly<Record<string, MailTemplate | undefined>>
 
 export interface MailerDeps extends Omit<MailSite, 'host' | 'name'> {
   readonly productName: string
-  /** They replace the texts of their kinds. */
+  /** Templates that replace the texts of their kinds. */
   readonly templates?: Templates | undefined
   readonly log: DeliveryLog
   readonly mail: MailSettings
@@ -42,7 +42,7 @@ export interface MailerDeps extends Omit<MailSite, 'host' | 'name'> {
   readonly limits?: Partial<Limits>
 }
 
-/** For `MAIL_URL=off`. */
+/** Sends no mails (`MAIL_URL=off`). */
 export const NO_MAILS: MailSender<MailKinds> = { send: () => undefined }
 
 /** Queues mails in memory; composes and sends them after the caller has returned. */

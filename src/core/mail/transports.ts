@@ -23,7 +23,7 @@ export interface Transport {
   close(): void
 }
 
-/** For nodemailer. The recipient is an object: text would be parsed, and can contain several addresses. */
+/** A mail for nodemailer. The recipient is an object: text would be parsed, and can contain several addresses. */
 export const mailOptions = (
   from: string,
   { id, date, to, subject, text, html }: Message,
@@ -39,7 +39,7 @@ export const mailOptions = (
   headers: { 'Auto-Submitted': 'auto-generated' },
 })
 
-/** Only the owner can read them: mails contain tokens. */
+/** Modes of the folder and files of mails. Only the owner can read them: mails contain tokens. */
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
 

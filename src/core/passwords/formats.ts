@@ -69,7 +69,7 @@ export const parseScrypt = (encoded: string): ScryptHash | null => {
 /** Bytes of one lane, which is proportional to its time. */
 export const laneSize = ({ logCost, blockSize }: ScryptHash): number => 128 * 2 ** logCost * blockSize
 
-/** More than OpenSSL counts beside the lane itself. */
+/** Bytes that OpenSSL may need besides the lane; it counts fewer. */
 const SPARE_MEMORY = 1_048_576
 
 export const verifyScrypt = (password: string, hash: ScryptHash): boolean => {

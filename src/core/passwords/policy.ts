@@ -77,7 +77,7 @@ const PRINTABLE_ASCII = /^[ -~]*$/
 const visible = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text : text.normalize('NFKC').replaceAll(INVISIBLE, '')
 
-/** The same, regardless of letter case: whole passwords are compared like this (NIST SP 800-63B-4 §3.1.1.2). */
+/** The form in which whole passwords are compared: visible, regardless of letter case (NIST SP 800-63B-4 §3.1.1.2). */
 const folded = (text: string): string => visible(text).trim().toLowerCase()
 
 /** @returns the shortest part whose repetition is the whole (the last time maybe cut short); `null` if there is none. */
@@ -89,7 +89,7 @@ const repeatedPart = (characters: readonly string[]): readonly string[] | null =
   return null
 }
 
-/** As typed: in visible form, one character such as U+FDFA becomes 18, so a part that is short to type may be long there. */
+/** Compares what is typed: in visible form, one character such as U+FDFA becomes 18, so a part that is short to type may be long. */
 const repeatsShortPart = (password: string, minLength: number): boolean => {
   const part = repeatedPart([...canonicalPassword(password)])
   return part !== null && part.length < minLength

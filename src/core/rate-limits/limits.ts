@@ -27,7 +27,7 @@ const PER_ADDRESS = {
   mail: { points: 20, seconds: 60 },
 } satisfies Record<string, WindowLimit>
 
-/** In headers and metrics, the name of the limit on the writes of a user. */
+/** The name of the limit on the writes of a user, in headers and metrics. */
 export const WRITE_LIMIT = 'write'
 
 /** The names of the core's counters that limit no route. They share a namespace with the limits of routes. */

@@ -83,7 +83,7 @@ interface Waits {
 }
 
 interface Counters extends Waits {
-  /** Also counts rejected attempts: only shows that no free attempt is left. */
+  /** Counts rejected attempts too: it only shows that no free attempt is left. */
   readonly freeAttempts: RateLimit
 }
 
@@ -185,5 +185,5 @@ export class StoredLoginThrottle implements LoginThrottle {
   }
 }
 
-/** For `RATE_LIMIT=off`. */
+/** Lets every attempt pass (`RATE_LIMIT=off`). */
 export const noLoginThrottle: LoginThrottle = { check: (_subject, verify) => verify() }

@@ -31,7 +31,7 @@ export class ThrottleEvents {
   readonly #deps: ThrottleEventsDeps
   /** First, in memory: a flood of attempts costs no access to the store. */
   readonly #samples: Sampler
-  /** Then, shared by all instances: one of them records a wait. */
+  /** Shared by all instances, after `#samples`: one of them records a wait. */
   readonly #waits: RateLimit
   #attempts = 0
   #accounts = 0

@@ -72,7 +72,7 @@ const storeOf = (engine: SqliteEngine, features: readonly AccountFeature[]): Sto
 
 /** The store of a process with several event loops. */
 export interface SharedStore {
-  /** That of this event loop. Closed after those of the workers, it ends the writer thread. */
+  /** The store of this event loop. Closed after those of the workers, it ends the writer thread. */
   readonly storage: Storage
   /** @returns the store of a new worker, whose ports are to be transferred; `remove` is to be called when it has ended. */
   addWorker(): { readonly store: WorkerStore; readonly remove: () => void }
@@ -92,7 +92,7 @@ export const openSharedStore = async (
   return { storage: storeOf(engine, features), addWorker }
 }
 
-/** Opens the store in a process with one event loop. See {@link openSharedStore}. */
+/** Opens the store in a process with one event loop; {@link openSharedStore} is for several. */
 export const openSqliteStorage = async (
   file: string,
   features: readonly AccountFeature[] = [],

@@ -68,16 +68,20 @@ export interface SessionStore extends Derived<'sessions'> {
 /** What authentication needs of API keys. The feature has a store of its own. */
 export interface ApiKeyStore extends Derived<'apiKeys'> {
   /**
-   * Expired keys are found too: the caller checks expiry.
-   * @param digest see `keyDigest`.
-   * @param onStart as in {@link SessionStore.find}.
+   * Finds expired keys too: the caller checks expiry.
+   * @param digest of the key, by `keyDigest`.
+   * @param onStart called when the query starts. The result includes every change that was committed before.
    */
   find(digest: string, onStart?: () => void): MaybePromise<FoundApiKey | undefined>
 }
 
 /** What authentication needs of admin keys. */
 export interface AdminKeyStore extends Derived<'adminKeys'> {
-  /** As {@link ApiKeyStore.find}. */
+  /**
+   * Finds expired keys too: the caller checks expiry.
+   * @param digest of the key, by `keyDigest`.
+   * @param onStart called when the query starts. The result includes every change that was committed before.
+   */
   find(digest: string, onStart?: () => void): MaybePromise<AdminKey | undefined>
 }
 
@@ -96,7 +100,7 @@ export interface EventStore extends Derived<'events'> {
   readonly positionKind: string
   /** Newest first. */
   list(query: EventQuery): MaybePromise<readonly AuditEvent<string | null>[]>
-  /** In the order of visibility. */
+  /** A page of events in the order in which they became visible. */
   follow(query: FollowQuery): MaybePromise<FollowPage>
   /** The position of the last visible event. */
   end(): MaybePromise<LogPosition>

@@ -90,9 +90,9 @@ export interface EmailTokensTable {
   expires_at: number
 }
 
-/** What users have begun with a proof of identity, see `stored-pending-changes.ts`. */
+/** What users have begun with a proof of identity (`src/core/accounts/stored-pending-changes.ts`). */
 export interface PendingChangesTable {
-  /** Of what waits: the digest of an e-mail token, or what a feature has chosen. */
+  /** The id of what waits: the digest of an e-mail token, or what a feature has chosen. */
   id: string
   user_key: number
   /** Not a reference: a change of a session that has ended is worth nothing. */

@@ -15,7 +15,7 @@ export interface OperationRecorder {
 }
 
 export const withRecorder = (storage: Storage, recorder: OperationRecorder): Storage => {
-  /** The same store, each function recorded under its name. */
+  /** A store whose functions are recorded, each under its name. */
   const recorded = <Store extends object>(name: string, store: Store): Store =>
     Object.fromEntries(
       Object.entries(store).map(([key, value]) => [

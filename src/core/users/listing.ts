@@ -24,7 +24,7 @@ export interface UserFilter {
   readonly role?: string
   /** The values of fields with `filter`, as they are stored. */
   readonly fields?: Readonly<Partial<Record<FilterField, string>>>
-  /** At most {@link MAX_IDS}, as {@link parseIds} returns them. */
+  /** At most {@link MAX_IDS}, each once, in lower case. */
   readonly ids?: readonly string[]
   /** Strictly later and strictly earlier, in milliseconds since the epoch. */
   readonly createdAfter?: number
@@ -48,7 +48,7 @@ export interface SignInTable {
 
 export type SignInTables = readonly SignInTable[]
 
-/** As many as the users of the longest page. */
+/** The number of users on the longest page. */
 export const MAX_IDS = 100
 
 /** Splits a comma-separated list. Returns each id once, in lower case as stored (RFC 9562 §4). */

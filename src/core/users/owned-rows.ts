@@ -21,9 +21,9 @@ export interface OwnedRow {
 /** The tables of features whose rows belong to users, in the order of deletions. */
 export interface OwnedTables {
   readonly all: readonly OwnedTable[]
-  /** Those whose rows were mailed to their users. */
+  /** Tables whose rows were mailed to their users. */
   readonly mailed: readonly OwnedTable[]
-  /** Those whose rows are factors of their users. */
+  /** Tables whose rows are factors of their users. */
   readonly factors: readonly OwnedTable[]
 }
 
@@ -67,7 +67,7 @@ export const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTa
   return table
 }
 
-/** The columns of each unique index in which rows of a new user can conflict with other rows. @throws {Error} as {@link ownedTable} */
+/** The columns of each unique index in which rows of a new user can conflict with others. @throws {Error} if no table of that name has an owner. */
 export const uniquesOfNewUser = (
   tables: readonly OwnedTable[],
   name: string,

@@ -1,6 +1,6 @@
 /** Roles of users: names that administrators assign and private routes require. */
 
-/** As JSON Schema states it. */
+/** The pattern of a role in JSON Schema. */
 export const ROLE_PATTERN = '^[a-z][a-z0-9:_-]{0,63}$'
 export const MAX_ROLES = 32
 

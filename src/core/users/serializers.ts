@@ -31,7 +31,7 @@ const profileFieldsOf = compileFields<[User], Pick<FieldValues, ProfileField>>(
   PROFILE_FIELDS,
 )
 
-/** For the user. */
+/** A user in JSON, for the user. */
 export const serializeAccount = (user: SerializableUser, lastRequestAt = user.lastRequestAt) => ({
   id: user.id,
   email: user.email,
@@ -49,7 +49,7 @@ export const serializeAccount = (user: SerializableUser, lastRequestAt = user.la
 export const accountTextOf = (user: User): string =>
   Buffer.from(JSON.stringify(serializeAccount(user, null)).slice(0, -'null}'.length)).toString()
 
-/** For administrators. */
+/** A user in JSON, for administrators. */
 export const serializeAdminUser = (user: SerializableUser, lastRequestAt = user.lastRequestAt) => ({
   ...serializeAccount(user, lastRequestAt),
   disabled: user.disabled,
@@ -57,7 +57,7 @@ export const serializeAdminUser = (user: SerializableUser, lastRequestAt = user.
   methods: methodsOf(user),
 })
 
-/** For other users: without the e-mail. */
+/** A user in JSON, for other users: without the e-mail. */
 export const serializeProfile = (user: User) => ({
   id: user.id,
   ...profileFieldsOf(user),

@@ -154,7 +154,7 @@ const searchPath = (filter: UserFilter, search: string): AccessPath => {
   }))
 }
 
-/** Behind every id, which consist of digits and letters up to `f`, and hyphens. */
+/** Sorts after every id: ids consist of digits, letters up to `f`, and hyphens. */
 const BEHIND_IDS = 'g'
 
 /** The users with a value of a field, whose index has its column and the id. */

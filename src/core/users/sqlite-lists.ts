@@ -126,7 +126,7 @@ function* countPath(reader: Reader, path: AccessPath): SlicedTask<number> {
   return total
 }
 
-/** The number of matches, by the shortest access path, as for a page. */
+/** The number of matches, counted by the shortest access path. */
 export function* countUsers(reader: Reader, filter: UserFilter): SlicedTask<number> {
   const lookup = uniqueLookup(filter)
   if (lookup !== null) return countMatches(reader, lookup.users, lookup.filter)

@@ -10,12 +10,12 @@ import type { UserState } from './refusals.ts'
 export const stateColumns = (hash: number): string =>
   `disabled, CASE WHEN CAST($${hash} AS text) IS NULL OR password_hash = $${hash} THEN 1 ELSE 0 END AS verified`
 
-/** See {@link Dialect.lockUsersTable}. */
+/** Locks the table of users as an update of a row does, before a user is locked. */
 export const LOCK_USERS_TABLE: Statement = { text: dialect => dialect.lockUsersTable, values: [] }
 
 /**
- * `shared`: the user stays what it is until the operation ends. `change`: and no other operation locks the user. `remove`: as
- * `change`, before the user is removed. An operation must not lock `shared` first and `change` later: two would deadlock.
+ * Until the operation ends, the user stays what it is (`shared`), and no other operation locks the user (`change`, and `remove` before
+ * the user is removed). An operation must not lock `shared` first and `change` later: two would deadlock.
  */
 type Strength = 'shared' | 'change' | 'remove'
 
@@ -29,7 +29,7 @@ const lockOf = (strength: Strength, dialect: Dialect): { readonly turn: string; 
 
 /**
  * Locks a user, in the order of arrival.
- * @param verifiedHash see {@link UserState}.
+ * @param verifiedHash the password's hash that was verified; `null` if none was.
  * @returns `undefined` if the user does not exist.
  */
 export const lockUser = (

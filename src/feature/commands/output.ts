@@ -4,7 +4,7 @@ import { once } from 'node:events'
 /** Writes a line to standard error. */
 export const printStatus = (line: string): void => void process.stderr.write(`${line}\n`)
 
-/** With separators of thousands. */
+/** A number with separators of thousands. */
 export const formatNumber = (number: number): string => number.toLocaleString('en')
 
 /** @param plural by default the noun with an `s`. */

@@ -103,7 +103,7 @@ class Handling {
   /** Handled up to here; `#stored` is what the store knows of it. */
   #position: LogPosition
   #stored: LogPosition
-  /** By the clock that is never set. */
+  /** When the position was stored, by the monotonic clock. */
   #storedAt = performance.now()
   #lookedAt = performance.now()
 

@@ -31,7 +31,7 @@ export class ConsumerCursors {
     this.#deps = deps
   }
 
-  /** Those of this version, and of earlier ones. */
+  /** Lists the consumers of this version, and of earlier ones. */
   async list(): Promise<readonly ConsumerState[]> {
     const consumers = await this.#deps.store.listConsumers()
     return Promise.all(consumers.map(consumer => this.#stateOf(consumer)))

@@ -10,7 +10,7 @@ import { hasLease } from '../jobs/stored-jobs.ts'
 interface ConsumersTable {
   /** `notes.index` */
   name: string
-  /** See `EventStore.positionKind`. */
+  /** The store's kind of positions: those of another kind are invalid. */
   position_kind: string
   /** With `event_id` a `LogPosition`: the consumer has handled what is at or before it. */
   position: number

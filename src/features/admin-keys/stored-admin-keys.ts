@@ -53,7 +53,7 @@ function* addAdminKey(
 }
 
 /**
- * Also ends the impersonated sessions that the key has opened.
+ * Revokes a key, and ends the impersonated sessions that it has opened.
  * @param revoker what the key may do that revokes it.
  * @returns the scopes of the key that the revoker does not have, if there are any.
  */

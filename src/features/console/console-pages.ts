@@ -345,7 +345,7 @@ const eventsPage = (types: readonly string[]): ConsolePage => ({
   },
 })
 
-/** Behind those of features in the menu. */
+/** The page of the status, which follows those of features in the menu. */
 export const statusPage: ConsolePage = {
   path: 'status',
   title: { en: 'Status', de: 'Status' },

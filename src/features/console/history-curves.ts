@@ -14,7 +14,7 @@ interface Range {
   readonly tick: number
 }
 
-/** By the parameter of the URL. The first one is the default. */
+/** Ranges by the parameter of the URL. The first one is the default. */
 export const RANGES = {
   hour: { resolution: 'minute', length: HOUR, bucket: MINUTE, tick: 15 * MINUTE },
   day: { resolution: 'quarter-hour', length: DAY, bucket: 15 * MINUTE, tick: 6 * HOUR },

@@ -166,7 +166,7 @@ export const framed = (
   }: {
     readonly title: string
     readonly body: Html
-    /** Those of the menu; none before the sign-in. */
+    /** The pages of the menu; none before the sign-in. */
     readonly pages: readonly ConsolePage[]
     /** The path of the page in the menu. */
     readonly current?: string

@@ -5,7 +5,7 @@ import { invalidatesNothing, type Write } from '#storage/operations/write'
 /** A count, or the counts of a histogram's buckets. */
 export type Count = number | readonly number[]
 
-/** Of one span of time. Names are those of metrics with their labels, such as `gatehouse_sign_ups_total{outcome="succeeded"}`. */
+/** The values of one span of time. Names are those of metrics with their labels, such as `gatehouse_sign_ups_total{outcome="succeeded"}`. */
 export interface HistoryValues {
   readonly counts: Readonly<Record<string, Count>>
   readonly gauges: Readonly<Record<string, number>>
@@ -75,7 +75,7 @@ function* addHistory(spans: readonly Span[], values: HistoryValues): Steps<Write
   return invalidatesNothing(undefined)
 }
 
-/** In the order of time. */
+/** The rows since a time, in milliseconds, oldest first. */
 const readHistory = (resolution: Resolution, from: number): Query<readonly HistoryRow[]> =>
   query(
     {

@@ -26,7 +26,7 @@ const routeOf = ({ publicUrl }: MailSite): string => `POST ${publicUrl}/account/
 export const magicLinkParts = {
   events: { 'magic-link.requested': Type.Object({}) },
   mails: {
-    /** Not limited, as `emailCode`. */
+    /** Not limited: a stranger who requests links must not use up the mails that tell of changes. */
     magicLink: {
       subject: 'Your link to sign in',
       isRateLimited: false,

@@ -124,7 +124,7 @@ export const magicLinkSentPage = (context: PageContext): Page => {
 
 export interface MagicLinkState {
   readonly token: string
-  /** As the API describes it. */
+  /** The link, from the response of the API. */
   readonly link: {
     readonly email: string
     readonly emailVerified: boolean

@@ -35,7 +35,7 @@ const MAX_UNCONFIRMED_OF_STRANGERS = 15
 
 /** A code or link that was mailed. Timestamps are milliseconds since the epoch. */
 export interface NewEmailCode {
-  /** Of a link, the digest of its token. */
+  /** For a link, the digest of its token. */
   readonly id: string
   readonly userId: string
   /** The recipient. It is not valid once the account has another address. */
@@ -50,7 +50,7 @@ export interface NewEmailCode {
 
 /** The client that asked for a link, as the page behind the link shows it. */
 export interface AskedFrom {
-  /** See `networkOf`. */
+  /** The /24 of an IPv4 address, the /48 of an IPv6 address. */
   readonly network: string | null
   readonly userAgent: string | null
 }
@@ -150,7 +150,7 @@ interface CountedCode {
 /**
  * Whether the limits of an hour allow another attempt, which is compared with every valid code. It locks the codes, so that of simultaneous
  * attempts each counts the earlier ones.
- * @param network as for {@link MAY_BE_COMPARED}.
+ * @param network the known network of the attempt; `null` if there is none.
  */
 function* hasAttemptsLeft(email: string, network: string | null, at: number): Steps<boolean> {
   const recent = yield* rows<CountedCode>({ text: lockRecent, values: [email, at - MAIL_WINDOW] })

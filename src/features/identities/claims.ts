@@ -7,7 +7,7 @@ import type { Provider } from './provider-settings.ts'
 
 /** A user at a provider. */
 export interface Claims {
-  /** Of the settings: the ID token has the same. */
+  /** The issuer in the settings, which is that of the ID token. */
   readonly issuer: string
   readonly subject: string
   /** In canonical form; `null` if there is none that an account could have. */
@@ -39,7 +39,7 @@ const emailOf = (email: unknown): string | null => {
   return newEmailViolations(canonical).length === 0 ? canonical : null
 }
 
-/** Code points, as for other names. */
+/** The most code points of a name. */
 const MAX_NAME = 128
 
 const nameOf = (name: unknown): string | null => {

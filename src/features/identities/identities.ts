@@ -26,7 +26,7 @@ export class Identities {
     return this.#deps.store.listIdentities(userId)
   }
 
-  /** As {@link list}, for an administrator. @throws {ServiceError} `userNotFound` */
+  /** The identities of a user, newest first, for an administrator. @throws {ServiceError} `userNotFound` */
   async listOf(userId: string): Promise<readonly Identity[]> {
     await this.#requireUser(userId)
     return this.list(userId)
@@ -41,7 +41,7 @@ export class Identities {
     await this.#remove(owner.cachedUser.user, id, { session: actingSession(owner), endsOthers }, actor)
   }
 
-  /** As {@link remove}, by an administrator. @throws {ServiceError} `userNotFound`, `identityNotFound`, `lastSignInMethod` */
+  /** Unlinks an identity for an administrator, and mails the user. @throws {ServiceError} `userNotFound`, `identityNotFound`, `lastSignInMethod` */
   async removeOf(userId: string, id: string, actor: Actor): Promise<void> {
     await this.#remove(await this.#requireUser(userId), id, null, actor)
   }

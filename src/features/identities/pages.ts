@@ -87,7 +87,7 @@ export const continuePage = ({ language }: PageContext, name: string, url: strin
   }
 }
 
-/** For an address that has an account: the user signs in to it first. */
+/** The page for an address that has an account: the user signs in to it first. */
 export const signInToLinkPage = (
   { root, language, texts }: PageContext,
   { provider, email }: Pending,

@@ -45,7 +45,7 @@ export class ProviderClient {
   #configuration: Promise<Configuration> | null = null
   #pause = 0
   #pausedUntil = 0
-  /** Of the last discovery. */
+  /** The error of the last discovery. */
   #failure: ProviderError | null = null
 
   constructor(deps: ProviderClientDeps) {

@@ -37,7 +37,7 @@ export interface Callback {
   readonly code?: string | undefined
   /** The session of the request, which links an identity; `null` without one. */
   readonly owner: SessionOwner | null
-  /** Of a new account, if the provider knows none. */
+  /** The locale of a new account, if the provider knows none. */
   readonly locale: string | null
   readonly client: SessionClient
 }
@@ -300,7 +300,7 @@ export class ProviderSignIns {
     return { user, proof: ['useIdentity', use, usedFlow], details: { identity: known.id }, isMultiFactor }
   }
 
-  /** For an address that has an account: never silently. @throws {ServiceError} `providerEmailTaken`, `tooManyIdentities` */
+  /** Decides about an identity whose address has an account, which is never linked silently. @throws {ServiceError} `providerEmailTaken`, `tooManyIdentities` */
   async #decideOnTaken(
     provider: Provider,
     claims: Claims,

@@ -23,7 +23,7 @@ export interface Identity {
   readonly id: string
   /** The id of the provider in the settings, when it was last used. */
   readonly provider: string
-  /** With the subject, unique among all users. */
+  /** Issuer and subject are unique among all users. */
   readonly issuer: string
   readonly subject: string
   /** The e-mail at the provider, when it was last used. */
@@ -75,7 +75,7 @@ interface FlowsTable {
   issuer: string
   data: string
   session_id: string | null
-  /** Of the previous release. */
+  /** Read by the previous release only. */
   needs_code: number
   verified: number
   expires_at: number
@@ -180,7 +180,7 @@ const linkIdentity = (
   })
 
 /**
- * Both timestamps of an identity grow, so that a copy recognises the newer row.
+ * Records the use of an identity. Its timestamps never go back, also where clocks differ.
  * @param flow after its callback; `null` while the callback is processed, which has used it up.
  */
 function* useIdentity(

@@ -5,7 +5,7 @@ import { InputId, Strict } from '#http/validation/schemas'
 import { MAX_ROLES, MaxMembers, Name, Slug } from './input-schemas.ts'
 import { MAX_MEMBERSHIPS } from './organization.ts'
 
-/** Not those of the settings alone: roles stay with their members when a setting changes. */
+/** Any role, not only those of the settings: roles stay with their members when a setting changes. */
 const Role = Type.String({
   violations: (text: string) => (isRole(text) ? [] : [INVALID_ROLE]),
   examples: ['member'],

@@ -59,7 +59,7 @@ export class Members {
   }
 
   /**
-   * As {@link setRoles}, for an administrator; adds a user who is no member.
+   * Gives a member other roles, or adds a user who is no member, for an administrator. Mails the user about a change.
    * @returns the member, and whether the user is a new one.
    * @throws {ServiceError} `organizationNotFound`, `userNotFound`, `noSeat`, `tooManyMemberships`, `lastOwner`
    */
@@ -85,7 +85,7 @@ export class Members {
   /**
    * Removes a member, who is mailed; where they leave themselves, the owners and admins are.
    * @param owner the member who asks; `null` for an administrator.
-   * @throws {ServiceError} as {@link setRoles}
+   * @throws {ServiceError} `organizationNotFound`, `organizationRoleRequired`, `memberNotFound`, `lastOwner`, `signInRequired`
    */
   async remove(
     organizationId: string,

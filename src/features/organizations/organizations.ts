@@ -124,7 +124,7 @@ export class Organizations {
     return pageOf(found, limit, ({ membershipId }) => cursorAt({ id: membershipId }))
   }
 
-  /** As {@link list}, for an administrator. @throws {ServiceError} `userNotFound`, `badCursor` */
+  /** A page of a user's organizations, in the order of joining, for an administrator. @throws {ServiceError} `userNotFound`, `badCursor` */
   async listOf(userId: string, limit: number, cursor?: string): Promise<Page<OwnOrganization>> {
     if ((await this.#deps.findUser(userId)) === undefined) throw new ServiceError('userNotFound')
     return this.list(userId, limit, cursor)

@@ -18,7 +18,7 @@ import {
 import { mayManageMembers, OWNER } from './organization.ts'
 import { ERROR_TEXTS, NOTICES, TEXTS } from './page-texts.ts'
 
-/** Below the service, without a slash at the start. */
+/** The path of the list below the service, without a slash at the start. */
 export const LIST = 'security/organizations'
 export const ACCEPT = 'organizations/accept'
 

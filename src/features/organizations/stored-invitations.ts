@@ -90,9 +90,9 @@ function* hasInvitedEnough(organizationId: string, event: AuditEvent, max: numbe
 }
 
 export interface InvitationLimits {
-  /** Of an organization. */
+  /** Invitations of an organization that wait at a time. */
   readonly waiting: number
-  /** Of a user, and of an organization. */
+  /** Invitations in a day by a user, and by an organization. */
   readonly perDay: number
 }
 

@@ -340,7 +340,7 @@ const listOrganizationsOfUsers = (
       found.map(({ userId, ...row }) => ({ ...toOwn(row), userId })),
   )
 
-/** By the id of the organization, the roles of a user there; also in those that are being deleted. */
+/** The roles of a user in organizations, by their ids; also in those that are being deleted. */
 const listMemberships = (
   userId: string,
 ): Query<readonly { readonly organizationId: string; readonly roles: readonly string[] }[]> =>

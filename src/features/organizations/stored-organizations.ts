@@ -118,7 +118,7 @@ function* changeOrganization(
 
 /**
  * Deletes an organization for everybody: from now on it is not found, and its slug is free. `removeMembersOf` removes the rows.
- * @param event as of {@link changeOrganization}.
+ * @param event of the member who asks; of no user for an administrator.
  */
 function* deleteOrganization(
   id: string,

@@ -20,10 +20,10 @@ import {
 /** Times are milliseconds since the epoch. */
 export interface OrganizationsTable {
   id: string
-  /** That of one which is deleted is its id. */
+  /** The id once the organization is deleted. */
   slug: string
   name: string
-  /** See `searchKey`. */
+  /** The name, case-folded for sorting and search (`searchKey`). */
   search_name: string
   max_members: number | null
   /** The id of the user who has created it: not a reference, because it outlives the user. */
@@ -41,10 +41,10 @@ export interface MembersTable {
   user_key: number
   /** A JSON array, see `rolesColumn`. */
   roles: string
-  /** See `rankOf`. */
+  /** 0: an owner, 1: an admin, 2: another member (`rankOf`). */
   rank: number
   created_at: number
-  /** Increases with each change: a repeated `copy` keeps the newer row. */
+  /** Increases with each change. */
   updated_at: number
 }
 
@@ -52,7 +52,7 @@ export interface InvitationsTable {
   id: string
   organization_id: string
   email: string
-  /** Of the token, which only the mail has. */
+  /** The digest of the token, which only the mail has. */
   digest: string
   roles: string
   invited_by: string
@@ -120,7 +120,7 @@ export function* memberOf(organizationId: string, userId: string): Steps<LockedM
 /** What an operation knows after {@link lockFor}. */
 export interface Locked {
   readonly organization: Organization
-  /** Of the member who asks; administrators may what owners may. */
+  /** The rank of the member who asks; that of an owner for administrators. */
   readonly rank: Rank
 }
 
@@ -193,7 +193,7 @@ export const endInvitationsOf = (organizationId: string, userId: string): Statem
   values: [organizationId, userId],
 })
 
-/** Those to the roles `owner` and `admin`, which only an owner may send: an owner who becomes an admin must not return by one. */
+/** Ends a user's invitations to the roles `owner` and `admin`: an owner who becomes an admin must not return by one. */
 export const endHighInvitationsOf = (organizationId: string, userId: string): Statement => ({
   text: `DELETE FROM organization_invitations
     WHERE organization_id = $1 AND invited_by = $2 AND (roles LIKE $3 OR roles LIKE $4)`,

@@ -19,7 +19,7 @@ interface KeyForm {
 
 const { COSECRV, COSEKEYS, COSEKTY } = cose
 
-/** By algorithm: RFC 9053 §7, with the curves of WebAuthn §5.8.5. */
+/** The form of a public key by algorithm: RFC 9053 §7, with the curves of WebAuthn §5.8.5. */
 const KEY_FORMS: ReadonlyMap<number, KeyForm> = new Map([
   [COSEALG.EdDSA, { type: COSEKTY.OKP, curve: COSECRV.ED25519, parameters: 4 }],
   [COSEALG.ES256, { type: COSEKTY.EC2, curve: COSECRV.P256, parameters: 5 }],

@@ -135,7 +135,7 @@ const addPasskey = (passkey: PasskeyWithKey, challenge: string, change: OwnFacto
     return null
   })
 
-/** Both timestamps of a passkey grow, so that a copy recognises the newer row. */
+/** Records the use of a passkey. Its timestamps never go back, also where clocks differ. */
 const useStatement = ({ id, counter, backedUp }: PasskeyUse, { userId, at }: AuditEvent): Statement => ({
   text: `UPDATE passkeys SET counter = $3, backed_up = $4,
       last_used_at = CASE WHEN last_used_at < $5 THEN $5 ELSE last_used_at + 1 END

@@ -67,7 +67,7 @@ export const creationOptions = (
     supportedAlgorithmIDs: ALGORITHMS,
   })
 
-/** For `PublicKeyCredential.parseRequestOptionsFromJSON`. It names no passkey: the browser offers those of this relying party. */
+/** Options for `PublicKeyCredential.parseRequestOptionsFromJSON`. They name no passkey: browsers offer those of this relying party. */
 export const requestOptions = ({ party, challenge, timeout }: Ceremony): Promise<RequestOptions> =>
   generateAuthenticationOptions({
     rpID: party.id,
@@ -137,7 +137,7 @@ export const verifyNewCredential = async (
 
 /**
  * Verifies a signature of a passkey (WebAuthn §7.2), but not its counter.
- * @throws {Error} as {@link verifyNewCredential}
+ * @throws {Error} of many kinds if anything about it is wrong.
  */
 export const verifyCredential = async (
   { party, challenge }: Ceremony,

@@ -5,7 +5,7 @@ import { asciiLowerCase } from '#base/ascii'
 /** Codes of one user. */
 export const RECOVERY_CODES = 10
 
-/** Without letters and digits that look alike. */
+/** The characters of codes, without letters and digits that look alike. */
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789'
 
 /** 31²⁴: 118 bits. From 112 bits on, a fast hash is enough at rest (OWASP ASVS 5.0, 6.5.2). */

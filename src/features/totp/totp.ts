@@ -29,7 +29,7 @@ export interface NewTotp {
   readonly secret: string
   /** For a link on the device with the app. */
   readonly uri: string
-  /** The same as an image: SVG. */
+  /** The URI as a QR code, in SVG. */
   readonly qr: string
 }
 

@@ -39,7 +39,7 @@ const RETRIES = [
   ...[10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
 ]
 
-/** Up to this part of a delay is added, so that the webhooks of a receiver that was down do not return together. */
+/** The part of a delay that is added to it at most, so that the webhooks of a receiver that was down do not return together. */
 const JITTER = 0.1
 
 /** Milliseconds until a webhook whose secret cannot be decrypted is looked at again. */
@@ -356,7 +356,7 @@ export class Deliveries {
     await store.addAttempt(id, attemptOf(message, result, 1, clock()))
   }
 
-  /** For a webhook that is deleted nothing waits: its last values would stay. */
+  /** Resets the metrics of webhooks without waiting events. Those of a deleted webhook would keep their last values. */
   #forgetMeasured(): void {
     const { metrics } = this.#shared.deps
     for (const webhook of this.#measured) {

@@ -27,7 +27,7 @@ interface WebhooksTable {
   /** 0 or 1 */
   is_paused: number
   disabled_reason: string | null
-  /** See `EventStore.positionKind`. */
+  /** The store's kind of positions: those of another kind are invalid. */
   position_kind: string
   /** With `event_id` a `LogPosition`: what is at or before it is delivered. */
   position: number
@@ -44,7 +44,7 @@ interface WebhooksTable {
   fence: number
   lease_expires_at: number
   created_at: number
-  /** Of every change, also of the cursor: a repeated `copy` keeps the newer row. */
+  /** The time of the last change, also of the cursor. */
   updated_at: number
 }
 
@@ -327,7 +327,7 @@ function* addAttempts(webhookId: string, attempts: readonly WebhookAttempt[]): S
   }
 }
 
-/** Of a ping. */
+/** Stores the attempt of a ping. */
 function* addAttempt(webhookId: string, attempt: WebhookAttempt): Steps<Write<void>> {
   const found = yield* firstRow({
     text: ({ forKeyShare }) => `SELECT id FROM webhooks WHERE id = $1 ${forKeyShare}`,
@@ -353,14 +353,14 @@ const webhookOf = ({ types, isPaused, retryAt, ...webhook }: WebhookColumns): We
   retryAt: retryAt === 0 ? null : retryAt,
 })
 
-/** In the order of their creation. */
+/** All webhooks, in the order of their creation. */
 const listWebhooks = (): Query<readonly Webhook[]> =>
   query(
     { text: `SELECT ${WEBHOOK} FROM webhooks ORDER BY id`, values: [] },
     (found: readonly WebhookColumns[]) => found.map(webhookOf),
   )
 
-/** With its target, which is encrypted. */
+/** A webhook and its target, which is encrypted. */
 const findWebhook = (id: string): Query<{ webhook: Webhook; target: string } | undefined> =>
   query(
     { text: `SELECT ${WEBHOOK}, target FROM webhooks WHERE id = $1`, values: [id] },

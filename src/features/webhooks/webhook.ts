@@ -65,7 +65,7 @@ export interface WebhookAttempt {
 /** Bounds the work of each process, and the metrics with a webhook's id. */
 export const MAX_WEBHOOKS = 100
 
-/** Of each webhook. */
+/** Attempts that are kept of each webhook. */
 export const ATTEMPTS_KEPT = 100
 
 const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString()

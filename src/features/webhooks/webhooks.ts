@@ -93,7 +93,7 @@ export class Webhooks {
     return { webhook: await this.get(id), secret }
   }
 
-  /** In the order of their creation. */
+  /** All webhooks, in the order of their creation. */
   async list(): Promise<readonly Webhook[]> {
     return this.#deps.store.listWebhooks()
   }
@@ -103,7 +103,11 @@ export class Webhooks {
     return (await this.#find(id)).webhook
   }
 
-  /** What is not given stays. @throws {ServiceError} as {@link create}; `webhookNotFound`, `webhookSecretUnreadable`, `webhookChanged` */
+  /**
+   * Changes what is given.
+   * @throws {ServiceError} `webhookNotFound`, `webhookUrlInvalid`, `webhookUrlBlocked`, `webhookUrlUnresolved`, `webhookSecretUnreadable`,
+   * `encryptionKeyMissing`, `webhookChanged`
+   */
   async change(id: string, change: Partial<NewWebhook>, actor: Actor): Promise<Webhook> {
     const { webhook, encrypted } = await this.#find(id)
     const { url, types = webhook.types, description = webhook.description } = change
@@ -121,7 +125,7 @@ export class Webhooks {
     found(await store.removeWebhook(id, newEvent('webhook.deleted', actor, null, { webhook: id })))
   }
 
-  /** The former secret signs for another day. @throws {ServiceError} `webhookNotFound`, `webhookSecretUnreadable`, `webhookChanged` */
+  /** Replaces the secret. The previous one signs for another day. @throws {ServiceError} `webhookNotFound`, `webhookSecretUnreadable`, `webhookChanged` */
   async rotateSecret(id: string, actor: Actor): Promise<RotatedSecret> {
     const { clock } = this.#deps
     const { webhook, encrypted } = await this.#find(id)
@@ -227,7 +231,7 @@ export class Webhooks {
       throw new ServiceError(ERRORS.webhookChanged)
   }
 
-  /** @returns the URL as it is shown. @throws {ServiceError} as {@link create} */
+  /** @returns the URL as it is shown. @throws {ServiceError} `webhookUrlInvalid`, `webhookUrlBlocked`, `webhookUrlUnresolved` */
   async #checked(text: string): Promise<string> {
     const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : null
     if (

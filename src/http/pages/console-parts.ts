@@ -135,8 +135,9 @@ export interface ConsoleList extends ConsoleTable {
 }
 
 export interface ConsoleItem {
-  /** As of a table. */
+  /** What the key needs; without it there is no page. */
   readonly scope: string
+  /** The path of the API, with `:id` for the item. */
   readonly api: string
   readonly title: (item: Item) => string
   readonly fields: readonly ConsoleField[]

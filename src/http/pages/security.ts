@@ -159,7 +159,7 @@ ${backToSecurity(context)}`,
   }
 }
 
-/** For a user who can only prove their identity by signing in. */
+/** The page for a user who can only prove their identity by signing in. */
 export const signInAgainPage = (context: PageContext): Page => {
   const { texts } = context
   return messagePage(context, {

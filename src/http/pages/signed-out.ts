@@ -154,7 +154,7 @@ ${links([[`${root}sign-in`, texts.toSignIn]])}`,
   }
 }
 
-/** The same whether or not the address has an account. */
+/** The page after a sign-up. It does not show whether the address had an account. */
 export const signUpSentPage = (context: PageContext, email: string): Page => {
   const { signUpSent: title, signUpSentText, backToSignIn } = context.texts
   return messagePage(context, { title, text: signUpSentText(email), next: ['sign-in', backToSignIn] })
@@ -248,7 +248,7 @@ export interface ConfirmEmailState {
   readonly errors?: FieldErrors
 }
 
-/** For somebody who does not know the account. Also where the browser is signed in to it: a stranger may have signed it in. */
+/** The form for somebody who does not know the account. Also shown where the browser is signed in to it: a stranger may have signed it in. */
 const notMe = ({ texts, root }: PageContext, token: string, subject: ConfirmEmailState['subject']): Html =>
   html`<div class="card">
 <h2>${texts.notMe}</h2>

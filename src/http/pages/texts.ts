@@ -338,7 +338,7 @@ const de: Texts = {
   },
 }
 
-/** By language; the first one is for everybody else. */
+/** Texts by language. The first language is the fallback. */
 export const LANGUAGES = { en, de } as const satisfies Readonly<Record<string, Texts>>
 
 export type Language = keyof typeof LANGUAGES

@@ -152,9 +152,10 @@ const onDemand =
     return validateOnDemand
   }
 
-/** As {@link jsonValidator} and {@link queryValidator}; an error in the schema is thrown by the first call of the validator. */
+/** A validator for JSON that compiles its schema with the first call, which throws an error in the schema. */
 export const lazyJsonValidator = onDemand(jsonValidator)
 
 const queryOnDemand = onDemand(queryValidator)
+/** A validator for query strings, path parameters and other text. Its first call compiles the schema, and throws an error in it. */
 export const lazyQueryValidator = (schema: object): Validate =>
   schema === NOTHING ? rejectProperties : queryOnDemand(schema)

@@ -10,7 +10,7 @@ export type ValidateMetadata = (metadata: unknown) => readonly MetadataViolation
 
 /** An operator's JSON Schema of metadata, and what it compiles to. */
 export interface MetadataSchema {
-  /** As in its file. */
+  /** The content of its file. */
   readonly schema: Readonly<Record<string, unknown>>
   readonly validate: ValidateMetadata
 }

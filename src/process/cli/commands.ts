@@ -14,7 +14,7 @@ import { settingsCommand } from './settings.ts'
 import { withStore } from './store.ts'
 import { usersCommands } from './users.ts'
 
-/** In the order of the help. */
+/** The commands of the core, in the order of the help. */
 const CORE_COMMANDS = [
   usersCommands,
   sessionsCommands,

@@ -6,7 +6,7 @@ import { ASYMMETRIC_ALGORITHMS, type AsymmetricAlgorithm, newPrivateKey } from '
 import { option } from '#feature/commands/options'
 import { print } from '#feature/commands/output'
 
-/** As long as the output of HMAC-SHA256 (RFC 7518 §3.2). */
+/** The size of a key: that of the output of HMAC-SHA256 (RFC 7518 §3.2). */
 const BYTES = 32
 
 interface NewKeyOptions {

@@ -65,7 +65,7 @@ const assertUsable = ({ tokens, format, url, shards, users = 0 }: SeedOptions): 
 /** Makes what the files contain of a user. */
 const tokenMaker = (config: Config, plain: string, plan: SeedPlan) => {
   const tokens = AccessTokens.from(config)
-  /** By hash, whether the given password matches. Accounts of one run share a hash. */
+  /** Whether the given password matches, by hash. Accounts of one run share a hash. */
   const matches = new Map([[plan.passwordHash, true]])
   const isPassword = (encoded: string): boolean => {
     const known = matches.get(encoded)

@@ -42,7 +42,7 @@ const readAll = (options: DatabaseOptions): Settings => {
   return read
 }
 
-/** The settings of the core. @throws {ConfigError} as {@link readAll} */
+/** The settings of the core. @throws {ConfigError} with all errors at once. */
 export const settings = (options: DatabaseOptions): Values => readAll(options).values
 
 /** Opening a mistyped path would create an empty store. */

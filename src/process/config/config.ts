@@ -22,14 +22,14 @@ import { namesWith, SETTINGS, type Values, variablesOf } from './settings.ts'
 
 export type Config = Readonly<ReturnType<typeof loadConfig>>
 
-/** With SQLite, a missing secret is generated once and stored beside the data. */
+/** The secret of access tokens. With SQLite, a missing one is generated once and stored beside the data. */
 const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource | null => {
   if (JWT_SECRET) return { value: JWT_SECRET }
   if (DATABASE_URL?.engine === 'postgres') return null
   return { file: secretFileOf(DATABASE_URL?.file ?? '') }
 }
 
-/** As {@link secretOf}, for the key that encrypts secrets. */
+/** The key that encrypts secrets. With SQLite, a missing one is generated once and stored beside the data. */
 const encryptionKeyOf = ({ ENCRYPTION_KEY, DATABASE_URL }: Partial<Values>): SecretSource | null => {
   if (ENCRYPTION_KEY) return { value: ENCRYPTION_KEY }
   if (DATABASE_URL?.engine === 'postgres') return null
@@ -42,7 +42,7 @@ export const encryptionKeysOf = (v: Partial<Values>) => ({
   encryptionKeyPrevious: v.ENCRYPTION_KEY_PREVIOUS ?? null,
 })
 
-/** As {@link secretOf}, for private keys. */
+/** The private key of access tokens. With SQLite, a missing one is generated once and stored beside the data. */
 const privateKeyOf = ({ JWT_PRIVATE_KEY, DATABASE_URL }: Partial<Values>): PrivateKeySource | null => {
   if (JWT_PRIVATE_KEY) return { value: JWT_PRIVATE_KEY }
   return DATABASE_URL?.engine === 'postgres' ? null : { databaseFile: DATABASE_URL?.file ?? '' }
@@ -108,7 +108,7 @@ const tracesUrlOf = ({
   OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
 }: Values): string | null => tracesEndpoint ?? (endpoint === null ? null : `${endpoint}/v1/traces`)
 
-/** Then every token fits into the length that is verified. */
+/** Characters of an issuer. Every token then fits into the length that is verified. */
 const MAX_ISSUER = 512
 
 /** @returns sentences about the keys of access tokens. */
@@ -195,7 +195,7 @@ const publicUrlOf = (v: Values, basePath: string): string =>
 
 /**
  * What the service is to its users. Commands need no other part of the configuration.
- * @param basePath as for {@link loadConfig}.
+ * @param basePath the path below which a host application serves the routes, such as `/auth`.
  */
 export const siteOf = (v: Values, basePath = '') => {
   const publicUrl = publicUrlOf(v, basePath)
@@ -297,7 +297,7 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
     /** A range API of breached passwords, without a slash at the end; `null`: new passwords are not compared with them. */
     breachedPasswordsUrl: v.BREACHED_PASSWORDS_URL,
-    /** Then signing in requires a verified e-mail, and sign-up does not reveal which addresses have accounts. */
+    /** Whether signing in requires a verified e-mail. Sign-up then does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
     /** What metadata must match when it is written. */
     metadataSchemas: { user: v.USER_METADATA_SCHEMA, app: v.APP_METADATA_SCHEMA },

@@ -15,7 +15,7 @@ const MAX_WORKERS = 4
 /** Bytes that the container allows, or that the machine has. */
 export const availableMemory = (): number => Math.min(process.constrainedMemory() || totalmem(), totalmem())
 
-/** With SQLite in production: one for each core, as far as there is memory, but at most four. */
+/** The number of workers with SQLite in production: one for each core for which there is memory, at most four. */
 export const defaultWorkers = (
   cores = availableParallelism(),
   memory = availableMemory(),

@@ -29,7 +29,7 @@ export type SettingDeclarations = Readonly<Record<string, Setting>>
 export interface Settings {
   /** The value of each setting, `undefined` where it is invalid. */
   readonly values: Values
-  /** As `values`, of the settings of features. */
+  /** The values of the settings of features, `undefined` where one is invalid. */
   readonly featureSettings: SettingValues<SettingDeclarations>
   /** The variable of each setting that is given: its name, or its name with `_FILE`. */
   readonly variables: Readonly<Record<string, string>>
@@ -73,7 +73,7 @@ export const readSettings = (environment: Environment, ofFeatures: SettingDeclar
 
 const ENV_FILE = '.env'
 
-/** Not `process.loadEnvFile`: with a byte order mark it would lose the first variable. */
+/** Reads `.env`. Not by `process.loadEnvFile`, which loses the first variable after a byte order mark. */
 const readEnvFile = (): Readonly<NodeJS.Dict<string>> => {
   try {
     return parseEnv(decodeUtf8(readFileSync(ENV_FILE)))

@@ -86,7 +86,7 @@ export const standardOutput = (): LogOutput => {
   return output
 }
 
-/** In a worker thread, which has no process id of its own. */
+/** The id of a worker thread, which has no process id of its own. */
 const worker = isMainThread ? {} : { worker: threadId }
 
 /** @param stream the destination, by default standard output. */

@@ -22,7 +22,7 @@ export const processMetrics = () => {
   } satisfies Snapshot
 }
 
-/** In a worker thread: the primary has them. */
+/** Metrics of the process in a worker thread: none, because the primary has them. */
 export const NO_PROCESS_METRICS: ReturnType<typeof processMetrics> = {
   process_cpu_seconds_total: [],
   process_resident_memory_bytes: [],

@@ -15,10 +15,10 @@ const WORKER_LIMIT = 2_000
 const PRIMARY_LIMIT = 4_000
 
 type Message =
-  /** To a worker. */
+  /** Sent to a worker. */
   | { readonly metrics: 'collect'; readonly id: number }
   | { readonly metrics: 'text'; readonly id: number; readonly text: string }
-  /** To the primary. */
+  /** Sent to the primary. */
   | { readonly metrics: 'collected'; readonly id: number; readonly snapshot: Snapshot }
   | { readonly metrics: 'aggregate'; readonly id: number }
 

@@ -12,7 +12,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 
 const SYSTEMS = { sqlite: 'sqlite', postgres: DB_SYSTEM_NAME_VALUE_POSTGRESQL }
 
-/** Not the message, which may contain what a client sent. */
+/** The type of an error, without its message, which may contain what a client sent. */
 const errorType = (error: unknown): string => {
   if (!(error instanceof Error)) return typeof error
   return 'code' in error ? String(error.code) : error.name

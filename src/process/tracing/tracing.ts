@@ -71,7 +71,7 @@ const BATCH_VARIABLES = {
   maxExportBatchSize: 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
 } as const satisfies Partial<Record<keyof BatchSpanProcessorOptions, string>>
 
-/** Without a variable, the default of the SDK. */
+/** Options of batches from the environment. Without a variable, the SDK's default applies. */
 const batchOptions = (): Omit<BatchSpanProcessorOptions, 'exporter'> =>
   Object.fromEntries(
     Object.entries(BATCH_VARIABLES).flatMap(([option, variable]) => {

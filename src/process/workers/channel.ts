@@ -10,7 +10,7 @@ export interface Channel {
   readonly isOpen: boolean
 }
 
-/** That of a worker. */
+/** The channel of a worker. */
 export interface ChannelToPrimary extends Channel {
   /** Whether both ends are in one process. */
   readonly isThread: boolean

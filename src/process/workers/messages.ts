@@ -1,14 +1,14 @@
 /** What the primary and its workers send each other, besides metrics. */
 
-/** To a worker: stop. */
+/** Tells a worker to stop. */
 export const STOP = 'stop'
 
-/** From a worker that listens. */
+/** Sent by a worker once it listens on a port. */
 export interface Listening {
   readonly listening: number
 }
 
-/** From a worker that cannot start. */
+/** Sent by a worker that cannot start. */
 export interface Failure {
   readonly failure: string
 }

@@ -4,7 +4,7 @@ import type { Engine, RecordedRow } from '../migrations/session.ts'
 /** An error that the operator can fix. The message is complete: no stack trace is needed. */
 export class CopyError extends Error {}
 
-/** For the messages of errors. */
+/** The name of a store in the messages of errors. */
 export type Role = 'the source' | 'the target'
 
 /** The values of the columns of {@link CopiedTable}. An integer may be a `bigint`, or a number as text. */

@@ -21,7 +21,7 @@ export interface RecordedRow {
   readonly checksum: string | null
 }
 
-/** For migrations that are SQL text. */
+/** The differences between the engines, for migrations that are SQL text. */
 export interface SqlDialect {
   readonly engine: Engine
   /** The type of `users.key`, and of columns that refer to it. */
@@ -30,7 +30,7 @@ export interface SqlDialect {
   readonly text: string
 }
 
-/** For migrations that are functions of Kysely. */
+/** The differences between the engines, for migrations that are functions of Kysely. */
 export interface FeatureDialect {
   readonly engine: Engine
   /** The type of `users.key`, and of columns that refer to it. */

@@ -5,12 +5,13 @@ export interface Dialect {
    * transaction writes at a time.
    */
   readonly forShare: string
-  /** As `forShare`, but only against the removal of the row. */
+  /** The end of a `SELECT` whose rows a concurrent transaction must not remove before this one ends. Empty on SQLite. */
   readonly forKeyShare: string
-  /** As `forShare`, for rows that this transaction changes, or removes (`forUpdate`). */
+  /** The end of a `SELECT` whose rows this transaction changes. Empty on SQLite. */
   readonly forNoKeyUpdate: string
+  /** The end of a `SELECT` whose rows this transaction removes. Empty on SQLite. */
   readonly forUpdate: string
-  /** As `forUpdate`, but skips rows that another transaction has locked. */
+  /** The end of a `SELECT` that locks rows to remove them, and skips those that another transaction has locked. Empty on SQLite. */
   readonly forUpdateSkipLocked: string
   /**
    * Locks the table of users as an update of a row does. For operations that lock a user and then change or remove it. A copy
@@ -25,7 +26,11 @@ export interface Dialect {
    * @param parameter with the user's id, such as `$1`.
    */
   inTurn(parameter: string): string
-  /** As `inTurn`, for operations that need not be in order among themselves. */
+  /**
+   * A condition that is always true, and waits until the operations that asked before for the same user with `inTurn` have ended, but
+   * not for those with `inSharedTurn`.
+   * @param parameter with the user's id, such as `$1`.
+   */
   inSharedTurn(parameter: string): string
   /**
    * A statement that takes the lock with a name until the transaction ends, in the order of arrival. Empty on SQLite, where one

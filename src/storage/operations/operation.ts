@@ -17,7 +17,7 @@ export interface Statement {
   readonly name?: string
 }
 
-/** In a statement: the key of the user whose id is `$1`. */
+/** SQL of the key of the user whose id is `$1`. */
 export const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
 
 /** Part of an operation. `yield*` returns its result. */

@@ -71,7 +71,7 @@ const READ_ONLY_TRANSACTION = '25006'
  */
 const OUTAGES: ReadonlySet<string> = new Set(['08', '28', '3D', '40', '53', '57', '58', 'XX'])
 
-/** The same of other classes: a read-only server, transactions that the server has ended, `lock_not_available`. */
+/** Outages in other classes: a read-only server, transactions that the server has ended, `lock_not_available`. */
 const OUTAGE_CODES: ReadonlySet<unknown> = new Set([READ_ONLY_TRANSACTION, '25P03', '25P04', '55P03'])
 
 /**
@@ -218,7 +218,7 @@ export class Database implements Reader {
    * have arrived, so that they wait for the network together. An error of one statement does not affect the others; they fail with
    * their connection, also if one of them has no response in time.
    * @param onStart called when it has a connection, before it is sent.
-   * @throws {ServiceError} as {@link read}
+   * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
   readByKey<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
     const work = (run: Run): Promise<readonly Row[]> => {
@@ -262,7 +262,7 @@ export class Database implements Reader {
    * only the response to COMMIT may be lost.
    * @param work is called again, on the same connection, after the server has rolled its transaction back because of a concurrent
    * one: {@link MAX_ATTEMPTS} times at most.
-   * @throws {ServiceError} as {@link writeUncached}
+   * @throws {ServiceError} `storeUnavailable`, also if it is unknown whether the transaction was committed; `overloaded`
    */
   async transaction<Result>(work: (run: Run) => Promise<Write<Result>>): Promise<Result> {
     let stale: readonly string[] = []

@@ -81,7 +81,7 @@ export const migratePrimary = async (
   return primary
 }
 
-/** As {@link migratePrimary}. @throws {Error} with a message for the operator. */
+/** Finds the server to use and brings its schema up to date. @throws {Error} with a message for the operator. */
 export const openPrimary = async (url: string, schema: Schema, connections = 1): Promise<PrimaryServer> => {
   try {
     return await migratePrimary(url, schema, connections)

@@ -158,7 +158,7 @@ export class PrimaryServer implements ServerSource {
     void this.#searchUntilFound()
   }
 
-  /** From now on notices when another server takes writes while the current one shows no error. */
+  /** Starts to notice when another server takes writes while the current one shows no error. */
   watch(): void {
     if (this.#servers.length === 1 || !this.#mustWrite) return
     for (const server of this.#servers) this.#watches.set(server, new Watch(server))
@@ -215,7 +215,7 @@ export class PrimaryServer implements ServerSource {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Another server takes writes. A search that runs may have asked it before. */
+  /** Called when another server takes writes. A search that runs may have asked it before. */
   #onWritable(server: Server): void {
     if (this.#isSearching) void this.#probeOrSwitch(server).catch(ignore)
     else this.startSearch()

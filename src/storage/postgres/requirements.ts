@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts'
 /** PostgreSQL 15. */
 const MIN_VERSION = 150_000
 
-/** One more than those for statements: it listens for changes. */
+/** Connections besides those for statements: one listens for changes. */
 const LISTENERS = 1
 
 interface Properties {
@@ -18,7 +18,7 @@ interface Properties {
   readonly encoding: string
   readonly isStandby: boolean
   readonly isReadOnly: boolean
-  /** As the server, the database and the role set it, before this connection did. */
+  /** The setting of the server, the database and the role, before this connection changes it. */
   readonly synchronousCommit: string
   readonly replicationRole: string
   readonly searchPath: string
@@ -81,7 +81,7 @@ export const assertUsable = async (client: Connection, connections: number): Pro
   }
 }
 
-/** With a pooler in the way, how often two connections are compared: other clients may change which server process is the next one. */
+/** How often two connections through a pooler are compared: other clients may change which server process is the next one. */
 const ROUNDS = 3
 
 const pidOf = async (client: Connection): Promise<number> => {

@@ -168,7 +168,7 @@ export interface WalState {
 /** How often unexpected bytes are read before they count as a problem: SQLite may be writing them. */
 const ATTEMPTS = 3
 
-/** As {@link ATTEMPTS}, for a database that is too short: another process, which waits for the processor, may be about to extend it. */
+/** How often a database that is too short is read before that is a problem: another process may be about to extend it. */
 const TRUNCATION_ATTEMPTS = 20
 
 /** Milliseconds between two such reads of the database. */

@@ -22,7 +22,7 @@ export interface SqliteEngine extends Engine {
   readonly timeSlicer: TimeSlicer
 }
 
-/** For the operator, when a problem with the database file has ended. */
+/** The message to the operator when a problem with the database file has ended. */
 const FILE_RESTORED = 'the database file is in place again: the service continues'
 
 /** Opens the reader, and then identifies the files that it has open. Closes everything on failure. */
@@ -127,7 +127,7 @@ const rateLimitInMemory = (options: RateLimitOptions): RateLimit => {
   }
 }
 
-/** In memory: a restart forgets the counts, and processes that share a file count separately. No request waits for a write. */
+/** Rate limits in memory: a restart forgets the counts, and processes that share a file count apart. No request waits for a write. */
 const rateLimitsInMemory = (): OpenRateLimit => {
   const limits = new Map<string, RateLimit>()
   return options => {
@@ -149,7 +149,7 @@ export interface WorkerStore {
 
 /** The engine of a process with several event loops. */
 export interface SharedEngine {
-  /** That of this event loop. Closed after those of the workers, it ends the writer thread. */
+  /** The engine of this event loop. Closed after those of the workers, it ends the writer thread. */
   readonly engine: SqliteEngine
   /** @returns the store of a new worker, whose ports are to be transferred; `remove` is to be called when it has ended. */
   addWorker(): { readonly store: WorkerStore; readonly remove: () => void }

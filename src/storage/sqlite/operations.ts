@@ -15,7 +15,7 @@ export type RunOperation = (...args: readonly unknown[]) => Write<unknown>
 export interface WriterOperations {
   /** By name. */
   operationsOf(features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation>
-  /** Those that are written for SQLite's connection, by name. */
+  /** The operations that are written for SQLite's connection, by name. */
   prepareHandWritten(
     db: Connection,
     features: readonly StoredFeature[],

@@ -42,12 +42,12 @@ export class Reader {
     return this.#attempt(() => this.#statement(sql).get(...parameters)) as Row | undefined
   }
 
-  /** @throws {ServiceError} as {@link Reader.get} */
+  /** @throws {ServiceError} `storeUnavailable`, `internalError` */
   rows<Row>(sql: string, ...parameters: readonly unknown[]): Row[] {
     return this.#attempt(() => this.#statement(sql).all(...parameters)) as Row[]
   }
 
-  /** @throws {ServiceError} as {@link Reader.get} */
+  /** @throws {ServiceError} `storeUnavailable`, `internalError` */
   all<Row>(query: Compilable<Row>): Row[] {
     const { sql, parameters } = query.compile()
     return this.rows(sql, ...parameters)

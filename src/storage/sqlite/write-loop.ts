@@ -43,7 +43,7 @@ const MIN_FREE_SPACE = 2 ** 20
 
 const DISK_FULL: Failure = { message: 'the disk is full', code: 'SQLITE_FULL', stack: undefined }
 
-/** With that of its cause, which does not cross threads otherwise. */
+/** The stack of an error and of its cause, which does not cross threads otherwise. */
 const stackOf = ({ stack, cause }: Error): string | undefined =>
   cause instanceof Error ? `${stack}\ncaused by: ${cause.stack}` : stack
 
@@ -118,7 +118,7 @@ class WriteLoop {
   readonly #dataVersion
   readonly #watch: NodeJS.Timeout
   readonly #clients = new Set<MessagePort>()
-  /** As of the last check of the file, which follows each commit. */
+  /** The state of the WAL at the last check of the file, which follows each commit. */
   #walState: WalState = { log: 0, checkpointed: 0 }
   #version: number | undefined
   #problem: FileProblem | null = null
@@ -306,7 +306,7 @@ class WriteLoop {
     }
   }
 
-  /** After an error: a truncated WAL causes the same read errors as a failing disk, so the file is checked first. */
+  /** Recovers after an error. A truncated WAL causes the same read errors as a failing disk, so the file is checked first. */
   #recover({ code }: Failure): void {
     this.#wasDiskFull = code === DISK_FULL.code
     if (this.#tryCheckFile() !== null || !code?.startsWith('SQLITE_IOERR')) return

@@ -9,11 +9,11 @@ export interface WriterData extends OpenFiles {
   /** The URL of a module with `WriterOperations`. */
   readonly operations: string
   readonly features: readonly FeatureModule[]
-  /** See `invalidation-ring.ts`. */
+  /** The memory of {@link InvalidationPublisher} in `invalidation-ring.ts`. */
   readonly invalidations: SharedArrayBuffer
 }
 
-/** From the thread's owner: a new client, or the end. */
+/** Sent by the thread's owner: the port of a new client; `null` ends the thread. */
 export type OwnerMessage = { readonly client: MessagePort } | null
 
 export interface Call {
@@ -35,10 +35,10 @@ export interface Failure {
   readonly stack: string | undefined
 }
 
-/** Whom the write evicts is published, and other processes detect the commit. */
+/** The outcome of a call. Invalidations do not come with it: they are published in shared memory. */
 export type Outcome = Pick<Write<unknown>, 'result'> | { readonly failure: Failure }
 
-/** To a client. */
+/** Sent to a client of the writer thread. */
 export type WriterMessage =
   /** The outcomes of a batch, in the order of its calls: committed and synced, in the file that is at its path. */
   | { readonly type: 'committed'; readonly outcomes: readonly Outcome[]; readonly hasWritten: boolean }

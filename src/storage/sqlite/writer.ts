@@ -43,7 +43,7 @@ const toCallError = (failure: Failure): Error => {
   return error
 }
 
-/** For failures of the store itself: a full disk, a lock that is held too long, a broken file. */
+/** The error for failures of the store itself: a full disk, a lock that is held too long, a broken file. */
 const storeUnavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export interface WriterEvents {

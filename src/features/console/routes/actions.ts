@@ -71,7 +71,7 @@ interface Cursor {
   readonly cursor?: string
 }
 
-/** As the API responds where something is gone. */
+/** The errors of an action on something that is gone, in the form of the API's. */
 const GONE = { global: ['There is nothing any more that this could be done to'] }
 
 /** Pages of a list on which a row is looked for: rows that are new since the list was shown move it to a later one. */

@@ -86,7 +86,7 @@ export class Shell {
     return missingScopes(adminKeyOf(request), [scope]).length === 0
   }
 
-  /** For pages that only lead to the API: 403 as there, before the body is read and validated. */
+  /** A hook of pages that only lead to the API: responds with its 403 before the body is read and validated. */
   needsScope(scope: string): onRequestHookHandler {
     const shell = this
     return function requireScope(request, _reply, done) {
@@ -131,7 +131,7 @@ const fieldsOf = ({ name, kind, options = [] }: ConsoleInput): readonly string[]
 export const fieldSchemas = (inputs: readonly ConsoleInput[]) =>
   Object.fromEntries(inputs.flatMap(fieldsOf).map(name => [name, Type.Optional(FormText)]))
 
-/** Of an item, and of a row of a table. */
+/** The ids in a URL: of an item, and of a row of a table. */
 export interface Ids {
   readonly id?: string
   readonly rowId?: string

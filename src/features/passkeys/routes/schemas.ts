@@ -28,7 +28,7 @@ const CredentialDescriptor = Type.Object({
   transports: Type.Optional(Type.Array(Type.String(), { examples: [['internal', 'hybrid']] })),
 })
 
-/** For `PublicKeyCredential.parseCreationOptionsFromJSON` (WebAuthn §5.1.9). */
+/** Options for `PublicKeyCredential.parseCreationOptionsFromJSON` (WebAuthn §5.1.9). */
 export const PasskeyCreationOptions = Type.Unsafe<CreationOptions>(
   Type.Object(
     {
@@ -57,7 +57,7 @@ export const PasskeyCreationOptions = Type.Unsafe<CreationOptions>(
   ),
 )
 
-/** For `PublicKeyCredential.parseRequestOptionsFromJSON` (WebAuthn §5.1.10). */
+/** Options for `PublicKeyCredential.parseRequestOptionsFromJSON` (WebAuthn §5.1.10). */
 export const PasskeyRequestOptions = Type.Unsafe<RequestOptions>(
   Type.Object(
     {

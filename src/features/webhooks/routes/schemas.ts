@@ -108,7 +108,7 @@ export const WebhookAttemptList = Type.Object(
   { title: 'WebhookAttemptList' },
 )
 
-/** At most as long as browsers and servers accept. */
+/** The URL of a webhook, at most as long as browsers and servers accept. */
 const Url = Type.String({
   minLength: 1,
   maxLength: 2_048,

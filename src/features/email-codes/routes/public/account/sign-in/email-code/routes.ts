@@ -6,7 +6,7 @@ import { withHeaders } from '#routes/response-headers'
 import { ErrorBody, ErrorOf, KnownEmail, OptionalCode, SignedIn, Strict } from '#routes/schemas'
 import { sendSignedIn } from '#routes/signed-in'
 
-/** It matches or not. */
+/** Any text: a code of another form is wrong, not invalid. */
 const PresentedEmailCode = Type.String({
   minLength: 1,
   maxLength: 64,

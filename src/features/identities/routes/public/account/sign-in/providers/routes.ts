@@ -51,7 +51,7 @@ const FormResponse = Type.Object({
   error: Type.Optional(FormText),
 })
 
-/** For browsers: the callback, and the page that it leads to if a code or a decision of the user is missing. */
+/** The callback for browsers, and the page that it leads to if a code or a decision of the user is missing. */
 const callbackPages: FastifyPluginAsyncTypebox = async app => {
   const { providerSignIns } = app.services
   const { hasPages, webUrl } = app.config
