@@ -1,6 +1,6 @@
 /**
  * Runs before and after `npm pack`, and leaves out what only a checkout needs. The optional dependencies are its Node: in the
- * project of a host they would take 200 MB, and `npm run` would prefer that Node to the host's. Its `imports` lead to TypeScript:
+ * project of a host, `npm run` would prefer that Node to the host's. Its `imports` lead to TypeScript:
  * `dist/package.json` has those of the built files.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'

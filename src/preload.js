@@ -23,6 +23,6 @@ if (major < neededMajor || (major === neededMajor && minor < neededMinor)) {
 if (isCheckout) {
   const folder = fileURLToPath(new URL('../node_modules/.cache/node', import.meta.url))
   nodeModule.enableCompileCache(folder)
-  // Threads only read the environment variable. Without it each thread strips types again, which takes 10 MB.
+  // Threads only read the environment variable. Without it each thread strips types again.
   process.env.NODE_COMPILE_CACHE ??= folder
 }

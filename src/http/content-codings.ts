@@ -13,7 +13,7 @@ import { codingWeights } from './validation/weighted-elements.ts'
 type Done = (error: Error | null, compressed: Buffer) => void
 
 interface Codec {
-  /** In libuv's threads: for a page of 100 users 25 µs on the event loop, in place of 130. */
+  /** Compresses in libuv's threads, off the event loop. */
   compress(text: string, done: Done): void
   /** Flushes after each chunk, so that a slow stream arrives as it is written. */
   createStream(): BrotliCompress | Gzip

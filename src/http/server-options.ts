@@ -22,7 +22,7 @@ const HEADER_LIMIT = 16_384
 /** Milliseconds that a client has to send the header fields, and the whole request. */
 const HEADERS_TIMEOUT = 5_000
 const REQUEST_TIMEOUT = 10_000
-/** Node reports all requests that timed out since the last check in one round, at about 5 µs each. */
+/** Milliseconds. Node reports all requests that timed out since the last check in one round, so rounds must be short. */
 const TIMEOUT_CHECK_INTERVAL = 50
 
 /** Replaces a value that cannot be decoded. Every schema rejects it, with the name of the parameter. */

@@ -30,8 +30,7 @@ export const setUpServer = (server: HalfOpenServer, logger: Logger, requestIds: 
     // address of clients that disconnect at once.
     void socket.remoteAddress
   })
-  // `connectionTimeout` applies between requests too. A keep-alive timeout would create a timer per request (4 % of a request to
-  // bare Fastify).
+  // `connectionTimeout` applies between requests too. A keep-alive timeout would create a timer per request.
   server.keepAliveTimeout = 0
   // Without a listener, Node destroys all expired connections in one round of the event loop.
   server.on('timeout', destroyIdle)

@@ -64,7 +64,7 @@ class Batches {
 /** Milliseconds until the connection is destroyed after the last response. Destroyed at once, the response could be lost. */
 export const LINGER = 1_000
 
-/** Connections closed in one round of the event loop: thousands may expire at once, at up to 100 µs each. */
+/** Connections closed in one round of the event loop: thousands may expire at once. */
 const CLOSED_PER_ROUND = 50
 
 /** Closes connections that have timed out. */

@@ -28,7 +28,7 @@ const prepare = async (content: string | Buffer, type: string): Promise<Content>
   const compresses = plain.length >= MIN_COMPRESSED && !type.startsWith('image/')
   return {
     plain,
-    // Brotli would save 12 % of the largest file, but no browser accepts it over plain http.
+    // Not Brotli: no browser accepts it over plain http.
     gzipped: compresses ? await promisify(gzip)(plain) : null,
     digest: createHash('sha256').update(plain).digest('hex').slice(0, 22),
   }

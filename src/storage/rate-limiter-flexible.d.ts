@@ -1,6 +1,4 @@
-/**
- * The library's single files. Its index loads limiters for a dozen databases, which costs 20 ms at the start and 6 MB.
- */
+/** The library's single files: its index would load limiters for a dozen databases at the start. */
 declare module 'rate-limiter-flexible/lib/RateLimiterMemory.js' {
   export { RateLimiterMemory as default } from 'rate-limiter-flexible'
 }

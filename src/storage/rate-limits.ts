@@ -4,7 +4,7 @@ import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
 import type { RateLimit, RateLimitOptions, Usage } from './rate-limit.ts'
 
-/** Clients choose the keys. Each costs 0.5 KB with the library's timer: 25 MB for a full limiter. */
+/** The most keys of a limiter: clients choose them, and each takes memory for the library's timer. */
 const MAX_KEYS = 50_000
 
 type Key = string | number

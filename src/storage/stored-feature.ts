@@ -83,7 +83,7 @@ export interface SqlMigration {
 }
 
 export interface KyselyMigration {
-  /** For what depends on rows. Each start then loads Kysely to compare the statements: 100 ms of CPU and 7 MB. */
+  /** Runs a migration that depends on rows. Each start then loads Kysely to compare the statements. */
   up(db: Kysely<unknown>, dialect: FeatureDialect): Promise<void>
 }
 

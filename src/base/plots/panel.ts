@@ -21,7 +21,7 @@ const BOLD_CHARACTER = 0.7
 
 export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
-/** Made once: it takes 50 µs. */
+/** Created once, because that is slow. */
 const DIGITS = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 })
 
 export const number = (value: number): string => DIGITS.format(value)

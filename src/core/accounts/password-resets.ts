@@ -66,7 +66,7 @@ export class PasswordResets {
     signal?: AbortSignal,
   ): Promise<AuthResult> {
     const { signIns, mails, hasher, breachedPasswords } = this.#deps
-    // Before hashing, which costs 10 ms: clients without a token must not cause it.
+    // Before hashing: clients without a token must not cause it.
     const { digest, userId, email } = await this.#find(token)
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
     // Before the code, which works once.

@@ -83,7 +83,7 @@ const hasLowS = (signature: Buffer): boolean => signature.subarray(32).compare(H
 
 /**
  * One signature has several spellings: in base64url the unused bits of the last character, with ES256 two values of s. Only one is
- * accepted. This costs under 1 µs, verifying a signature with a public key up to 100.
+ * accepted. This is far cheaper than verifying the signature.
  */
 const hasCanonicalSignature = (token: string, algorithm: Algorithm): boolean => {
   const text = signatureOf(token)

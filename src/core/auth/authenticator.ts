@@ -1,6 +1,6 @@
 /**
  * Authenticates requests (§5.1.2). A token is verified and its session looked up once; an API key is looked up by its digest
- * (docs/design.md, "Machine callers"). Afterwards a request costs one lookup in memory (under 1 µs; verifying costs 6 and the session 11).
+ * (docs/design.md, "Machine callers"). Afterwards a request costs one lookup in memory.
  *
  * Revocation: every cached token refers to its user's record, and a change of a user, a session or an API key marks that record as no
  * longer current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.
@@ -40,7 +40,7 @@ export interface AuthenticatorDeps {
   readonly hotCapacity?: number
 }
 
-/** Tokens on the heap at most. The others are restored from records in about 5 µs; more on the heap prolong garbage collection. */
+/** Tokens on the heap at most: more prolong garbage collection. The others are restored from records, which takes longer. */
 const HOT_TOKENS = 32_768
 
 /** For metrics: counts since the start. */

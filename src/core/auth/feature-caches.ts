@@ -16,8 +16,7 @@ export interface CacheOptions<Value> {
 
 export interface IdCache<Value> {
   /**
-   * The value of an id; a promise only if the store has to be queried across a network. Costs about 0.1 µs if it is cached. Values are
-   * shared: do not change them.
+   * The value of an id; a promise only if the store has to be queried across a network. Values are shared: do not change them.
    */
   get(id: string): MaybePromise<Value>
 }

@@ -6,14 +6,13 @@ import { copyString } from './token-record.ts'
 const REJECTED_SHARE = 1 / 5
 
 /**
- * Characters (UTF-16 units) of rejected tokens per cached token: 20,000 tokens of 500 characters take about 10 MB. Together they take
- * a tenth of the token cache's memory.
+ * Characters (UTF-16 units) of rejected tokens per cached token. Together they take a tenth of the token cache's memory.
  */
 const CHARACTERS = 100
 
 /**
  * Tokens that no key of this process has signed. They stay invalid, and clients keep sending them long after the key was changed. A
- * cached one saves the verification (6 µs, with a public key up to 100) and the error that the library throws.
+ * cached one saves the verification and the error that the library throws.
  */
 export class RejectedTokens {
   readonly #capacity: number

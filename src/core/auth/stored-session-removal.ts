@@ -10,7 +10,7 @@ export interface ExpiredSessions {
   readonly idleSince: number
 }
 
-/** Sessions that one slice examines, in 0.3 ms. */
+/** Sessions that one slice examines. */
 const EXAMINED = 1_000
 
 const EXPIRED = `SELECT id FROM (

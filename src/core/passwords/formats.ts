@@ -201,11 +201,11 @@ export const hashViolation = (encoded: string): string | null => {
     : null
 }
 
-/** The work of each algorithm that takes as long as one of our hashes (5 ms when measured). */
+/** The work of each algorithm that takes as long as one of our hashes. */
 const OUR_COST = {
   /** KiB times passes, regardless of lanes. */
   argon2: HASH_PARAMETERS.memoryCost * HASH_PARAMETERS.timeCost,
-  /** Rounds: a cost of 6 takes 4 ms, 7 takes 8 ms. */
+  /** Rounds: between those of the costs 6 (64) and 7 (128). */
   bcrypt: 80,
   /** Bytes. */
   scrypt: 4_194_304,

@@ -1,5 +1,5 @@
 /**
- * Hashes and verifies passwords in threads, off the event loop. One of our hashes takes about 10 ms of a core and 19 MiB, so the
+ * Hashes and verifies passwords in threads, off the event loop. One of our hashes takes milliseconds of a core and 19 MiB, so the
  * threads run at lower priority than the event loop. Imported hashes that cost more than ours, up to 400 times as much, have a
  * lane of threads of their own and do not delay others. Threads start on demand, and end when idle.
  */
@@ -60,7 +60,7 @@ const EXPENSIVE_ACCOUNTS_PER_THREAD = 10
 /** Waiting sign-ins to one account with an expensive hash. */
 const MAX_WAITING_PER_ACCOUNT = 2
 
-/** Milliseconds until an idle thread ends. Starting a new one, and its measurement for paddings, delays a sign-in by about 60 ms. */
+/** Milliseconds until an idle thread ends. Starting a new one, and its measurement for paddings, delays a sign-in. */
 const IDLE = 30_000
 
 /** Code points take up to two UTF-16 units: no password of ours is longer. */

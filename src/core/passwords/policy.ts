@@ -34,7 +34,7 @@ const adjacentKeys = (layout: Layout): ReadonlySet<string> => {
   return pairs
 }
 
-/** Takes about 30 ms of the event loop, once, and keeps 2 MB. */
+/** Loads the common passwords and the keyboard graphs, which blocks the event loop once. */
 const loadDictionary = (): Dictionary => {
   const { dictionary, adjacencyGraphs } =
     require('@zxcvbn-ts/language-common') as typeof import('@zxcvbn-ts/language-common')
@@ -109,8 +109,8 @@ const isSequence = (characters: readonly string[]): boolean => {
 
 /**
  * @param password in visible form.
- * @returns the violated rule. Of the patterns that zxcvbn matches, those that span the whole password: zxcvbn itself takes up to
- * 20 ms for 128 characters, and reports only the matches that it ranks best.
+ * @returns the violated rule. Of the patterns that zxcvbn matches, those that span the whole password: zxcvbn itself is too slow for
+ * the longest passwords, and reports only the matches that it ranks best.
  */
 const visibleViolation = (
   password: string,

@@ -19,7 +19,7 @@ export interface LoginThrottleLimits {
 }
 
 const PER_ADDRESS = {
-  // One hash of 10 ms each: an address alone takes 2 % of a core.
+  // One hash each: an address alone takes a small part of a core.
   'sign-in': { points: 120, seconds: 60 },
   // Up to two hashes each, also with the right password: a few accounts could keep all others from signing in.
   password: { points: 20, seconds: 60 },

@@ -234,8 +234,8 @@ export const usersInRange = (range: IndexRange): Users => {
 }
 
 /**
- * Selects the last position of a slice of `rows` rows; no row when the range has fewer. It reads only the index, 75 µs for 1,000
- * rows. It is not built by Kysely because it runs for every slice, and building it takes as long as running it.
+ * Selects the last position of a slice of `rows` rows; no row when the range has fewer. It reads only the index. It is
+ * not built by Kysely because it runs for every slice, and building it takes as long as running it.
  */
 export const sliceEndQuery = (range: IndexRange, rows: number) => {
   const { index, role, descending, after, upTo } = range
@@ -257,8 +257,8 @@ export const sliceEndQuery = (range: IndexRange, rows: number) => {
 }
 
 /**
- * Bounds of the rows of later slices. A row in memory takes 0.2 to 2 µs, depending on whether the index has all columns that the
- * filter needs. A row that comes from the disk takes about 80 µs.
+ * Bounds of the rows of later slices. How long a row takes depends on whether the index has all columns that the filter needs, and far
+ * more on whether the row comes from the disk.
  */
 const MIN_ROWS = 32
 const MAX_ROWS = 2_000

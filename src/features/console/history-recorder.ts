@@ -12,7 +12,7 @@ export const MINUTE = 60_000
 export const HOUR = 3_600_000
 export const DAY = 86_400_000
 
-/** Milliseconds of a row, and for how long it is kept. Each range of the plots has rows that it can read in about 20 ms. */
+/** Milliseconds of a row, and for how long it is kept. Each range of the plots has rows that are few enough to read at once. */
 const ROWS: Readonly<Record<Resolution, readonly [length: number, kept: number]>> = {
   minute: [MINUTE, DAY],
   'quarter-hour': [15 * MINUTE, DAY],
@@ -40,7 +40,7 @@ const subtract = (count: Count, former: Count | undefined): Count => {
 const isZero = (count: Count): boolean =>
   typeof count === 'number' ? count === 0 : count.every(each => each === 0)
 
-/** Minutes between two estimates of active users, which take up to 40 ms of CPU each. */
+/** Minutes between two estimates of active users, which are expensive. */
 const ACTIVE_USERS_EVERY = 5
 
 /** The scope of a key that sees the gauges of users. The API needs it for counts too. */

@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** Users, and organizations, that a process knows: 10 MB at most, where users are members of three. */
+/** The most users, and organizations, that a process caches. */
 const CACHED = 32_768
 
 type Memberships = ReadonlyMap<string, readonly string[]>

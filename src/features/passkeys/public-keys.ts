@@ -32,7 +32,7 @@ export const ALGORITHMS = [...KEY_FORMS.keys()]
 /** RFC 8812 §2. */
 const MIN_RSA_BYTES = 256
 
-/** Bytes of an exponent. OpenSSL takes longer ones for keys up to 3,072 bits, and then 16 ms for a signature. */
+/** Bytes of an exponent. OpenSSL accepts longer ones for keys up to 3,072 bits, but then verifies signatures slowly. */
 const MAX_EXPONENT = 8
 
 /** What importing an RSA key does not check. @throws {Error} */

@@ -229,7 +229,7 @@ export const usernameField = (email: string): Html =>
 export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-/** By language. Each takes 50 µs to create. */
+/** Formats of times by language, which are slow to create. */
 const timeFormats = new Map<Language, Intl.DateTimeFormat>()
 
 const timeFormat = (language: Language): Intl.DateTimeFormat => {

@@ -9,7 +9,7 @@ const tolerance = (name: string): number => (name.length >= 10 ? 2 : name.length
 
 /**
  * Letters that are inserted, deleted, replaced or transposed (optimal string alignment).
- * @returns infinity above `limit`: most names differ after a few letters, and without this all pairs take 4 % of a start.
+ * @returns infinity above `limit`, which most names exceed after a few letters: comparing all pairs in full would slow down a start.
  */
 const distance = (a: string, b: string, limit: number): number => {
   const rows = [Array.from({ length: b.length + 1 }, (_, column) => column)]

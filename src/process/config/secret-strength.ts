@@ -4,8 +4,8 @@
 const EXAMPLE = 'an-admin-key-to-play-with'
 
 /**
- * Adjacent characters in these, in either direction, are easy to guess. The keyboard graphs of `passwords/policy.ts` would
- * cost every start 30 ms.
+ * Adjacent characters in these, in either direction, are easy to guess. The keyboard graphs of `passwords/policy.ts` would slow down
+ * every start.
  */
 const SEQUENCES = ['abcdefghijklmnopqrstuvwxyz', '01234567890', 'qwertyuiop', 'asdfghjkl', 'zxcvbnm'].flatMap(
   sequence => [sequence, [...sequence].reverse().join('')],

@@ -37,7 +37,7 @@ import type { WorkerChannel } from './worker-metrics.ts'
 /** Milliseconds that a collection waits for the store. */
 const STORE_LIMIT = 1_000
 
-/** Milliseconds between two measurements of the delay of the event loop. Each takes about 1 µs. */
+/** Milliseconds between two measurements of the delay of the event loop. */
 const DELAY_INTERVAL = 50
 
 /** How long a request that arrives at any time waits until the event loop is free. */

@@ -21,8 +21,7 @@ export interface Dialect {
   /**
    * A condition that is always true, in a `SELECT` of a user that also locks the row: waits until the operations that asked before
    * for the same user have ended. Without it, a transaction that waits for the row gets its id, and so the position of its event,
-   * with the first wait, and may then wait again behind a later transaction: the events of a user would be out of order (with two
-   * concurrent callers 2 % of the changes, with twelve 45 %).
+   * with the first wait, and may then wait again behind a later transaction: the events of a user would be out of order.
    * @param parameter with the user's id, such as `$1`.
    */
   inTurn(parameter: string): string

@@ -96,7 +96,7 @@ export class DatabaseFileHandle {
   }
 }
 
-/** Compares the files at the paths with the open ones, in about 4 µs. @returns `null` when they are the same. */
+/** Compares the files at the paths with the open ones. @returns `null` when they are the same. */
 export const pathProblem = ({ path, ids }: OpenFiles): FileProblem | null => {
   try {
     const real = realpathSync.native(path)
@@ -199,7 +199,7 @@ export class FileContent {
     this.#readWalState = readWalState
   }
 
-  /** Checks the database header and the end of the WAL, in about 3 µs. @returns `null` when they are as SQLite wrote them. */
+  /** Checks the database header and the end of the WAL. @returns `null` when they are as SQLite wrote them. */
   problem(): FileProblem | null {
     const { path } = this.#files
     if (!this.#isOwnDatabase()) this.#problem ??= contentProblem(path)

@@ -108,7 +108,7 @@ const engineOfEventLoop = (
   }
 }
 
-/** Its library is imported with the first count: commands count nothing, so that they load 14 KB of code less. */
+/** Its library is imported with the first count: commands count nothing, and load less code. */
 const rateLimitInMemory = (options: RateLimitOptions): RateLimit => {
   let limit: RateLimit | undefined
   const load = async (): Promise<RateLimit> => {

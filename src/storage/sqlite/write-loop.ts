@@ -100,7 +100,7 @@ const prepareBatch = (db: Connection, operations: ReadonlyMap<string, RunOperati
 const openForWrites = (path: string): Connection => {
   const db = openDatabase(path, LOCK_TIMEOUT)
   db.pragma('wal_autocheckpoint = 0')
-  // A savepoint, or a statement, that changes more than 64 KB would copy the pages to a temporary file first: a third of a flush.
+  // A savepoint, or a statement, that changes more than 64 KB would copy the pages to a temporary file first.
   db.pragma('temp_store = MEMORY')
   return db
 }
