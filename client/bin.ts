@@ -39,6 +39,6 @@ const run = async (): Promise<void> => {
 
 run().catch(error => {
   process.stderr.write(`${error.message}\n`)
-  // 2: the command line is wrong, as for the other commands.
+  // 2: the command line is wrong.
   process.exitCode = error instanceof TypeError ? 2 : 1
 })

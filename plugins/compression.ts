@@ -42,7 +42,7 @@ const compressStream = (source: Readable, { codec }: AcceptedCoding, reply: Fast
     else compressed.flush(() => compressed.destroy(error))
   })
   compressed.once('close', () => source.destroy())
-  // Before Fastify sends an error in place of a response that has not begun. Fastify logs it.
+  // Before Fastify sends an error instead of a response that has not begun. Fastify logs it.
   compressed.once('error', () => {
     reply.removeHeader('content-encoding')
     if (!reply.raw.headersSent) reply.raw.removeHeader('content-encoding')

@@ -32,7 +32,7 @@ const [command = '', ...args] = process.argv.slice(2)
 const given = process.env.TEST_DATABASE_URL || undefined
 const server = given === undefined ? await startPostgres() : null
 const TEST_DATABASE_URL = given ?? server?.url
-// One more than cores: files that start processes or wait for timers leave a third of two cores idle, and took 653 s in place of 485.
+// One more than cores: files that start processes or wait for timers leave a third of two cores idle, and took 653 s instead of 485.
 const TAP_JOBS = process.env.TAP_JOBS ?? String(availableParallelism() + 1)
 /** Test files and the processes that they start keep compiled code, and preload a module before those that tap preloads. */
 const environmentOfTap = (): { readonly NODE_COMPILE_CACHE: string; readonly NODE_OPTIONS: string } => {

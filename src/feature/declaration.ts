@@ -30,7 +30,7 @@ import type { Job } from './jobs/jobs.ts'
 
 /** Options of the command line that select the store. */
 export interface DatabaseOptions {
-  /** A `DATABASE_URL` in place of the environment's. */
+  /** A `DATABASE_URL` instead of the environment's. */
   readonly database?: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Responses with the id of their request, whose usual header fields Node does not check again. */
+/** Responses carry the id of their request. Header fields that never change skip Node's validation. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { ServerResponse, validateHeaderValue } from './node-http.ts'

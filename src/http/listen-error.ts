@@ -1,6 +1,6 @@
 /** Errors of a listener whose address the operator has to change. */
 
-/** Its message tells the operator what to do. */
+/** An error of a listener. The message tells the operator what to do. */
 export class ListenError extends Error {}
 
 interface Address {
@@ -19,7 +19,7 @@ type Advice = (address: Address, settings: AddressSettings) => string
 const unknownAddress: Advice = ({ host }, settings) =>
   `${settings.host} ${host} is not an address of this machine. Set ${settings.host} to 127.0.0.1 (this machine only), 0.0.0.0 (every address), or one of its addresses`
 
-/** By the code of the error. */
+/** What to do, by the code of the error. */
 const ADVICE: Readonly<Record<string, Advice>> = {
   EADDRINUSE: ({ host, port }, settings) =>
     `Port ${port} of ${host} is in use. Set ${settings.port} to another one, or end the process that uses it`,

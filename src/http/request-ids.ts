@@ -42,7 +42,7 @@ export interface RequestIds {
 
 /** Whether the address is one of the networks; remembers the last one that is, because a service has few proxies. */
 const isIn = (networks: readonly string[]): ((address: string) => boolean) => {
-  // Fastify's own module, so that the same proxies are believed as for `X-Forwarded-For`.
+  // Fastify's own module, which decides about `X-Forwarded-For` too: both trust the same proxies.
   const isTrusted = proxyaddr.compile([...networks])
   let last: string | null = null
   return address => {

@@ -110,7 +110,7 @@ const whenNext = (response: ServerResponse, next: () => void): void => {
   else response.once('socket', next)
 }
 
-/** Sends the error after the responses to complete requests, or in place of the response to an incomplete one. */
+/** Sends the error after the responses to complete requests, or instead of the response to an incomplete one. */
 const respondInOrder = ({ last, late }: Connection, socket: Duplex, name: ErrorName, id: string): void => {
   const respond = (): void => respondToSocket(socket, name, id)
   if (last === undefined) respond()

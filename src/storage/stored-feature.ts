@@ -64,7 +64,7 @@ export interface FeatureTable<Column extends string = string> {
   readonly grantsAccess?: DeletionEvent
   /**
    * The feature's sign-in method that a row belongs to: the last way to sign in cannot be removed. Rows of a method that is switched off
-   * are no way in. Needs `grantsAccess`.
+   * do not count. Needs `grantsAccess`.
    */
   readonly signsIn?: string
   readonly cleanUp?: CleanUpRule<Column>

@@ -207,7 +207,7 @@ export class HttpClient {
     for (;;) {
       const outgoing = request(url, { method, headers, agent, signal, ...lookup })
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-      // Of a later error the response tells. A response that changes the protocol (101) closes the request without an error.
+      // The response reports a later error. A response that changes the protocol (101) closes the request without an error.
       outgoing.on('response', resolve).on('error', reject)
       let informational = 0
       outgoing.on('information', () => {

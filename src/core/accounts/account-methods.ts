@@ -1,4 +1,4 @@
-/** What a user can sign in with: every way in, and every factor. */
+/** The sign-in methods and factors of a user. */
 import type { MaybePromise } from '#base/maybe-promise'
 import type { SessionStore } from '../store/store.ts'
 import type { User } from '../users/user.ts'
@@ -8,9 +8,9 @@ import type { SignIns } from './sign-ins.ts'
 export interface AccountMethod {
   /** The name of the sign-in method or factor. */
   readonly method: string
-  /** If a user can have several. */
+  /** Identifies the method or factor if a user can have several; else `null`. */
   readonly id: string | null
-  /** By which the user recognises it. */
+  /** The name by which the user recognises it. */
   readonly label: string | null
   /** `null` if it is not known. */
   readonly addedAt: number | null

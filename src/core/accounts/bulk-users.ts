@@ -33,7 +33,7 @@ const EVERY_SCOPE: BulkKey = { scopes: null }
 
 export interface ExportsDeps {
   readonly store: BulkUserStore
-  /** By which administrators see the sign-in methods of users. */
+  /** The tables from which exports read the sign-in methods of users. */
   readonly signInTables: SignInTables
   readonly factors: readonly BulkFactor[]
   readonly properties: readonly BulkProperty[]
@@ -242,7 +242,7 @@ export class Imports {
     return this.#addProperties(results, prepared, actor)
   }
 
-  /** To users whom this import, or an earlier one of the same line, has created: an existing user with another id is somebody else. */
+  /** Adds properties to users whom this import, or an earlier one of the same line, has created: a user with another id is somebody else. */
   async #addProperties(
     results: readonly LineResult[],
     prepared: readonly Prepared[],

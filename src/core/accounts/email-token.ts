@@ -58,7 +58,7 @@ export const EMAIL_TOKEN_POLICIES: Readonly<Record<EmailTokenPurpose, EmailToken
 
 /**
  * The purposes whose pending tokens a changed password invalidates. A reset stays until the e-mail is confirmed: a stranger may have opened
- * the account, and must not end the way in of the owner of the mailbox.
+ * the account, and must not stop the owner of the mailbox from signing in.
  */
 export const invalidatedByPasswordChange = (isConfirmed: boolean): readonly string[] =>
   Object.entries(EMAIL_TOKEN_POLICIES).flatMap(([purpose, { action, survivesPasswordChange }]) =>

@@ -58,7 +58,7 @@ export class Impersonation {
     return authResult(tokens, user, session)
   }
 
-  /** Must follow the opening of the session: a revocation that ran at the same time may not have seen it. */
+  /** Checks the admin key once more, after the session was opened: a simultaneous revocation may not have seen the session. */
   async #confirmKey({ id, scopes }: PresentedAdminKey): Promise<void> {
     const isRootKey = scopes === null
     if (!isRootKey && (await this.#deps.adminKeys.endSessionsIfRevoked(id)))

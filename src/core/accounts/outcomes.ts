@@ -52,7 +52,7 @@ export class Outcomes {
     return this.#counters.values
   }
 
-  /** Counts the error of a call that is not made because of it. @returns the same; `null` if there is none. */
+  /** Counts the error because of which a call is not made, if there is one. @returns the error */
   countRefusal(refusal: ServiceError | null): ServiceError | null {
     if (refusal !== null) this.#addError(refusal)
     return refusal

@@ -67,7 +67,7 @@ export class Reauthentication {
   }
 
   /**
-   * Verifies a proof, and makes the session one that has authenticated now, with what was proved besides what was before.
+   * Verifies a proof, sets the session's time of authentication to now, and adds the proof to its `amr`.
    * @throws {ServiceError} `impersonated`, `signInRequired`; errors of {@link Reauthentication.#prove}
    */
   async renew(principal: SessionPrincipal, proof: Proof): Promise<void> {

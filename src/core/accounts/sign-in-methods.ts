@@ -11,8 +11,8 @@ export interface SignInMethod<Settings = never> {
   /** Whether users with an authenticator app send a code too. */
   readonly needsSecondFactor: boolean
   /**
-   * Whether only somebody who reads the mails of the account can use it. A sign-in then confirms the e-mail. If it was never confirmed, the
-   * sign-in empties the account, which somebody else may have opened.
+   * Whether only somebody who reads the mails of the account can use it. A sign-in then confirms the e-mail. If it was never confirmed,
+   * somebody else may have opened the account: the sign-in empties it (removes the password, sessions, keys, factors and pending mails).
    */
   readonly provesMailbox?: true
   /** Whether it ends with a new password. Then the password is the way to sign in, and the method is none. */
@@ -21,7 +21,7 @@ export interface SignInMethod<Settings = never> {
   readonly details?: TProperties
   /** Whether the settings switch it on. By default it is on. */
   readonly isEnabled?: (settings: Settings) => boolean
-  /** Which rows of its tables (`signsIn`) sign in, where that depends on settings. The others are no way in. By default all are. */
+  /** Which rows of its tables (`signsIn`) sign in, where that depends on settings. By default all do. */
   readonly rows?: (settings: Settings) => SignInRows
 }
 

@@ -12,7 +12,7 @@ export interface ConfiguredMethod {
   readonly rows: SignInTable['rows']
 }
 
-/** The tables of methods that are enabled: rows of the others are no way in. */
+/** The tables of enabled methods: rows of the others sign nobody in. */
 export const signInTablesOf = (
   tables: readonly NamedTable[],
   methods: readonly ConfiguredMethod[],

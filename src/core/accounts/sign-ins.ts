@@ -29,8 +29,8 @@ export interface VerifiedSignIn {
   /** What the sign-in uses up in its transaction: the name of one of the feature's `signInProofs`, and its arguments after the event. */
   readonly proof?: readonly [name: string, ...args: readonly unknown[]]
   /**
-   * What the sign-in adds, such as another way to sign in: as `proof`, but it runs after the account was emptied. `verify` is called again
-   * if it is refused.
+   * What the sign-in adds, such as another way to sign in: the name of one of the feature's `signInProofs`, and its arguments. It runs after
+   * the account was emptied. `verify` is called again if it is refused.
    */
   readonly addition?: readonly [name: string, ...args: readonly unknown[]]
   /** For a method that proves the mailbox only sometimes, see `SignInMethod.provesMailbox`. */

@@ -1,7 +1,7 @@
 /**
  * Changes that users have begun with a proof of identity in a session, and that another request completes: a link to a provider, a new
- * passkey, an authenticator app, another e-mail. Each has a row with the session. The rows end with the proof: `endProofs` in `sessions.ts`,
- * and with their session. What the feature has stored of the change is worth nothing without the row.
+ * passkey, an authenticator app, another e-mail. Each has a row with the session. The rows end with the proof (`endProofs`), and with their session.
+ * What the feature has stored of the change is worth nothing without the row.
  */
 
 import { firstRow, type Statement, type Steps, USER_KEY } from '#storage/operations/operation'
@@ -35,7 +35,7 @@ export const addPendingChange = (
   values: [userId, id, session.id, Number(session.needsCode), expiresAt],
 })
 
-/** Uses up a change of this session, whose proof still needs the same. @returns false if it was not begun so, or its proof has ended. */
+/** Uses up a pending change of this session. @returns false if there is none, its proof has ended, or a proof now needs something else. */
 export function* takePendingChange(id: string, session: string | SessionOfChange): Steps<boolean> {
   const [sessionId, needsCode] =
     typeof session === 'string' ? [session, null] : [session.id, Number(session.needsCode)]
@@ -64,7 +64,7 @@ export const deleteEndedTokens = (userId: string): Statement => ({
 })
 
 /**
- * Ends what a user, who must be locked, has begun in sessions.
+ * Ends the pending changes of a user, who must be locked.
  * @param exceptId the id of the session whose changes stay; `null` for none.
  * @returns whether a change of the e-mail has ended.
  */

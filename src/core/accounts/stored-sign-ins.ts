@@ -2,8 +2,8 @@
  * Sign-ins that use something up in their transaction: a mailed code or link, or a passkey's counter. Those with a password alone
  * only open a session: `stored-sessions.ts`.
  *
- * If the method proves the mailbox and the e-mail was never confirmed, somebody else may have opened the account with it: the sign-in empties
- * the account, so that nobody else keeps access.
+ * If the method proves the mailbox and the e-mail was never confirmed, somebody else may have opened the account: the sign-in empties it
+ * (removes the password, sessions, keys, factors and pending mails), so that nobody else keeps access.
  */
 
 import { firstRow, type Steps, USER_KEY } from '#storage/operations/operation'
@@ -127,7 +127,7 @@ function* useResetToken({ userId, at }: AuditEvent, digest: string): Steps<'prov
   return used === undefined ? 'notProved' : 'proved'
 }
 
-/** By their names: those of features have the name of the feature before theirs. */
+/** The proofs of the core and of features, by name. The name of a feature precedes those of its proofs. */
 const proofsOf = (features: readonly AccountFeature[]): ReadonlyMap<string, SignInProof> =>
   new Map<string, SignInProof>([
     ['useResetToken', useResetToken],

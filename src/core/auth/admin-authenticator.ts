@@ -17,7 +17,7 @@ import { ADMIN_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 const ROOT_ID_LENGTH = 8
 
 export interface AdminAuthenticatorDeps {
-  /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. */
+  /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, if they are set. */
   readonly rootKeys: readonly string[]
   readonly adminKeys: Pick<AdminKeyStore, 'find'>
   readonly lastRequests: Pick<LastRequests, 'recordAdminKey' | 'latestOf'>

@@ -25,7 +25,7 @@ export class Lookup<Found> {
   }
 }
 
-/** The owners that were changed since it was opened: what was queried since then of any other owner is current. */
+/** The owners that have changed since it was opened: results of queries about all others are current. */
 export class ChangeWatch {
   readonly #owners = new Set<string>()
   #isEveryone = false

@@ -38,7 +38,7 @@ export interface NewOpaqueKey {
   readonly shownPrefix: string
 }
 
-/** Stored in place of the key. */
+/** The SHA-256 of a key in hexadecimal, which is stored instead of the key. */
 export const keyDigest = (key: string): string => createHash('sha256').update(key).digest('hex')
 
 export const newOpaqueKey = (prefix: KeyPrefix): NewOpaqueKey => {

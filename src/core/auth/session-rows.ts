@@ -23,7 +23,7 @@ export const SESSION_COLUMNS = [
   'amr',
 ] as const satisfies readonly (keyof SessionRow)[]
 
-/** By its column. There are few combinations, which sessions in memory share. */
+/** Lists of `amr` by the text of the column. There are few, which sessions in memory share. */
 const amrLists = new Map<string, readonly string[]>()
 
 export const amrColumn = (amr: readonly string[]): string | null => (amr.length === 0 ? null : amr.join(' '))

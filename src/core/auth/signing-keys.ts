@@ -87,8 +87,8 @@ export interface SigningKeySources {
 const isGiven = <Value>(value: Value | null): value is Value => value !== null
 
 /**
- * All keys that are set or were generated, whatever signs: so a change of the algorithm ends no session, and a key can be accepted
- * by all instances before one of them signs with it.
+ * All keys that are set or were generated, not only the one that signs: a change of the algorithm ends no session, and all instances can
+ * accept a key before one of them signs with it.
  * @throws {Error} when a file cannot be read or created.
  */
 export const loadSigningKeys = (sources: SigningKeySources): SigningKeys => {

@@ -15,7 +15,7 @@ const PAIR = 2
  * @param unit what the digit counts.
  */
 const sortByDigit = async (from: Float64Array, to: Float64Array, unit: number): Promise<void> => {
-  // A bitwise operator cuts off the fraction, and what a key has above 32 bits.
+  // A bitwise operator cuts off the fraction, and the bits of a key above 32.
   const digitAt = (index: number): number => ((from[index] as number) / unit) & (VALUES - 1)
   const ends = new Float64Array(VALUES)
   for (let index = 0; index < from.length; index += PAIR) {

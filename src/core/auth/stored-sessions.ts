@@ -142,8 +142,8 @@ export function* lowerAmr(
 }
 
 /**
- * Ends the proofs of identity of a user, who must be locked, in other sessions, with what these have begun: every change of the ways to sign in
- * does. The acting session goes on, with what it has begun.
+ * Ends the proofs of identity in a user's other sessions, and their pending changes. Every change of the ways to sign in calls it. The
+ * acting session keeps its own. The user must be locked.
  * @param exceptId of the acting session; `null` for none.
  * @param endsSessions whether the other sessions end too.
  */

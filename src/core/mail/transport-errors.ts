@@ -41,7 +41,7 @@ export const describeError = (error: unknown): string => {
   return syscall !== undefined || CONNECTION_ERRORS.has(code) ? message : (code ?? name)
 }
 
-/** Logged in place of the transport's error. */
+/** What is logged instead of the transport's error. */
 export class MailFailure extends Error {
   constructor(reason: string) {
     super(reason)

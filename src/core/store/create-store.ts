@@ -1,4 +1,4 @@
-/** The store that follows from an engine, the operations and reads, and what is written by hand. */
+/** Derives the store from an engine, the operations and reads, and the functions that the engine has by hand. */
 
 import type { MaybePromise } from '#base/maybe-promise'
 import type { Engine } from '#storage/engine'

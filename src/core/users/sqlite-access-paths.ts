@@ -31,7 +31,7 @@ type KeyColumn = 'created_at' | 'first_name_key' | 'last_name_key' | 'email' | F
 export interface IndexRange {
   /** `user_roles`: the primary key of that table, after the role. */
   readonly index: `users_by_${KeyColumn}` | 'users_disabled' | 'user_roles'
-  /** With `user_roles`. */
+  /** The role, with the index `user_roles`. */
   readonly role?: string
   readonly column: KeyColumn
   readonly descending: boolean

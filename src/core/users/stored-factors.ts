@@ -24,7 +24,7 @@ function* lockOwner(userId: string, own: OwnFactorChange | null): Steps<SessionR
 
 /**
  * Runs a change of the ways in which the event's user signs in. It locks the user first. The session must still exist: a new password, for
- * example, has ended it. The proofs of identity of other sessions end, with what these have begun.
+ * example, has ended it. The proofs of identity of other sessions end, and their pending changes.
  * @param own `null` if an administrator makes it.
  * @param change returns why it is refused, and what it has written is rolled back; else `null`.
  */

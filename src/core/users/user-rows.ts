@@ -79,7 +79,7 @@ export const USER_VALUES = `${READ_COLUMNS.join(', ')},
 export type UserRow = Pick<UsersTable, (typeof READ_COLUMNS)[number]> & {
   has_password: number
   last_request_at: number | null
-  /** Where it is selected. */
+  /** Present only where the query selects it. */
   feature_methods?: string
 }
 

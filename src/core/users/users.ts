@@ -26,14 +26,14 @@ export interface PageRequest {
 }
 
 /**
- * Tells features of a removal that is stored.
+ * Notifies features of a removal that is stored.
  * @throws {ServiceError} the error of the feature that has refused it.
  */
 export type FinishRemoval = (outcome: Removed | RemovalRefused) => void
 
 export interface UsersDeps {
   readonly store: UserStore
-  /** By which administrators see the sign-in methods of users. */
+  /** The tables from which administrators see the sign-in methods of users. */
   readonly signInTables: SignInTables
   /** Called after an administrator's change of an e-mail is stored, with the user before and after it. */
   readonly onEmailChange: (from: User, to: User) => void
@@ -66,7 +66,7 @@ export class Users {
 
   /**
    * Changes a user. Disabling ends all sessions, so that tokens stay invalid when the user is enabled again. A changed e-mail
-   * is unverified unless `changes` sets `emailVerified`, and its owner is told. Disabling and another e-mail invalidate all e-mail
+   * is unverified unless `changes` sets `emailVerified`, and its owner is mailed. Disabling and another e-mail invalidate all e-mail
    * tokens.
    * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
    */

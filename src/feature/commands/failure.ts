@@ -33,7 +33,7 @@ export const systemReasonOf = (error: unknown): string | null => {
   return code === undefined || errno === undefined ? null : `${code}: ${getSystemErrorMessage(errno)}`
 }
 
-/** @returns a sentence in place of a system error, which names another file or none; other errors unchanged. */
+/** @returns a sentence instead of a system error, which names another file or none; other errors unchanged. */
 export const fileErrorOf = (file: NamedFile, done: 'read' | 'written', error: unknown): unknown => {
   const reason = systemReasonOf(error)
   return reason === null ? error : new FileError(file, `a file that cannot be ${done}`, reason)

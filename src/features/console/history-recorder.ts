@@ -56,7 +56,7 @@ export const ACTIVE_USERS = {
 export const ALL_USERS = 'users'
 
 /**
- * Estimates of users that do not contradict each other: a longer span has no fewer than a shorter one, nor more than there are users. The
+ * Estimates of users that do not contradict each other: a longer span has at least as many as a shorter one, and at most all users. The
  * engines count few matches and estimate many, so a shorter span can have the better number.
  * @param active from the shortest span to the longest.
  */

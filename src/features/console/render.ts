@@ -41,7 +41,7 @@ const shownValue = (context: ConsoleContext, { value }: ConsoleField, item: Item
   return html`<bdi>${text.length > length ? `${text.slice(0, length)}…` : text}</bdi>`
 }
 
-/** @returns the query of a URL with the values that there are; empty without any. */
+/** @returns the query of a URL with the given values; empty without any. */
 const queryOf = (values: Readonly<Record<string, string | undefined>>): string => {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, value)

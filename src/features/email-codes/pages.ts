@@ -136,7 +136,7 @@ export interface MagicLinkState {
   readonly errors?: FieldErrors
 }
 
-/** Behind the link of a mail. It names the account, so that nobody signs in to that of somebody else unawares. */
+/** The page behind the link of a mail. It names the account, so that nobody signs in to that of somebody else unawares. */
 export const magicLinkPage = (
   context: PageContext,
   { token, link, wantsCode = false, errors = NO_ERRORS }: MagicLinkState,

@@ -89,7 +89,7 @@ interface EmailCodesTable {
   attempted_from: string | null
 }
 
-/** The mails share a limit, whichever route sends them. */
+/** The events that count towards the one limit on mails with codes and links. */
 const COUNTED = ['email-code.requested', 'magic-link.requested']
 
 /**

@@ -10,7 +10,7 @@ export interface Claims {
   /** The issuer in the settings, which is that of the ID token. */
   readonly issuer: string
   readonly subject: string
-  /** In canonical form; `null` if there is none that an account could have. */
+  /** In canonical form; `null` without an e-mail that an account may have. */
   readonly email: string | null
   /** Whether the provider confirms the e-mail, and is one that the settings believe for its domain. */
   readonly isEmailConfirmed: boolean

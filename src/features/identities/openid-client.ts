@@ -42,7 +42,7 @@ export interface AuthorizationResponse extends AuthorizationRequest {
   readonly parameters: URLSearchParams
 }
 
-/** Whose signatures need the provider's private key: no HS256, whose key a client also has, and no `none`. */
+/** Algorithms whose signatures need the provider's private key: no HS256, whose key a client also has, and no `none`. */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
@@ -216,7 +216,7 @@ export const authorizationUrl = async (
     ...(responseMode === 'form_post' && { response_mode: responseMode }),
   }).href
 
-/** Each at most once, so that it is read in one way. */
+/** Parameters of a response that may occur only once, so that no two readers take different values. */
 const RESPONSE_PARAMETERS = ['code', 'state', 'iss', 'error', 'response', 'id_token', 'token']
 
 /** Whether the parameters of a callback are a response of this provider (RFC 9207). */
@@ -245,7 +245,7 @@ const assertToken = ({ tenant, clientId }: Provider, token: string, claims: Give
   if (!ALGORITHMS.includes(String(headerOf(token).alg))) refuse('"alg" (algorithm) header parameter')
   // The library verifies it with several audiences only.
   if (claims.azp !== undefined && claims.azp !== clientId) refuse('"azp" (authorized party) claim value')
-  // The real time, as for `exp`.
+  // The real time, with which `exp` is compared too.
   const age = Date.now() / 1_000 - Number(claims.iat)
   if (!(age <= MAX_AGE && age >= -TOLERANCE)) refuse('"iat" (issued at) claim value: do the clocks differ?')
   if (tenant !== null && claims.tid !== tenant) refuse('"tid" (tenant) claim value')

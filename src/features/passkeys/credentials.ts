@@ -31,7 +31,7 @@ export interface PresentedCredential extends Credential {
   }
 }
 
-/** @returns the challenge that was signed, which nothing has verified so far; `null` for what is no client data. */
+/** @returns the challenge that was signed, not verified yet; `null` if the text is no client data. */
 export const challengeIn = ({ response }: NewCredential | PresentedCredential): string | null => {
   try {
     const { challenge } = JSON.parse(Buffer.from(response.clientDataJSON, 'base64url').toString())

@@ -74,7 +74,7 @@ ${form.field({ name: 'name', label: own.name, autocomplete: 'off', isOptional: t
 </section>`
 }
 
-/** The script reveals it. */
+/** The button to sign in, hidden until the script of the page shows it. */
 const signInButton = ({ texts, language }: PageContext): Html => {
   const own = TEXTS[language]
   return html`<div id="passkey-sign-in" hidden>

@@ -26,7 +26,10 @@ const KEY_FORMS: ReadonlyMap<number, KeyForm> = new Map([
   [COSEALG.RS256, { type: COSEKTY.RSA, curve: null, parameters: 4 }],
 ])
 
-/** By preference. The library would ask for ML-DSA too where Node has it, and such a passkey would fail on an instance without. */
+/**
+ * Algorithms of new passkeys, the preferred one first. The library would ask for ML-DSA too where Node has it, and such a passkey would
+ * fail on an instance without.
+ */
 export const ALGORITHMS = [...KEY_FORMS.keys()]
 
 /** RFC 8812 §2. */

@@ -28,7 +28,7 @@ const named = (text: string): URL => {
   return url
 }
 
-/** @returns `null` if the service has an IP address in place of a host name, for which browsers make no passkeys. */
+/** @returns `null` if the service has an IP address instead of a host name, for which browsers make no passkeys. */
 export const relyingPartyOf = ({
   publicUrl,
   webUrl,

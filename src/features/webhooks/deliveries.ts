@@ -54,7 +54,7 @@ const GRACE = 500
 /** Connections to one host, which all webhooks may share, each with a ping. */
 const MAX_CONNECTIONS = 2 * MAX_WEBHOOKS
 
-/** Another process delivers, or an administrator has changed the webhook. */
+/** The lease has ended: another process delivers, or an administrator has changed the webhook. */
 class LeaseLost extends Error {}
 
 const withJitter = (delay: number): number => delay + randomInt(Math.ceil(delay * JITTER))
@@ -326,7 +326,7 @@ export class Deliveries {
     return cursor.kind !== this.#shared.deps.eventLog.positionKind || isLater(this.#end, cursor.position)
   }
 
-  /** Starts what is not under way. A failure of the store is repeated by the next look. */
+  /** Starts deliveries that are not under way. A failure of the store is repeated by the next look. */
   #start(running: Map<string, Promise<void>>, id: string, run: () => Promise<void>): void {
     if (running.has(id)) return
     const { logger } = this.#shared.deps

@@ -144,7 +144,7 @@ export class Webhooks {
   }
 
   /**
-   * Sends a message without an event, soon: what comes of it is among the attempts. Also to a webhook that is paused or disabled.
+   * Sends a message without an event, soon, also to a webhook that is paused or disabled. The result is among the attempts.
    * @returns the id of the message.
    * @throws {ServiceError} `webhookNotFound`
    */

@@ -51,7 +51,7 @@ export interface Page {
   readonly refreshTo?: string
   /** The name of the feature whose `assets` the page has. It becomes the class of the body, too. */
   readonly assetsOf?: string
-  /** In place of the name of the product and the button to sign out. */
+  /** Replaces the name of the product and the button to sign out. */
   readonly header?: Html
 }
 

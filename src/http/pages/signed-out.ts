@@ -78,14 +78,14 @@ ${links([
   }
 }
 
-/** After a sign-in that does not count: the browser does not send its cookie, or also that of another user. */
+/** The page after a sign-in that does not count: the browser does not send its cookie, or also that of another user. */
 export const signInLostPage = (context: PageContext): Page => {
   if (context.hasSeveralUsers) return severalUsersPage(context)
   const { signInLost: title, signInLostText: text, signIn } = context.texts
   return messagePage(context, { title, text, next: ['sign-in', signIn] })
 }
 
-/** In place of the page to sign in: another session would not help. */
+/** Replaces the page to sign in, where another session would not help. */
 const severalUsersPage = (context: PageContext): Page => {
   const { severalUsers: title, severalUsersText, signOutOfAll } = context.texts
   return {
@@ -313,7 +313,7 @@ const wayBack = ({ texts, hasSession }: PageContext): Link =>
   hasSession ? ['security', texts.backToSecurity] : ['sign-in', texts.backToSignIn]
 
 /**
- * The page of a link that does not work. It may have worked a moment ago: a second click on the button of its page sends it again. It says
+ * The page of a link that does not work. It may just have worked: a second click on the button of its page sends it again. It says
  * the same of every link, so that nobody learns which ones were real.
  */
 const deadLinkPage = (context: PageContext, further: readonly Link[] = []): Page => {

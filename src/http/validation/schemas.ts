@@ -59,14 +59,14 @@ export const NewPassword = (minLength: number) =>
     examples: [EXAMPLE_PASSWORD],
   })
 
-/** A password to compare. It has no rules: it matches or not. */
+/** A password to compare, without the rules for new ones. */
 export const PresentedPassword = Type.String({
   text: 'any',
   format: 'password',
   examples: [EXAMPLE_PASSWORD],
 })
 
-/** A code in place of the password or besides it. Examples leave it out, because only some users have an app. */
+/** A code instead of the password or besides it. Examples leave it out, because only some users have an app. */
 export const OptionalCode = Type.Optional(
   Type.String({
     minLength: 1,

@@ -28,7 +28,7 @@ async function* withoutMarkBefore(chunks: AsyncIterable<Buffer>): AsyncGenerator
   if (start !== null) yield withoutMark(start)
 }
 
-/** A sentence in place of an error of a system call or of the encoding. */
+/** A sentence instead of an error of a system call or of the encoding. */
 const inputError = (file: NamedFile | null, error: unknown): unknown => {
   if (error instanceof EncodingError)
     return file === null

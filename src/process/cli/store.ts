@@ -26,7 +26,7 @@ import type { Values } from '../config/settings.ts'
 /** Nearly all commands run one query at a time. */
 const CONNECTIONS = 1
 
-/** The environment of the process, with `--database` in place of `DATABASE_URL`. */
+/** The environment of the process, with `--database` instead of `DATABASE_URL`. */
 export const environment = ({ database }: DatabaseOptions): Environment =>
   database === undefined
     ? process.env

@@ -77,7 +77,7 @@ export const migratedFeatures = async (
   return true
 }
 
-/** @throws {FeatureError} in place of the error of the migration. */
+/** @throws {FeatureError} instead of the error of the migration. */
 const runMigration = async (
   { engine, run }: MigrationSession,
   feature: string,

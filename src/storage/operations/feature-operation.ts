@@ -149,7 +149,7 @@ const end = (steps: Steps<unknown>): void => {
   }
 }
 
-/** @throws {OperationError} in place of the error of the operation. */
+/** @throws {OperationError} instead of the error of the operation. */
 const advance = (
   name: string,
   step: () => IteratorResult<Statement, unknown>,

@@ -136,7 +136,7 @@ export const parseServers = (url: string): Servers => {
   if (hosts.length === 1) {
     const host = hosts[0] ?? ''
     const isOfParameter = host === '' && parameters.some(parameter => has(parameter, 'host'))
-    // Credentials without a host, as for a socket, are a URL for libpq only.
+    // Only libpq accepts a URL with credentials and without a host (a socket).
     if (!URL.canParse(isOfParameter ? scheme + rest : url)) throw new UrlError(FORM)
     return { servers: [{ name: nameOf(host, parameters), url }], readWrite: readWrite ?? false }
   }

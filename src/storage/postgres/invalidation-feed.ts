@@ -69,7 +69,7 @@ export class InvalidationFeed {
     return { isConnected: this.#isConnected, lag, interruptions: this.#interruptions }
   }
 
-  /** Notifies `listener`, in place of any previous one. */
+  /** Notifies `listener`, instead of any previous one. */
   subscribe(listener: InvalidationListener): void {
     this.#listener = listener
     if (this.#isConnected) listener.setFeedConnected(true)

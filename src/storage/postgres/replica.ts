@@ -43,7 +43,7 @@ const MESSAGE_INTERVAL = 60_000
 /** Positions of the primary that are kept: ten minutes. A replica further behind is not used anyway; only its lag is then too high. */
 const MAX_POSITIONS = 600_000 / HEARTBEAT_INTERVAL
 
-/** How many reads may wait, and for how many milliseconds, as for those of the primary. */
+/** How many reads may wait, and for how many milliseconds. */
 const MAX_WAITING = 200
 const WAIT_LIMIT = 5_000
 

@@ -28,7 +28,7 @@ interface Prepared {
 }
 
 /**
- * Thrown in place of the result of an operation that was refused, or has caught the failure of a statement: its savepoint is rolled
+ * Thrown instead of the result of an operation that was refused, or has caught the failure of a statement: its savepoint is rolled
  * back, as PostgreSQL rolls back the transaction.
  */
 export class RolledBack {

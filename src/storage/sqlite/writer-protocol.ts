@@ -9,7 +9,7 @@ export interface WriterData extends OpenFiles {
   /** The URL of a module with `WriterOperations`. */
   readonly operations: string
   readonly features: readonly FeatureModule[]
-  /** The memory of {@link InvalidationPublisher} in `invalidation-ring.ts`. */
+  /** The memory of `InvalidationPublisher`. */
   readonly invalidations: SharedArrayBuffer
 }
 

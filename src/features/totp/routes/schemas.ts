@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { NullableTimestamp } from '#routes/schemas'
 
-/** A code of an authenticator app. It matches or not. */
+/** A code of an authenticator app. Any text: a code of another form is wrong, not invalid. */
 export const AppCode = Type.String({
   minLength: 1,
   maxLength: 64,
