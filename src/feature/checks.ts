@@ -11,6 +11,7 @@ import { EVENTS } from '#core/audit-log/event'
 import { ADMIN_SCOPES, USER_SCOPES } from '#core/auth/scopes'
 import { COUNTERS, RATE_LIMITS, WRITE_LIMIT } from '#core/rate-limits/limits'
 import { CORE_TABLES } from '#core/store/tables'
+import { REQUEST_DECORATORS } from '#http/request-authentication'
 import { FeatureError } from '#storage/stored-feature'
 import { eventSchemasOf } from './assembly.ts'
 import type { Feature } from './declaration.ts'
@@ -130,6 +131,22 @@ function* problemsOfConsumers(features: readonly Feature[]): Problems {
         yield `The consumer ${consumer} of the feature ${name} names an unknown type of event: ${JSON.stringify(type)}`
 }
 
+/** Properties of a route's `config` that are no guards. */
+const ROUTE_CONFIG = [
+  'gate',
+  'feature',
+  'scope',
+  'fieldScopes',
+  'roles',
+  'factors',
+  'reauthenticate',
+  'rateLimit',
+  'writeLimit',
+  'compress',
+  'isOpenToSites',
+  'isDocumented',
+]
+
 /** The members whose names are unique in a service, with the names that the core uses. */
 const UNIQUE: readonly (readonly [kind: string, member: keyof Feature, ofCore: readonly string[]])[] = [
   ['table', 'tables', CORE_TABLES],
@@ -140,7 +157,7 @@ const UNIQUE: readonly (readonly [kind: string, member: keyof Feature, ofCore: r
   ['error', 'errors', Object.keys(ERRORS)],
   ['rate limit', 'rateLimits', [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT, ...COUNTERS]],
   ['sign-in method', 'signInMethods', [...Object.keys(CORE_SIGN_IN_METHODS), IMPERSONATION.method]],
-  ['guard', 'guards', []],
+  ['guard', 'guards', [...ROUTE_CONFIG, ...REQUEST_DECORATORS]],
 ]
 
 /**
