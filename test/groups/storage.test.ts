@@ -1,5 +1,3 @@
-/** The stores, their servers and their migrations. */
-import '../postgres.test.ts'
+/** The store on SQLite, and its migrations. */
 import '../releases.test.ts'
-import '../storage-postgres.test.ts'
 import '../storage-sqlite.test.ts'
