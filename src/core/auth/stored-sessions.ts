@@ -320,7 +320,7 @@ const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
 const LAST_SIGN_INS = `SELECT method, max(created_at) AS at FROM sessions
   WHERE user_key = ${USER_KEY} AND method IS NOT NULL GROUP BY method`
 
-interface LastSignIn {
+export interface LastSignIn {
   readonly method: string
   /** Milliseconds since the epoch. */
   readonly at: number
