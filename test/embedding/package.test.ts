@@ -272,9 +272,9 @@ export default {
 const IMPORTS: Readonly<Record<string, string>> = Object.fromEntries(
   [
     ...readFileSync(join(PROJECT, 'docs/embedding.md'), 'utf8').matchAll(
-      /^\| `((?:src|routes)\/\S+\.ts)` \| `(gatehouse\/\S+)` \|/gm,
+      /^\| `(#\S+)` \| `(gatehouse\/\S+)` \|/gm,
     ),
-  ].map(([, file = '', name = '']) => [file, name]),
+  ].map(([, alias = '', name = '']) => [alias, name]),
 )
 
 /** Copies an example to a host, with the imports of a host. */
@@ -282,9 +282,8 @@ const adaptExample = (project: string, name: string): void => {
   const example = join(PROJECT, 'examples', name)
   for (const path of globSync('**/*.ts', { cwd: example })) {
     const text = readFileSync(join(example, path), 'utf8').replace(
-      /'#((?:feature|http|routes)\/[^']+)'/g,
-      (_import, alias: string) =>
-        `'${IMPORTS[alias.startsWith('routes/') ? `${alias}.ts` : `src/${alias}.ts`]}'`,
+      /'(#[^']+)'/g,
+      (_import, alias: string) => `'${IMPORTS[alias]}'`,
     )
     mkdirSync(dirname(join(project, name, path)), { recursive: true })
     writeFileSync(join(project, name, path), text)
