@@ -25,7 +25,7 @@ interface Owned {
   readonly user_key: number
 }
 
-export const sessionLookups = (reader: Reader) => {
+export const credentialReads = (reader: Reader) => {
   const userOf = ({ user_key }: Owned) => reader.get<UserRow>(FIND_USER_BY_KEY, user_key)
   const withUser = (row: SessionRow & Owned): FoundSession | undefined => {
     const user = userOf(row)

@@ -7,7 +7,7 @@ import {
   type WorkerStore,
 } from '#storage/sqlite/engine'
 import type { StartWriter } from '#storage/sqlite/writer-owner'
-import { sessionLookups } from '../auth/sqlite-credentials.ts'
+import { credentialReads } from '../auth/sqlite-credentials.ts'
 import type { AccountFeature } from './account-feature.ts'
 import { createStore } from './create-store.ts'
 import { schemaOf } from './migrations.ts'
@@ -34,7 +34,7 @@ const OPERATIONS = new URL('./sqlite-operations.ts', import.meta.url).href
 
 const storeOf = (engine: SqliteEngine, features: readonly AccountFeature[]): Storage => {
   const { reader, timeSlicer } = engine
-  const lookups = sessionLookups(reader)
+  const credentials = credentialReads(reader)
   return createStore(
     engine,
     {
@@ -43,15 +43,15 @@ const storeOf = (engine: SqliteEngine, features: readonly AccountFeature[]): Sto
         count: filter => withLists(({ countUsers }) => timeSlicer.run(countUsers(reader, filter))),
         estimate: filter => withLists(({ estimateUsers }) => timeSlicer.run(estimateUsers(reader, filter))),
       },
-      sessions: { find: lookups.findSession, findNewest: lookups.findNewestSessions },
+      sessions: { find: credentials.findSession, findNewest: credentials.findNewestSessions },
       events: {
         list: query => withEvents(({ listEvents }) => timeSlicer.run(listEvents(reader, query))),
         positionKind: 'counted',
         follow: query => withEvents(({ followEvents }) => timeSlicer.run(followEvents(reader, query))),
         end: () => withEvents(({ logEnd }) => logEnd(reader)),
       },
-      apiKeys: { find: lookups.findApiKey },
-      adminKeys: { find: lookups.findAdminKey },
+      apiKeys: { find: credentials.findApiKey },
+      adminKeys: { find: credentials.findAdminKey },
       lastRequests: {
         recordLastRequests: async (...args) => void (await engine.write('recordLastRequests', args)),
       },
