@@ -213,7 +213,11 @@ export const openServices = async (
   for (const { folder } of routeFoldersOf(features)) scopesIn(folder)
   const replica = config.replica && { ...config.replica, log: logger }
   const opened =
-    options.storage ?? (await openStorage(config.storage, config.databaseConnections, features, replica))
+    options.storage ??
+    (await openStorage(config.storage, config.databaseConnections, features, {
+      replica,
+      waits: config.waitsForRevocations,
+    }))
   const recorder = options.tracing?.recorderOf(config.storage.engine)
   const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {

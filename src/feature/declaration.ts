@@ -321,7 +321,13 @@ export {
   type Steps,
   unlessTaken,
 } from '#storage/operations/operation'
-export { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+export {
+  endsAccess,
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type Write,
+} from '#storage/operations/write'
 export { type FeatureMigration, type FeatureStore, type FeatureTable, table } from '#storage/stored-feature'
 export type { Delivery } from './consumers/consumers.ts'
 export type { DepsOf, FeatureConfig, FeatureDeps } from './deps.ts'

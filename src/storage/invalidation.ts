@@ -18,6 +18,8 @@ export interface InvalidationListener {
    * as no notification was missed.
    */
   setFeedLate(isLate: boolean): void
+  /** The lease of another process has ended before it confirmed a write that ends access. @param id names the process. */
+  leaseLapsed?(id: string): void
   /** The store is closed: nothing is notified from now on, and nothing may be cached. */
   closed(): void
 }

@@ -25,6 +25,15 @@ export interface FeedStatistics {
   readonly interruptions: number
 }
 
+export interface LeaseStatistics {
+  /** Processes that cache, this one included, as the last write that ended access has found them. */
+  readonly processes: number
+  /** Processes whose lease ended before they confirmed a write of this one. */
+  readonly lapses: number
+  /** Seconds for which writes that end access have waited for other processes. */
+  readonly waits: HistogramValue
+}
+
 export interface ReplicaStatistics {
   /** Whether lists are read from it now. */
   readonly isInUse: boolean
@@ -42,6 +51,7 @@ export type StorageStatistics =
       readonly engine: 'postgres'
       readonly pool: PoolStatistics
       readonly feed: FeedStatistics
+      readonly leases: LeaseStatistics
       /** `null` without `DATABASE_READ_URL`. */
       readonly replica: ReplicaStatistics | null
     }

@@ -44,7 +44,9 @@ t.test('a user is disabled elsewhere while an instance is frozen with a lock on 
   t.equal(await disable(), 200, 'the first attempt waits for the end of the transaction, and succeeds')
   t.equal(await accountStatus(app, user.token), 401)
 
+  const waiting = statusOf(user.token)
   frozen.process.kill('SIGCONT')
+  t.not(await waiting, 200, 'its first request does not use what it had cached')
   t.equal((await change).status, 503, 'the change of the frozen instance was not made')
   t.equal(
     await until(

@@ -12,6 +12,7 @@ import { openPostgresStorage } from '#core/store/postgres'
 import { CHANNEL } from '#storage/postgres/database'
 import { InvalidationFeed } from '#storage/postgres/invalidation-feed'
 import { PrimaryServer } from '#storage/postgres/primary-server'
+import { ProcessLeases } from '#storage/postgres/process-leases'
 import type { AppOptions } from '../../src/app.ts'
 import {
   asAdmin,
@@ -137,9 +138,10 @@ t.test('a heartbeat comes back after the changes that were committed before it w
   const url = await newDatabase(t)
   const writer = new pg.Client({ connectionString: url })
   const received: string[] = []
-  const feed = new InvalidationFeed(await PrimaryServer.open(url))
+  const leases = new ProcessLeases(async () => [])
+  const feed = new InvalidationFeed(await PrimaryServer.open(url), leases)
   t.teardown(async () => {
-    feed.close()
+    await feed.close()
     await writer.end()
   })
   await writer.connect()

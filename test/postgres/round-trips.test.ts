@@ -29,9 +29,10 @@ const SYNC = 0x53
 
 /**
  * Of the invalidation feed, which connects again when a busy machine delays a heartbeat, the flush and the look for webhooks: no request
- * waits for them.
+ * waits for them. A revocation waits for confirmations, but each read of them serves all revocations.
  */
-const BACKGROUND = /heartbeat|pg_backend_pid|LISTEN |pg_control_system|last-requests-of-|webhook-states/
+const BACKGROUND =
+  /heartbeat|pg_backend_pid|LISTEN |pg_control_system|last-requests-of-|webhook-states|(?:INSERT INTO|UPDATE) process_leases|lease-confirmations/
 
 /** Milliseconds: the longest time of a timer. A pass of the clean-up, or a look at a lease, would be counted with a request. */
 const NEVER = 2 ** 31 - 1

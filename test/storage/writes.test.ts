@@ -6,6 +6,7 @@ import { operationsOf } from '#core/store/operations'
 import type { prepareHandWritten } from '#core/store/sqlite-operations'
 import { type Operation, type Query, query } from '#storage/operations/operation'
 import {
+  endsAccess,
   invalidates,
   invalidatesNothing,
   refusedFor,
@@ -45,9 +46,10 @@ t.test('operations, PostgreSQL transactions and SQLite writes by hand return a W
   type HandWritten = ReturnType<typeof prepareHandWritten>
   const byHand: HandWritten extends Record<string, (...args: never[]) => Write<unknown>> ? true : false = true
   t.ok(byHand)
-  t.same(invalidates('id', 1), { result: 1, evicts: ['id'], notifies: true })
-  t.same(refusedFor('id', 1), { result: 1, evicts: ['id'], notifies: false })
-  t.same(invalidatesNothing(1), { result: 1, evicts: null, notifies: false })
+  t.same(invalidates('id', 1), { result: 1, evicts: ['id'], notifies: true, endsAccess: false })
+  t.same(endsAccess('id', 1), { result: 1, evicts: ['id'], notifies: true, endsAccess: true })
+  t.same(refusedFor('id', 1), { result: 1, evicts: ['id'], notifies: false, endsAccess: false })
+  t.same(invalidatesNothing(1), { result: 1, evicts: null, notifies: false, endsAccess: false })
   t.end()
 })
 

@@ -11,7 +11,13 @@ import {
   unlessTaken,
 } from '#storage/operations/operation'
 import { parameters, valuesOf } from '#storage/operations/parameters'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import {
+  endsAccess,
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type Write,
+} from '#storage/operations/write'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { countEvents, recordStatement } from '../audit-log/stored-events.ts'
 import { type ActingSession, sessionExists } from '../auth/stored-sessions.ts'
@@ -200,7 +206,7 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
     if (!(yield* hasOnlySignedUp(userId))) return refusedFor(userId, 'notFound')
     const removed = yield* removals.remove(event, 'others')
     if ('refusal' in removed) return refusedFor(userId, removed)
-    return invalidates(removed.evicts, { outcomes: removed.outcomes })
+    return endsAccess(removed.evicts, { outcomes: removed.outcomes })
   },
 })
 

@@ -9,7 +9,7 @@ import {
   USER_KEY,
 } from '#storage/operations/operation'
 import {
-  invalidates,
+  endsAccess,
   invalidatesNothing,
   refusedFor,
   type UncachedWrite,
@@ -104,6 +104,6 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
     yield forgetNetworksStatement(userId)
     yield addSessionStatement({ ...session, amr: amrWithPassword(former.amr) })
     yield recordStatement(event)
-    return invalidates(userId, user)
+    return endsAccess(userId, user)
   },
 })

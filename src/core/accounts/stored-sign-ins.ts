@@ -7,7 +7,7 @@
  */
 
 import { firstRow, type Steps, USER_KEY } from '#storage/operations/operation'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { givesAccess, grantsAccess, type OwnedTable, operationName } from '#storage/stored-feature'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { consequenceOf, recordStatement } from '../audit-log/stored-events.ts'
@@ -253,7 +253,7 @@ export const signInOperations = (features: readonly AccountFeature[], { all, mai
         : yield* openSession(found, session, event)
       if (addition !== null && (yield* prove(proofs, addition, newest)) !== 'proved')
         return refusedFor(userId, 'userChanged')
-      return changesUser(signIn) ? invalidates(userId, signedIn) : invalidatesNothing(signedIn)
+      return changesUser(signIn) ? endsAccess(userId, signedIn) : invalidatesNothing(signedIn)
     },
   }
 }

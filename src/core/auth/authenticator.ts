@@ -3,8 +3,7 @@
  * (docs/design.md, "Machine callers"). Afterwards a request costs one lookup in memory.
  *
  * Revocation: every cached token refers to its user's record, and a change of a user, a session or an API key marks that record as no
- * longer current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.
- * Other processes are notified: they follow within a second, typically within milliseconds.
+ * longer current. This happens before the change is acknowledged, in the process that makes it and in all others (`process-leases.ts`).
  */
 import type { MaybePromise } from '#base/maybe-promise'
 import type { InvalidationListener } from '#storage/invalidation'

@@ -43,6 +43,8 @@ export const withInvalidationLog = (
         'changes on other instances are received late: the cache is bypassed, every request queries the store',
       )
     },
+    leaseLapsed: id =>
+      log.warn(`the process ${id} did not confirm a revocation: its lease has ended, and it uses no cache`),
     closed: () => listener.closed(),
   }
 }

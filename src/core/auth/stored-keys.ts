@@ -1,7 +1,7 @@
 /** What authentication writes of API keys and admin keys. Their features have the other operations. */
 
 import { firstRow, rows, type Statement, type Steps } from '#storage/operations/operation'
-import { invalidates, invalidatesNothing, type Write } from '#storage/operations/write'
+import { endsAccess, invalidatesNothing, type Write } from '#storage/operations/write'
 import type { CredentialLastRequest } from './last-requests.ts'
 
 /** Raises the timestamps of last requests, never lowers them. Locks keys in one order, so that two instances cannot deadlock. */
@@ -65,6 +65,6 @@ export const adminKeyOperations = {
       values: [id],
     })
     if (found !== undefined) return invalidatesNothing(false)
-    return invalidates(yield* endImpersonatedSessions(id), true)
+    return endsAccess(yield* endImpersonatedSessions(id), true)
   },
 }

@@ -10,7 +10,13 @@ import {
   USER_KEY,
 } from '#storage/operations/operation'
 import { parameters, valuesOf } from '#storage/operations/parameters'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import {
+  endsAccess,
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type Write,
+} from '#storage/operations/write'
 import {
   amrAfterProof,
   amrAfterRemoval,
@@ -267,7 +273,7 @@ export const sessionOperations = {
     }
     yield deleteEndedTokens(userId)
     yield recordStatement(event)
-    return invalidates(userId, 'revoked')
+    return endsAccess(userId, 'revoked')
   },
 
   /** Revokes every session of the event's user. Records no event if there is none to revoke. */
@@ -281,11 +287,11 @@ export const sessionOperations = {
     if (refused !== null) return refusedFor(userId, refused)
     const revoked = yield revokeSessionsStatement(userId, exceptId)
     // Also without another session: one that has expired may have begun a change of the e-mail.
-    const hasEnded = yield* endPendingChanges(userId, exceptId)
+    yield* endPendingChanges(userId, exceptId)
     // No event where no session ended: nothing limits these requests, because they must always work.
-    if (revoked.length === 0) return hasEnded ? invalidates(userId, 'revoked') : refusedFor(userId, 'revoked')
-    yield recordStatement(event)
-    return invalidates(userId, 'revoked')
+    if (revoked.length > 0) yield recordStatement(event)
+    // Also where none ended: another request may have ended them, and still wait for other processes.
+    return endsAccess(userId, 'revoked')
   },
 
   /**

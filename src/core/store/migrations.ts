@@ -255,6 +255,16 @@ const ownMigrations = (engine: Engine): Readonly<Record<string, CoreMigration>> 
       );
       CREATE INDEX pending_changes_by_user_key ON pending_changes (user_key);
       CREATE INDEX pending_changes_by_expires_at ON pending_changes (expires_at);`,
+
+    // An update finds room on its page and changes no index.
+    '0015_process_leases': either(
+      '',
+      `CREATE TABLE process_leases (
+        id ${text} PRIMARY KEY,
+        confirmed text NOT NULL,
+        renewals bigint NOT NULL
+      ) WITH (fillfactor = 50);`,
+    ),
   }
 }
 

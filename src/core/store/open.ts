@@ -1,6 +1,6 @@
 /** Opens a store with the engine of its location. */
 import type { StorageLocation } from '#storage/location'
-import type { ReplicaOptions } from '#storage/postgres/replica'
+import type { PostgresOptions } from '#storage/postgres/engine'
 import type { AccountFeature } from './account-feature.ts'
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './store.ts'
@@ -8,21 +8,20 @@ import type { Storage } from './store.ts'
 /**
  * Opens the store. Loads only the engine that it needs.
  * @param connections the maximum number of connections to PostgreSQL.
- * @param replica serves lists, on PostgreSQL only.
  * @throws {FeatureError} if a feature cannot be used as it is declared; {Error} if the store cannot be opened or migrated.
  */
 export const openStorage = async (
   location: StorageLocation,
   connections: number,
   features: readonly AccountFeature[],
-  replica: ReplicaOptions | null = null,
+  options: PostgresOptions = { replica: null, waits: true },
 ): Promise<Storage> => {
   if (location.engine === 'sqlite') {
     const { openSqliteStorage } = await import('./sqlite.ts')
     return openSqliteStorage(location.file, features)
   }
   const { openPostgresStorage } = await import('./postgres.ts')
-  return openPostgresStorage(location.url, connections, features, replica)
+  return openPostgresStorage(location.url, connections, features, options)
 }
 
 /**

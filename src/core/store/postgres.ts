@@ -1,7 +1,6 @@
 /** The store in a PostgreSQL database, with what this engine runs by hand. */
-import { openPostgresEngine } from '#storage/postgres/engine'
+import { openPostgresEngine, type PostgresOptions } from '#storage/postgres/engine'
 import { rotateEvents } from '#storage/postgres/event-months'
-import type { ReplicaOptions } from '#storage/postgres/replica'
 import { isOwned, tablesOf } from '#storage/stored-feature'
 import { accountStatements } from '../accounts/postgres-accounts.ts'
 import { cleanUp } from '../accounts/postgres-clean-up.ts'
@@ -24,7 +23,7 @@ const namesUsers = ({ ids, email }: UserFilter): boolean => ids !== undefined ||
 /**
  * Opens the store in the PostgreSQL database of `url` and migrates it.
  * @param connections the maximum number; one more listens for changes.
- * @param replica lists, counts, exports and event pages are read from this replica while it is recent enough. Reads that decide go
+ * @param options lists, counts, exports and event pages are read from the replica while it is recent enough. Reads that decide go
  * to the primary: authentication, single users, lists of named users, and the log by position, whose end must not be read from
  * another server than the events before it.
  * @throws {Error} if the database cannot be reached, used or migrated.
@@ -33,14 +32,14 @@ export const openPostgresStorage = async (
   url: string,
   connections: number,
   features: readonly AccountFeature[] = [],
-  replica: ReplicaOptions | null = null,
+  options: PostgresOptions = { replica: null, waits: true },
 ): Promise<Storage> => {
   const engine = await openPostgresEngine(
     url,
     connections,
     operationsOf(features),
     schemaOf(features),
-    replica,
+    options,
   )
   const { database } = engine
   const { addUser, importUsers } = accountStatements(database, tablesOf(features).filter(isOwned))

@@ -108,6 +108,13 @@ export interface RateLimitsTable {
   expire: number | null
 }
 
+/** The processes that cache, on PostgreSQL only (`src/storage/postgres/process-leases.ts`). */
+export interface ProcessLeasesTable {
+  id: string
+  confirmed: string
+  renewals: number
+}
+
 /** Written by `migrations/feature-migrations.ts`, which creates it. */
 export interface FeatureMigrationsTable {
   feature: string
@@ -132,15 +139,17 @@ export interface DatabaseSchema {
   pending_changes: PendingChangesTable
   events: EventsTable
   rate_limits: RateLimitsTable
+  process_leases: ProcessLeasesTable
   feature_migrations: FeatureMigrationsTable
   migrated_features: MigratedFeaturesTable
 }
 
 /**
- * Who writes each table, in the order of references: the service, and then whether a copy contains it, or the migrations. A record, so that a
+ * Who writes each table, in the order of references: the service, and then whether a copy contains it or it is the state of running
+ * processes; or the migrations. A record, so that a
  * table that is missing does not compile. Features cannot use these names.
  */
-const TABLES: Readonly<Record<keyof DatabaseSchema, 'copied' | 'counts' | 'migrations'>> = {
+const TABLES: Readonly<Record<keyof DatabaseSchema, 'copied' | 'state' | 'migrations'>> = {
   users: 'copied',
   user_roles: 'copied',
   sessions: 'copied',
@@ -149,7 +158,8 @@ const TABLES: Readonly<Record<keyof DatabaseSchema, 'copied' | 'counts' | 'migra
   email_tokens: 'copied',
   pending_changes: 'copied',
   events: 'copied',
-  rate_limits: 'counts',
+  rate_limits: 'state',
+  process_leases: 'state',
   feature_migrations: 'migrations',
   migrated_features: 'migrations',
 }
@@ -157,10 +167,10 @@ const TABLES: Readonly<Record<keyof DatabaseSchema, 'copied' | 'counts' | 'migra
 const tablesThat = (...kinds: readonly string[]): readonly string[] =>
   Object.entries(TABLES).flatMap(([name, kind]) => (kinds.includes(kind) ? [name] : []))
 
-export const CORE_TABLES = tablesThat('copied', 'counts', 'migrations')
+export const CORE_TABLES = tablesThat('copied', 'state', 'migrations')
 
 /** The tables of the core that the running service writes. */
-export const WRITTEN_TABLES = tablesThat('copied', 'counts')
+export const WRITTEN_TABLES = tablesThat('copied', 'state')
 
 /** The tables of the core that a copy contains: a table that refers to another one is behind it. */
 export const COPIED_TABLES = tablesThat('copied')

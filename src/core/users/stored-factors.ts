@@ -1,7 +1,7 @@
 /** The list of a user's factors, which operations of features that add and remove factors keep. */
 
 import { firstRow, type Steps } from '#storage/operations/operation'
-import { invalidates, refusedFor, type Write } from '#storage/operations/write'
+import { endsAccess, refusedFor, type Write } from '#storage/operations/write'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../audit-log/stored-events.ts'
 import { type ActingSession, endProofs, lockForSession, sessionIdOf } from '../auth/stored-sessions.ts'
@@ -38,7 +38,7 @@ export function* changeFactors<Refusal extends string>(
   if (refused !== null) return refusedFor(userId, refused)
   yield* endProofs(userId, own && sessionIdOf(own.session), own?.endsOthers)
   yield recordStatement(event)
-  return invalidates(userId, 'done')
+  return endsAccess(userId, 'done')
 }
 
 /** @returns the column with the factors of a user, who should be locked; `undefined` if there is no such user. */

@@ -10,7 +10,13 @@ import {
   USER_KEY,
   unlessTaken,
 } from '#storage/operations/operation'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import {
+  endsAccess,
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type Write,
+} from '#storage/operations/write'
 import type { OwnedTable } from '#storage/stored-feature'
 import { type MethodAmr, removedFactors } from '../accounts/sign-in-methods.ts'
 import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
@@ -24,6 +30,7 @@ import {
   revokeAllSessions,
   sessionExists,
 } from '../auth/stored-sessions.ts'
+import { OWN_FIELDS } from './fields.ts'
 import type { SignInTables } from './listing.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
@@ -108,6 +115,10 @@ const updateStatement = (
   }
 }
 
+/** Whether changes may take access away: those of fields that users write themselves do not. */
+const mayEndAccess = (changes: UserChanges): boolean =>
+  Object.keys(changes).some(field => !OWN_FIELDS.some(own => own === field))
+
 /** Locks the user and finds out why an update has changed nothing. @returns the user if the update is not refused. */
 function* lockForUpdate(
   id: string,
@@ -153,12 +164,13 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     const changed = yield* changeUser(id, changes, event.at, options)
     if (typeof changed === 'string') return refusedFor(id, changed)
     const { row, isChanged } = changed
-    if (!isChanged) return refusedFor(id, toUser(row))
+    // Also without a change: another request may have made it, and still wait for other processes.
+    if (!isChanged) return (mayEndAccess(changes) ? endsAccess : refusedFor)(id, toUser(row))
     // A separate statement: it sees the sessions of transactions that held the user's lock before.
     if (options.revokeSessions) yield* revokeAllSessions(id)
     if (options.invalidateTokens) yield* invalidateMails(tables.mailed, id)
     if (!(yield* recordUnlessRevoked(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
-    return invalidates(id, toUser(row))
+    return (mayEndAccess(changes) ? endsAccess : invalidates)(id, toUser(row))
   },
 
   /**
@@ -180,7 +192,7 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
       return refusedFor(userId, 'sessionNotFound')
     const removed = yield* removals.remove(event, session === null ? 'others' : 'user')
     if ('refusal' in removed) return refusedFor(userId, removed)
-    return invalidates(removed.evicts, { outcomes: removed.outcomes })
+    return endsAccess(removed.evicts, { outcomes: removed.outcomes })
   },
 
   /**
@@ -209,7 +221,7 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     yield* endProofs(userId, null)
     yield* lowerAmr(userId, removedFactors(tables.factors.flatMap(({ signsIn }) => signsIn ?? [])), methods)
     yield recordStatement(event)
-    return invalidates(userId, 'removed')
+    return endsAccess(userId, 'removed')
   },
 })
 

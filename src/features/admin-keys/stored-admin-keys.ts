@@ -11,7 +11,7 @@ import {
 } from '#core/auth/key-rows'
 import { endImpersonatedSessions } from '#core/auth/stored-keys'
 import { firstRow, type Query, query, type Statement, type Steps } from '#storage/operations/operation'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type StoredFeature, table } from '#storage/stored-feature'
 
 export interface StoredAdminKey extends AdminKey {
@@ -73,7 +73,7 @@ function* revokeAdminKey(
   yield { text: 'DELETE FROM admin_keys WHERE id = $1', values: [id] }
   const userIds = yield* endImpersonatedSessions(id)
   yield recordStatement(event)
-  return invalidates([id, ...userIds], 'revoked')
+  return endsAccess([id, ...userIds], 'revoked')
 }
 
 /** Newest first. */

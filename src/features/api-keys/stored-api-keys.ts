@@ -13,7 +13,7 @@ import { type ActingSession, lockForSession } from '#core/auth/stored-sessions'
 import { refusalOf, type UserRefusal } from '#core/users/refusals'
 import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Query, query, type Steps, USER_KEY } from '#storage/operations/operation'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type FeatureStore, type StoredFeature, table } from '#storage/stored-feature'
 
 /** Keys of one user, expired ones included. */
@@ -61,7 +61,7 @@ function* revokeApiKey(
   })
   if (revoked === undefined) return refusedFor(userId, 'apiKeyNotFound')
   yield recordStatement(event)
-  return invalidates(userId, 'revoked')
+  return endsAccess(userId, 'revoked')
 }
 
 /** The keys of a user, newest first. */

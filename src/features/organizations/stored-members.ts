@@ -4,7 +4,13 @@ import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
 import type { RemovalPart, UserRemoval } from '#core/store/account-feature'
 import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import {
+  endsAccess,
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type Write,
+} from '#storage/operations/write'
 import {
   type Acting,
   ADMIN_RANK,
@@ -80,7 +86,7 @@ function* setRoles(
   if (rank === MEMBER_RANK) yield endInvitationsOf(organizationId, userId)
   else if (rank === ADMIN_RANK) yield endHighInvitationsOf(organizationId, userId)
   if (!(yield* recordAs(acting, event))) return refused('signInRequired')
-  return invalidates(userId, 'changed')
+  return endsAccess(userId, 'changed')
 }
 
 /** Adds a member, for an administrator. */
@@ -124,7 +130,7 @@ function* removeMember(
   yield { text: 'DELETE FROM organization_members WHERE id = $1', values: [member.id] }
   yield endInvitationsOf(organizationId, userId)
   if (!(yield* recordAs(acting, event))) return refused('signInRequired')
-  return invalidates(userId, 'removed')
+  return endsAccess(userId, 'removed')
 }
 
 interface Successor {

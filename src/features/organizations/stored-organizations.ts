@@ -14,7 +14,13 @@ import {
   type Steps,
   unlessTaken,
 } from '#storage/operations/operation'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import {
+  endsAccess,
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type Write,
+} from '#storage/operations/write'
 import { table } from '#storage/stored-feature'
 import { type Acting, type Organization, OWNER, OWNER_RANK } from './organization.ts'
 import { invitationOperations, invitationReads } from './stored-invitations.ts'
@@ -135,7 +141,7 @@ function* deleteOrganization(
   }
   yield { text: 'DELETE FROM organization_invitations WHERE organization_id = $1', values: [id] }
   if (!(yield* recordAs(acting, event))) return refused('signInRequired')
-  return invalidates(id, organization)
+  return endsAccess(id, organization)
 }
 
 /**
@@ -160,7 +166,7 @@ function* removeMembersOf(id: string, limit: number): Steps<Write<void>> {
     values: [members.map(member => member.id)],
   }
   if (members.length < limit) yield* deleteEmpty(id)
-  return invalidates(
+  return endsAccess(
     members.map(({ userId }) => userId),
     undefined,
   )

@@ -257,6 +257,7 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
       v.DATABASE_READ_URL === null ? null : { url: v.DATABASE_READ_URL, maxLag: v.DATABASE_READ_MAX_LAG },
     /** Connections to PostgreSQL, besides the one that listens for changes. */
     databaseConnections: v.DATABASE_CONNECTIONS,
+    waitsForRevocations: v.REVOCATION_WAIT === 'on',
     /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, if they are set. Empty: only keys of the store are accepted on admin routes. */
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
     /** The keys of access tokens: settings, or the places of generated ones. */

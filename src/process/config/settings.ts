@@ -72,6 +72,12 @@ export const SETTINGS = {
     description:
       'connections of one process to PostgreSQL, 1 to 1,000, and as many to a replica; one more to each',
   },
+  REVOCATION_WAIT: {
+    read: oneOf('on', 'off'),
+    default: 'on',
+    description:
+      'on PostgreSQL, whether revocations are acknowledged when every process follows them; off: others follow within a second',
+  },
   ADMIN_KEY: key(
     16,
     'opens all admin routes; at least 16 characters; without it only admin keys with scopes do',

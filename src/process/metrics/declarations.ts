@@ -62,6 +62,13 @@ export const METRICS = {
   gatehouse_invalidation_interruptions_total: counter(
     'Periods in which the invalidation feed was late or lost, and the cache was bypassed',
   ),
+  gatehouse_revocation_wait_seconds: histogram(
+    'Time that writes which end access have waited until no other process used what it had cached',
+  ),
+  gatehouse_caching_processes: gauge('max', 'Processes that cache, as the last revocation has found them'),
+  gatehouse_lapsed_leases_total: counter(
+    'Processes that did not confirm a revocation until their lease ended',
+  ),
   gatehouse_mails_sent_total: counter('Mails that were sent'),
   gatehouse_mails_failed_total: counter('Mails that were refused, dropped or too old'),
   gatehouse_mail_retries_total: counter('Attempts to send a mail that failed and are repeated'),

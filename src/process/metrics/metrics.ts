@@ -28,7 +28,7 @@ import type { Storage } from '#core/store/store'
 import type { Consumers } from '#feature/consumers/consumers'
 import type { Jobs } from '#feature/jobs/jobs'
 import { RequestDurations } from '#http/request-durations'
-import type { StorageStatistics } from '#storage/statistics'
+import type { LeaseStatistics, StorageStatistics } from '#storage/statistics'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { MetricName } from './declarations.ts'
 import { heapMetrics, NO_PROCESS_METRICS, processMetrics } from './process-metrics.ts'
@@ -101,10 +101,16 @@ const signInSamples = (outcomes: SignIns['outcomes']): readonly Sample[] =>
     Object.entries(values).map(([outcome, value]) => sample(value, { method, outcome })),
   )
 
+const leaseMetrics = (leases: LeaseStatistics | null) => ({
+  gatehouse_revocation_wait_seconds: leases ? [sample(leases.waits)] : [],
+  gatehouse_caching_processes: leases ? [sample(leases.processes)] : [],
+  gatehouse_lapsed_leases_total: leases ? [sample(leases.lapses)] : [],
+})
+
 const storeMetrics = (statistics: StorageStatistics) => {
   const writer = statistics.engine === 'sqlite' ? statistics.writer : null
-  const { pool, feed, replica } =
-    statistics.engine === 'postgres' ? statistics : { pool: null, feed: null, replica: null }
+  const { pool, feed, leases, replica } =
+    statistics.engine === 'postgres' ? statistics : { pool: null, feed: null, leases: null, replica: null }
   const lag = feed?.lag ?? null
   const replicaLag = replica?.lag ?? null
   return {
@@ -119,6 +125,7 @@ const storeMetrics = (statistics: StorageStatistics) => {
     gatehouse_invalidation_feed_connected: feed ? [sample(Number(feed.isConnected))] : [],
     gatehouse_invalidation_lag_seconds: lag === null ? [] : [sample(lag)],
     gatehouse_invalidation_interruptions_total: feed ? [sample(feed.interruptions)] : [],
+    ...leaseMetrics(leases),
   } satisfies Snapshot
 }
 

@@ -9,18 +9,36 @@ interface CachedWrite<Result> {
   readonly result: Result
   /** The ids of the users and admin keys to evict in this process. */
   readonly evicts: readonly string[]
-  /** Whether the other instances evict them too. */
+  /** Whether the other processes evict them too. */
   readonly notifies: boolean
+  /** Whether the write is acknowledged only when no other process uses what it cached before. */
+  readonly endsAccess: boolean
 }
 
+const listOf = (ids: string | readonly string[]): readonly string[] => (typeof ids === 'string' ? [ids] : ids)
+
 /**
- * A write that changed a user, revoked one of the user's sessions or API keys, or revoked an admin key.
- * @param ids of the user or of the admin key, or of several.
+ * A write after which something cached is outdated, but nobody may do less: a new name, a new membership. Other processes follow within
+ * milliseconds, a second at most.
+ * @param ids of users, of admin keys, or of entities that a feature caches.
  */
 export const invalidates = <Result>(ids: string | readonly string[], result: Result): Write<Result> => ({
   result,
-  evicts: typeof ids === 'string' ? [ids] : ids,
+  evicts: listOf(ids),
   notifies: true,
+  endsAccess: false,
+})
+
+/**
+ * A write after which somebody may do less: a revoked session or key, a disabled user, other roles, factors or memberships. It is
+ * acknowledged when no process uses what it cached before: within milliseconds, or at most 550 ms if another process does not respond.
+ * @param ids of users, of admin keys, or of entities that a feature caches.
+ */
+export const endsAccess = <Result>(ids: string | readonly string[], result: Result): Write<Result> => ({
+  result,
+  evicts: listOf(ids),
+  notifies: true,
+  endsAccess: true,
 })
 
 /**
@@ -31,6 +49,7 @@ export const refusedFor = <Result>(id: string, result: Result): Write<Result> =>
   result,
   evicts: [id],
   notifies: false,
+  endsAccess: false,
 })
 
 /** Whether a write was refused: see {@link refusedFor}. */
@@ -41,10 +60,12 @@ export interface UncachedWrite<Result> {
   readonly result: Result
   readonly evicts: null
   readonly notifies: false
+  readonly endsAccess: false
 }
 
 export const invalidatesNothing = <Result>(result: Result): UncachedWrite<Result> => ({
   result,
   evicts: null,
   notifies: false,
+  endsAccess: false,
 })

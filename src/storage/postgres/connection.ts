@@ -49,6 +49,7 @@ export const migrationOptions = (url: string): ConnectionOptions => ({
  */
 const settingsOf = (statementTimeout: number): Readonly<Record<string, string>> => ({
   client_encoding: 'UTF8',
+  client_min_messages: 'warning',
   array_nulls: 'on',
   standard_conforming_strings: 'on',
   default_transaction_isolation: 'read committed',
@@ -108,6 +109,11 @@ export class Connection extends pg.Client {
     super(options)
     // The statement that runs on a broken connection, or the next one, rejects. An error that nothing listens to would end the process.
     this.on('error', () => undefined)
+    // The statement timeout has ended a commit's wait for the synchronous standby. The server reports success, but a failover would lose the
+    // commit: so its outcome is unknown.
+    this.on('notice', ({ routine }) => {
+      if (routine === 'SyncRepWaitForLSN') this.#internals.connection.stream.destroy()
+    })
     this.#setUp = setUp(statementTimeout)
   }
 

@@ -6,6 +6,7 @@ import { OperationError } from '../operations/feature-operation.ts'
 import { isRefused, type Write } from '../operations/write.ts'
 import type { PoolStatistics } from '../statistics.ts'
 import { CONNECT_TIMEOUT, Connection, type ConnectionOptions, connectionOptions } from './connection.ts'
+import { type LeaseRow, type PendingWrite, PROOF_OF_PRIMARY, ProcessLeases } from './process-leases.ts'
 
 /**
  * Milliseconds after which the server ends a transaction whose next statement does not arrive, because the process is frozen or its
@@ -138,6 +139,14 @@ interface SharedConnection {
   isBroken: boolean
 }
 
+/** A transaction after its COMMIT. */
+interface Committed<Result> {
+  readonly result: Result
+  /** `null` if nothing waits for the other processes. */
+  readonly pending: PendingWrite | null
+  readonly leases: readonly LeaseRow[]
+}
+
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 /** The error of a call. The text of the database may quote data, so it is only logged. */
@@ -151,9 +160,21 @@ const translate = (error: unknown): ServiceError | OperationError => {
 const runOn =
   (client: pg.ClientBase): Run =>
   async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
-    const { rows } = await client.query<Row>({ ...statement, values: [...values] })
-    return rows
+    const result = await client.query<Row>({ ...statement, values: [...values] })
+    // The result of several statements is a list.
+    return (Array.isArray(result) ? result.at(-1) : result).rows
   }
+
+export interface DatabaseOptions {
+  /** Called with the id of each user and admin key whose cached state a write made stale, before it is acknowledged. */
+  readonly invalidate: (id: string) => void
+  /** Whether caches may be used now. If not, the server must prove after a read that it is the primary. */
+  readonly hasLease: () => boolean
+  /** Whether writes that end access wait for the other processes. */
+  readonly waits: boolean
+  /** Called with the id of each process whose lease ended before it confirmed a write. */
+  readonly onLapse: (id: string) => void
+}
 
 export class Database implements Reader {
   readonly #servers: ServerSource
@@ -165,17 +186,19 @@ export class Database implements Reader {
   /** In use by one read or more. */
   readonly #shared = new Set<SharedConnection>()
   #sharedReads = 0
-  readonly #invalidate: (id: string) => void
+  readonly #options: DatabaseOptions
+  /** The processes that use this database. */
+  readonly leases: ProcessLeases
   #isClosed = false
 
   /**
    * @param servers chooses the server.
    * @param connections the maximum number of connections.
-   * @param invalidate called with the id of each user and admin key whose cached state a write made stale, before it is acknowledged.
    */
-  constructor(servers: ServerSource, connections: number, invalidate: (id: string) => void) {
+  constructor(servers: ServerSource, connections: number, options: DatabaseOptions) {
     this.#servers = servers
-    this.#invalidate = invalidate
+    this.#options = options
+    this.leases = new ProcessLeases(statement => this.read(statement), options.onLapse)
     this.#maxShared = Math.floor(connections * SHARED)
     const stream = (): Socket => this.#newSocket()
     // The pool constructs each connection with the current URL: so one pool is enough when the server changes.
@@ -214,6 +237,14 @@ export class Database implements Reader {
   }
 
   /**
+   * Runs one statement that reads what decides about access.
+   * @throws {ServiceError} `storeUnavailable`, also if the server is a former primary; `overloaded`
+   */
+  readCurrent<Row extends object>(statement: Statement): Promise<readonly Row[]> {
+    return this.#run(run => this.#proved<Row>(run, statement), isStatementError)
+  }
+
+  /**
    * Runs one short statement that reads by a key. Such reads share connections: a read is sent before the responses to earlier ones
    * have arrived, so that they wait for the network together. An error of one statement does not affect the others; they fail with
    * their connection, also if one of them has no response in time.
@@ -223,7 +254,7 @@ export class Database implements Reader {
   readByKey<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
     const work = (run: Run): Promise<readonly Row[]> => {
       onStart?.()
-      return run<Row>(statement)
+      return this.#proved(run, statement)
     }
     if (this.#maxShared === 0) return this.#run(work, isStatementError)
     if (this.#sharedReads >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
@@ -258,15 +289,15 @@ export class Database implements Reader {
 
   /**
    * Runs several statements as one transaction; each sees what was committed before it. What `work` invalidates is
-   * notified to the other instances in the transaction, and evicted here before the promise settles. This includes failures, as
-   * only the response to COMMIT may be lost.
+   * notified to the other processes in the transaction, and evicted here before the promise settles. This includes failures, as
+   * only the response to COMMIT may be lost. A write that ends access then waits for the other processes, without a connection.
    * @param work is called again, on the same connection, after the server has rolled its transaction back because of a concurrent
    * one: {@link MAX_ATTEMPTS} times at most.
    * @throws {ServiceError} `storeUnavailable`, also if it is unknown whether the transaction was committed; `overloaded`
    */
   async transaction<Result>(work: (run: Run) => Promise<Write<Result>>): Promise<Result> {
     let stale: readonly string[] = []
-    const attempt = async (run: Run): Promise<Result> => {
+    const attempt = async (run: Run): Promise<Committed<Result>> => {
       await run(BEGIN)
       const write = await work(run).catch(async error => {
         // The connection is usable after a mistake in an operation, which clients may cause often.
@@ -274,12 +305,18 @@ export class Database implements Reader {
         throw error
       })
       stale = write.evicts ?? []
+      const pending = write.endsAccess && this.#options.waits ? this.leases.begin() : null
       // One message, so that the notification costs no round trip.
       const notifications = write.notifies ? stale.map(id => `${notifyText(id)}; `) : []
-      await run({ text: isRefused(write) ? 'ROLLBACK' : `${notifications.join('')}COMMIT`, values: [] })
-      return write.result
+      const commit = isRefused(write) ? 'ROLLBACK' : `${notifications.join('')}${pending?.commit ?? 'COMMIT'}`
+      try {
+        return { result: write.result, pending, leases: await run<LeaseRow>({ text: commit, values: [] }) }
+      } catch (error) {
+        pending?.end()
+        throw error
+      }
     }
-    const transaction = async (run: Run): Promise<Result> => {
+    const transaction = async (run: Run): Promise<Committed<Result>> => {
       for (let attempts = 1; ; attempts += 1) {
         try {
           return await attempt(run)
@@ -289,12 +326,12 @@ export class Database implements Reader {
         }
       }
     }
-    try {
-      // A transaction that failed otherwise may still be open on its connection.
-      return await this.#run(transaction, error => error instanceof OperationError)
-    } finally {
-      for (const id of stale) this.#invalidate(id)
-    }
+    // A transaction that failed otherwise may still be open on its connection.
+    const committed = await this.#run(transaction, error => error instanceof OperationError).finally(() => {
+      for (const id of stale) this.#options.invalidate(id)
+    })
+    await committed.pending?.confirmed(committed.leases)
+    return committed.result
   }
 
   /** Waits for running calls, then closes every connection. */
@@ -325,6 +362,13 @@ export class Database implements Reader {
     this.#running.add(settled)
     void settled.then(() => this.#running.delete(settled))
     return result
+  }
+
+  /** Without a lease, the server may have become a former primary before the statement: see `process-leases.ts`. */
+  async #proved<Row extends object>(run: Run, statement: Statement): Promise<readonly Row[]> {
+    const rows = await run<Row>(statement)
+    if (!this.#options.hasLease()) await run(PROOF_OF_PRIMARY)
+    return rows
   }
 
   #newSocket(): Socket {

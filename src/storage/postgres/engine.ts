@@ -21,6 +21,13 @@ const LISTS_SHARE = 0.5
 const MAX_WAITING_LISTS = 200
 const LIST_WAIT_LIMIT = 5_000
 
+export interface PostgresOptions {
+  /** The server for reads that decide nothing, while it is recent enough; `null` for none. */
+  readonly replica: ReplicaOptions | null
+  /** Whether writes that end access wait until no other process uses what it cached before (`process-leases.ts`). */
+  readonly waits: boolean
+}
+
 export interface PostgresEngine extends Engine {
   readonly database: Database
   /** Runs a read that may take long on the replica if it can be used, else on the primary, where few run at a time. */
@@ -35,7 +42,6 @@ export interface PostgresEngine extends Engine {
  * Opens the PostgreSQL database of `url` and migrates it. Of several servers, the one that currently takes writes is used.
  * @param connections the maximum number; one more listens for changes. The replica has as many, and one more that watches it.
  * @param operations the writes, by name.
- * @param replicaOptions the server for reads that decide nothing, while it is recent enough.
  * @throws {Error} if the database cannot be reached, used ({@link assertUsable}) or migrated.
  */
 export const openPostgresEngine = async (
@@ -43,13 +49,18 @@ export const openPostgresEngine = async (
   connections: number,
   operations: ReadonlyMap<string, AnyOperation>,
   schema: Schema,
-  replicaOptions: ReplicaOptions | null,
+  { replica: replicaOptions, waits }: PostgresOptions,
 ): Promise<PostgresEngine> => {
   const primary = await openPrimary(url, schema, connections)
   let listener: InvalidationListener | null = null
-  const database = new Database(primary, connections, id => listener?.invalidate(id))
+  const database: Database = new Database(primary, connections, {
+    invalidate: id => listener?.invalidate(id),
+    hasLease: () => invalidationFeed.hasLease,
+    waits,
+    onLapse: id => listener?.leaseLapsed?.(id),
+  })
   const replica = replicaOptions === null ? null : new Replica(replicaOptions, connections)
-  const invalidationFeed = new InvalidationFeed(primary, replica)
+  const invalidationFeed = new InvalidationFeed(primary, database.leases, replica)
   primary.watch()
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
 
@@ -66,7 +77,7 @@ export const openPostgresEngine = async (
     readListOnPrimary,
     readOnAny: read => readOnReplica(read, () => read(database)),
     async read({ statement, result }) {
-      return result((await database.read(statementOf(statement))) as never[])
+      return result((await database.readCurrent(statementOf(statement))) as never[])
     },
     async write(name, args) {
       const operation = operations.get(name)
@@ -79,7 +90,7 @@ export const openPostgresEngine = async (
       invalidationFeed.subscribe(newListener)
     },
     // Each process has one event loop, in which the feed invalidates.
-    deliverInvalidations: () => undefined,
+    deliverInvalidations: () => invalidationFeed.checkLease(),
     async ping() {
       const [setting] = await database.read<{ read_only: string }>({ text: SELECT_READ_ONLY, values: [] })
       // After a failover, the address may still lead to a server that takes no writes.
@@ -91,12 +102,12 @@ export const openPostgresEngine = async (
       engine: 'postgres',
       pool: database.statistics,
       feed: invalidationFeed.statistics,
+      leases: database.leases.statistics,
       replica: replica?.statistics ?? null,
     }),
     async close() {
       primary.close()
-      invalidationFeed.close()
-      await Promise.all([database.close(), replica?.close()])
+      await Promise.all([invalidationFeed.close(), database.close(), replica?.close()])
     },
   }
 }

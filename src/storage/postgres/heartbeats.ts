@@ -1,17 +1,14 @@
 /**
- * Heartbeats: queries on the connection that listens, to measure whether notifications arrive in time. The server sends what was
- * notified before a query began ahead of the end of its response, so a response shows that nothing from before is missing.
+ * Heartbeats: statements on the connection that listens, which renew the lease of the process (`process-leases.ts`). The server sends what was
+ * notified before a statement began ahead of the end of its response, so a response shows that nothing from before is missing.
  * (Notifications to itself would show it too, but each wakes every process that listens, and takes the server's lock of notifications.)
  */
+import { LEASE } from './process-leases.ts'
 
 /** Milliseconds between two heartbeats. */
 export const HEARTBEAT_INTERVAL = 300
 
-/**
- * Milliseconds since the last heartbeat that came back was sent: from LATE on, notifications are late; from LOST on, the connection
- * counts as lost. Checked every interval, so that a missed notification is detected within 850 ms.
- */
-const LATE = 550
+/** Milliseconds since the last heartbeat that came back was sent, from which on the connection counts as lost. */
 const LOST = 5_000
 
 export type HeartbeatStatus = 'onTime' | 'late' | 'lost'
@@ -55,7 +52,7 @@ export class Heartbeats {
     else void this.#beat()
     const { age } = this
     if (age >= LOST) this.#onStatus('lost')
-    else if (age >= LATE) this.#onStatus('late')
+    else if (age >= LEASE) this.#onStatus('late')
   }
 
   async #beat(): Promise<void> {
@@ -66,7 +63,7 @@ export class Heartbeats {
         const sentAt = performance.now()
         await this.#send()
         this.#sentAt = sentAt
-        if (this.age < LATE) this.#onStatus('onTime')
+        if (this.age < LEASE) this.#onStatus('onTime')
       } while (this.#isDue)
     } catch {
       this.#onStatus('lost')

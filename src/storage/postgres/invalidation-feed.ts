@@ -2,20 +2,22 @@
  * Receives the changes of other instances from PostgreSQL (`LISTEN`/`NOTIFY`). The transaction of a change notifies: if it rolls
  * back, nothing is notified; if it commits, the notification is certain.
  *
- * An instance that may miss notifications must not use its cache. It therefore sends a query on the same connection every 300 ms.
- * While the responses arrive in time, every change that was committed before the last query has arrived too. While they are late,
- * for example under overload, the cache is bypassed. Once the connection is lost, the cache is emptied. Through a pooler the feed
- * never listens.
+ * A process that may miss notifications must not use its caches. It therefore renews a lease on the same connection every 300 ms
+ * (`process-leases.ts`). While responses arrive in time, every change that was committed before the last renewal has arrived too. While
+ * they are late, for example under overload, the caches are bypassed. Once the connection is lost, they are emptied. Through a pooler the
+ * feed never listens.
  *
  * The feed listens to the server that takes the writes. When another server does, the connection counts as lost, and nothing is
  * cached until there is a new one.
  */
 import { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { InvalidationListener } from '../invalidation.ts'
 import type { FeedStatistics } from '../statistics.ts'
 import { Connection, connectionOptions } from './connection.ts'
-import { CHANNEL, isStatementError, reason, type ServerSource } from './database.ts'
+import { CHANNEL, ignore, isStatementError, reason, type ServerSource } from './database.ts'
 import { type HeartbeatStatus, Heartbeats } from './heartbeats.ts'
+import { CONFIRMATION_CHANNEL, LEASE, type ProcessLeases, type Renewal } from './process-leases.ts'
 import type { Replica } from './replica.ts'
 import { FLUSHED, readPrimaryIdentity } from './replica-state.ts'
 
@@ -23,13 +25,13 @@ import { FLUSHED, readPrimaryIdentity } from './replica-state.ts'
 const RETRY_DELAY = 250
 const CONNECT_TIMEOUT = 2_000
 
+/** Milliseconds for the removal of the lease when the process ends. */
+const REMOVAL_LIMIT = 250
+
 /** Whether the server process still listens: behind a pooler another one may respond. */
-const IS_LISTENING = `SELECT '${CHANNEL}' IN (SELECT pg_listening_channels()) AS "isListening"`
+const IS_LISTENING = `'${CHANNEL}' IN (SELECT pg_listening_channels()) AS "isListening"`
 
-const HEARTBEAT = { name: 'heartbeat', text: IS_LISTENING }
-const HEARTBEAT_WITH_POSITION = { name: 'heartbeat-with-position', text: `${IS_LISTENING}, ${FLUSHED}` }
-
-interface HeartbeatRow {
+interface HeartbeatRow extends Renewal {
   readonly isListening: boolean
   /** Bytes; only with the position. */
   readonly flushed?: number
@@ -41,10 +43,13 @@ interface Listening {
   heartbeats: Heartbeats | null
   /** Whether heartbeats also read the position of the log, for the replica. */
   readsPosition: boolean
+  /** Tokens that have arrived since the last confirmation was sent. */
+  unconfirmed: number
 }
 
 export class InvalidationFeed {
   readonly #servers: ServerSource
+  readonly #leases: ProcessLeases
   readonly #replica: Pick<Replica, 'setPrimary' | 'recordPosition'> | null
   #listener: InvalidationListener | null = null
   #connection: Listening | null = null
@@ -54,8 +59,13 @@ export class InvalidationFeed {
   #retry: NodeJS.Timeout | null = null
 
   /** @param replica is told which server is the primary, and how far its log was at each heartbeat. */
-  constructor(servers: ServerSource, replica: Pick<Replica, 'setPrimary' | 'recordPosition'> | null = null) {
+  constructor(
+    servers: ServerSource,
+    leases: ProcessLeases,
+    replica: Pick<Replica, 'setPrimary' | 'recordPosition'> | null = null,
+  ) {
     this.#servers = servers
+    this.#leases = leases
     this.#replica = replica
     servers.onSwitch(() => {
       if (this.#connection !== null) this.#onLost(this.#connection)
@@ -69,6 +79,18 @@ export class InvalidationFeed {
     return { isConnected: this.#isConnected, lag, interruptions: this.#interruptions }
   }
 
+  /** Whether caches may be used now, by the monotonic clock. */
+  get hasLease(): boolean {
+    const heartbeats = this.#connection?.heartbeats ?? null
+    return this.#isConnected && heartbeats !== null && heartbeats.age < LEASE
+  }
+
+  /** Bypasses the caches if the lease has ended: no timer may have told it yet. Must be called before each use of a cache. */
+  checkLease(): void {
+    if (this.#isConnected && !this.#isLate && !this.hasLease && this.#connection !== null)
+      this.#setStatus(this.#connection, 'late')
+  }
+
   /** Notifies `listener`, instead of any previous one. */
   subscribe(listener: InvalidationListener): void {
     this.#listener = listener
@@ -76,10 +98,18 @@ export class InvalidationFeed {
     if (this.#isLate) listener.setFeedLate(true)
   }
 
-  close(): void {
+  async close(): Promise<void> {
     if (this.#retry !== null) clearTimeout(this.#retry)
-    if (this.#connection !== null) this.#disconnect(this.#connection)
     this.#listener?.closed()
+    const connection = this.#connection
+    if (connection === null) return
+    this.#connection = null
+    connection.heartbeats?.stop()
+    // Without it, the next revocation elsewhere waits until the lease has ended.
+    const removed =
+      connection.heartbeats === null ? Promise.resolve() : connection.client.query(this.#leases.removal)
+    await Promise.race([removed.catch(ignore), sleep(REMOVAL_LIMIT)])
+    this.#disconnect(connection)
   }
 
   #connect(): void {
@@ -90,13 +120,16 @@ export class InvalidationFeed {
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       stream: () => socket,
     })
-    const connection: Listening = { client, socket, heartbeats: null, readsPosition: false }
+    const connection: Listening = { client, socket, heartbeats: null, readsPosition: false, unconfirmed: 0 }
     this.#connection = connection
     const onLost = () => this.#onLost(connection)
     client.on('error', onLost).on('end', onLost)
     // Own changes too: a transaction whose COMMIT timed out here may still commit, and is notified then.
-    client.on('notification', ({ payload }) => {
-      if (connection === this.#connection) this.#listener?.invalidate(payload ?? '')
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (connection !== this.#connection) return
+      if (channel !== CONFIRMATION_CHANNEL) return this.#listener?.invalidate(payload)
+      this.#leases.received(payload)
+      if (!this.#leases.isOwn(payload)) this.#confirm(connection).catch(onLost)
     })
     this.#listen(connection).catch(onLost)
   }
@@ -106,7 +139,7 @@ export class InvalidationFeed {
     this.#servers.check(connection.client)
     // A pooler gives the server connection to other clients after LISTEN.
     if (connection.client.isPooled) throw new Error('the connection leads through a pooler')
-    await connection.client.query(`LISTEN ${CHANNEL}`)
+    await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${CONFIRMATION_CHANNEL}`)
     await this.#identifyPrimary(connection)
     // The connection was lost meanwhile.
     if (connection !== this.#connection) return
@@ -130,15 +163,28 @@ export class InvalidationFeed {
     }
   }
 
+  /** One confirmation at a time, of all tokens that have arrived. */
+  async #confirm(connection: Listening): Promise<void> {
+    connection.unconfirmed += 1
+    if (connection.unconfirmed > 1) return
+    while (connection.unconfirmed > 0) {
+      const { unconfirmed } = connection
+      await connection.client.query(this.#leases.confirmation)
+      connection.unconfirmed -= unconfirmed
+    }
+  }
+
   /** @throws {Error} of the connection, or if it does not listen any more. */
   async #beat(connection: Listening): Promise<void> {
     const sentAt = performance.now()
-    const heartbeat = connection.readsPosition ? HEARTBEAT_WITH_POSITION : HEARTBEAT
-    const { rows } = await connection.client.query<HeartbeatRow>(heartbeat)
+    const columns = connection.readsPosition ? `${IS_LISTENING}, ${FLUSHED}` : IS_LISTENING
+    const { text, values } = this.#leases.renewal(columns)
+    const { rows } = await connection.client.query<HeartbeatRow>(text, [...values])
     if (!rows[0]?.isListening) throw new Error('the connection does not listen')
+    if (connection !== this.#connection) return
     const { flushed } = rows[0]
-    if (connection === this.#connection && flushed !== undefined)
-      this.#replica?.recordPosition(flushed, sentAt)
+    this.#leases.renewed(rows[0])
+    if (flushed !== undefined) this.#replica?.recordPosition(flushed, sentAt)
   }
 
   #setStatus(connection: Listening, status: HeartbeatStatus): void {

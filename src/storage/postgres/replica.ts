@@ -110,7 +110,12 @@ export class Replica implements Reader {
       startSearch: ignore,
       onSwitch: (listener: () => void) => void this.#listeners.push(listener),
     }
-    this.#database = new Database(source, connections, ignore)
+    this.#database = new Database(source, connections, {
+      invalidate: ignore,
+      hasLease: () => true,
+      waits: false,
+      onLapse: ignore,
+    })
     void this.#watch()
   }
 

@@ -71,6 +71,11 @@ export class Instance {
     if (down !== undefined) down.to = performance.now()
   }
 
+  /** Sends a signal that does not end it. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#running?.process.kill(signal)
+  }
+
   /** Stops it and waits for its exit. @returns its exit code. */
   async stop(signal: NodeJS.Signals): Promise<number | null> {
     const running = this.#running

@@ -11,6 +11,7 @@ import { query } from '../../support/postgres.ts'
 import { createRandom } from '../../support/random.ts'
 import { runDatabaseStall } from './database-stall.ts'
 import { runFailover } from './failover.ts'
+import { runRevocationHistories } from './histories.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
 import type { Report } from './report.ts'
@@ -25,6 +26,7 @@ const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   rolling: runRolling,
   revocation: runRevocation,
   'revocation-cut': runRevocationCut,
+  'revocation-histories': runRevocationHistories,
   'database-stall': runDatabaseStall,
   workers: runWorkers,
 }
