@@ -6,10 +6,8 @@ import { HttpClient } from '#base/http-client/http-client'
 import type { ResolveHost } from '#base/http-client/public-addresses'
 import { FeatureMetrics } from '#base/statistics/feature-metrics'
 import { AccountMethods } from '#core/accounts/account-methods'
-import { AccountRemoval } from '#core/accounts/account-removal'
 import { AGING_TABLES, CleanUp, type CleanUpPace } from '#core/accounts/clean-up'
 import { EmailAddresses } from '#core/accounts/email-addresses'
-import { FactorRemoval } from '#core/accounts/factor-removal'
 import { Impersonation } from '#core/accounts/impersonation'
 import { ACCOUNT_MAILS } from '#core/accounts/mails'
 import { PasswordChanges } from '#core/accounts/password-changes'
@@ -350,13 +348,14 @@ const createAccounts = (
   secondFactor: SecondFactor,
   finishRemoval: FinishRemoval,
 ) => {
-  const { users, sessions, emailTokens, events, accounts: accountStore } = storage
+  const { users, sessions, emailTokens, events, adminKeys, accounts: accountStore } = storage
   const shared = {
     users,
     sessions,
     emailTokens,
     events,
     accountStore,
+    adminKeys,
     tokens,
     hasher,
     breachedPasswords,
@@ -377,7 +376,6 @@ const createAccounts = (
   }
   const { signIns, reauthentication } = deps
   const pendingSignUps = new PendingSignUps({ ...deps, store: stores.pendingSignUps })
-  const emailAddresses = new EmailAddresses(deps)
   return {
     signUps: new SignUps({
       ...deps,
@@ -386,20 +384,17 @@ const createAccounts = (
     signIns,
     passwordSignIns: new PasswordSignIns(deps),
     reauthentication,
-    accountRemoval: new AccountRemoval(deps),
-    emailAddresses,
+    emailAddresses: new EmailAddresses(deps),
     emailConfirmations: new EmailConfirmations({ ...deps, pendingSignUps }),
     passwordChanges: new PasswordChanges(deps),
     passwordResets: new PasswordResets(deps),
-    factorRemoval: new FactorRemoval(deps),
-    impersonation: new Impersonation({ ...deps, adminKeys: storage.adminKeys }),
+    impersonation: new Impersonation(deps),
     ...createStoreServices({
       ...deps,
       storage,
       features,
       featureSettings: config.featureSettings,
       keyring: () => keyring,
-      onEmailChange: (from, to) => emailAddresses.announceChange(from, to),
     }),
   }
 }

@@ -1,6 +1,7 @@
 /** The services that need a store and nothing that runs: those of commands. The running service creates the same. */
 import { NewAccounts } from '#core/accounts/account-creation'
 import { Exports, Imports } from '#core/accounts/bulk-users'
+import type { Mails } from '#core/accounts/mails'
 import { signInTablesOf } from '#core/accounts/sign-in-tables'
 import { AuditLog } from '#core/audit-log/audit-log'
 import type { SessionLimits } from '#core/auth/session'
@@ -8,7 +9,6 @@ import { Sessions } from '#core/auth/sessions'
 import type { BreachedPasswords } from '#core/passwords/breached-passwords'
 import type { PasswordHasher } from '#core/passwords/hasher'
 import type { Storage } from '#core/store/store'
-import type { User } from '#core/users/user'
 import { type FinishRemoval, Users } from '#core/users/users'
 import { bulkFactorsOf, bulkPropertiesOf, signInMethodsOf } from '#feature/assembly'
 import type { Feature } from '#feature/declaration'
@@ -27,8 +27,7 @@ export interface StoreServicesDeps {
   readonly limits: SessionLimits
   /** Milliseconds since the epoch. */
   readonly clock: () => number
-  /** Called when an administrator has changed an e-mail. */
-  readonly onEmailChange: (from: User, to: User) => void
+  readonly mails: Mails
   readonly finishRemoval: FinishRemoval
 }
 

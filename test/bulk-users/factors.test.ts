@@ -191,7 +191,7 @@ await onEnginesOfRun(t, async (t, engine) => {
     const real = store.exportUsers
     store.exportUsers = async after => {
       const page = await real(after)
-      await from.services.factorRemoval.removeAll(person.id, OPERATOR)
+      await from.services.signIns.removeFactors(person.id, OPERATOR)
       return page
     }
     const exported = await exportAll(from, HASHES)

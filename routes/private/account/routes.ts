@@ -7,7 +7,7 @@ import { Account, ErrorBody, ErrorOf, fieldProperties, Strict } from '../../sche
 import { sendAccount, serializeAccount } from '../../serializers.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
-  const { users, accountRemoval } = app.services
+  const { users } = app.services
   const Changes = Strict(fieldProperties(app.config.metadataSchemas, OWN_FIELDS), { minProperties: 1 })
 
   app.get(
@@ -59,7 +59,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      await accountRemoval.remove(request.requirePrincipal(), userActor(request))
+      await users.removeOwn(request.requirePrincipal(), userActor(request))
       return reply.clearAccessToken().code(204).send(null)
     },
   )

@@ -1,30 +1,16 @@
 /** Requests for links that verify or change e-mail addresses. */
 
-import type { DeferredWork } from '#base/concurrency/deferred-work'
 import { ServiceError } from '#base/errors'
 import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
 import { actingSession, type SessionOwner } from '../auth/principal.ts'
-import type { MailRecipient } from '../mail/kinds.ts'
-import type { EmailTokenStore, EventStore, UserStore } from '../store/store.ts'
 import type { User } from '../users/user.ts'
+import type { AccountDeps } from './deps.ts'
 import { MAIL_WINDOW, MAX_MAILS, newEmailToken, tooManyMails } from './email-token.ts'
-import type { Mails } from './mails.ts'
-
-export interface EmailAddressesDeps {
-  readonly users: UserStore
-  readonly emailTokens: EmailTokenStore
-  readonly mails: Mails
-  readonly deferred: DeferredWork
-  readonly events: Pick<EventStore, 'recordLimited'>
-  /** Whether signing in requires a verified e-mail. Then no response reveals which addresses have accounts. */
-  readonly requireEmailVerification: boolean
-  readonly clock: () => number
-}
 
 export class EmailAddresses {
-  readonly #deps: EmailAddressesDeps
+  readonly #deps: AccountDeps
 
-  constructor(deps: EmailAddressesDeps) {
+  constructor(deps: AccountDeps) {
     this.#deps = deps
   }
 
@@ -89,12 +75,5 @@ export class EmailAddresses {
     const event = newEvent('user.sign-up-repeated', anonymous(ip), holder.id, now)
     const outcome = await events.recordLimited(event, MAX_MAILS, now - MAIL_WINDOW + 1)
     if (outcome === 'recorded') mails.send('accountExists', holder)
-  }
-
-  /** Mails both addresses of a change by an administrator, which is stored. */
-  announceChange(from: MailRecipient, to: MailRecipient): void {
-    const { mails } = this.#deps
-    mails.send('emailChanged', from, { newEmail: to.email })
-    mails.send('emailAssigned', to)
   }
 }

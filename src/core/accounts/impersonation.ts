@@ -2,29 +2,19 @@
 
 import { ServiceError } from '#base/errors'
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
 import type { PresentedAdminKey } from '../auth/admin-key.ts'
-import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
-import type { AdminKeyStore, SessionStore, UserStore } from '../store/store.ts'
+import { newSession, type SessionClient } from '../auth/session.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
+import type { AccountDeps } from './deps.ts'
 import { IMPERSONATION } from './sign-in-methods.ts'
 
 /** Milliseconds. */
 const LIFETIME = 3_600_000
 
-export interface ImpersonationDeps {
-  readonly users: UserStore
-  readonly sessions: SessionStore
-  readonly adminKeys: Pick<AdminKeyStore, 'endSessionsIfRevoked'>
-  readonly tokens: AccessTokens
-  readonly limits: SessionLimits
-  readonly clock: () => number
-}
-
 export class Impersonation {
-  readonly #deps: ImpersonationDeps
+  readonly #deps: AccountDeps
 
-  constructor(deps: ImpersonationDeps) {
+  constructor(deps: AccountDeps) {
     this.#deps = deps
   }
 

@@ -2,32 +2,18 @@
 
 import { ServiceError } from '#base/errors'
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
 import { actingSession, type Principal, type SessionOwner } from '../auth/principal.ts'
-import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
-import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
-import type { PasswordHasher } from '../passwords/hasher.ts'
+import { newSession, type SessionClient } from '../auth/session.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
-import type { AccountStore } from '../store/store.ts'
 import { needsCode } from '../users/factors.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
+import type { AccountDeps } from './deps.ts'
 import type { FactorChange } from './factor-changes.ts'
-import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
 import { retryOnChange } from './retry.ts'
 import type { SignIns } from './sign-ins.ts'
 
-export interface PasswordChangesDeps {
-  readonly accountStore: AccountStore
-  readonly tokens: AccessTokens
-  readonly hasher: PasswordHasher
-  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
-  readonly reauthentication: Reauthentication
-  readonly signIns: Pick<SignIns, 'knownMethods'>
-  readonly mails: Mails
-  readonly limits: SessionLimits
-  readonly clock: () => number
-}
+type Deps = AccountDeps & { readonly signIns: SignIns; readonly reauthentication: Reauthentication }
 
 export interface PasswordChange {
   /** For users who have a password. */
@@ -38,9 +24,9 @@ export interface PasswordChange {
 }
 
 export class PasswordChanges {
-  readonly #deps: PasswordChangesDeps
+  readonly #deps: Deps
 
-  constructor(deps: PasswordChangesDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

@@ -1,34 +1,21 @@
 /** Resetting a forgotten password, by a link that is mailed. */
 
-import type { DeferredWork } from '#base/concurrency/deferred-work'
 import { ServiceError } from '#base/errors'
 import { anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
-import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
-import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
-import type { EmailTokenStore, UserStore } from '../store/store.ts'
 import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'
+import type { AccountDeps } from './deps.ts'
 import { digestOf, type EmailToken, isTokenFor, newEmailToken } from './email-token.ts'
-import type { Mails } from './mails.ts'
 import type { SignIns, VerifiedSignIn } from './sign-ins.ts'
 
-export interface PasswordResetsDeps {
-  readonly users: UserStore
-  readonly emailTokens: EmailTokenStore
-  readonly signIns: SignIns
-  readonly hasher: PasswordHasher
-  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
-  readonly mails: Mails
-  readonly clock: () => number
-  readonly deferred: DeferredWork
-}
+type Deps = AccountDeps & { readonly signIns: SignIns }
 
 export class PasswordResets {
-  readonly #deps: PasswordResetsDeps
+  readonly #deps: Deps
 
-  constructor(deps: PasswordResetsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

@@ -3,11 +3,10 @@
 import { ServiceError } from '#base/errors'
 import type { SessionClient } from '../auth/session.ts'
 import { isAmbiguous, isWeak } from '../passwords/formats.ts'
-import type { PasswordHasher } from '../passwords/hasher.ts'
 import { emailSubject, type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
-import type { AccountStore, UserStore } from '../store/store.ts'
 import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'
+import type { AccountDeps } from './deps.ts'
 import type { SignIns, VerifiedSignIn } from './sign-ins.ts'
 
 export interface Credentials {
@@ -18,22 +17,16 @@ export interface Credentials {
   readonly code?: string
 }
 
-export interface PasswordSignInsDeps {
-  readonly users: UserStore
-  readonly accountStore: Pick<AccountStore, 'rehash'>
-  readonly signIns: SignIns
-  readonly hasher: PasswordHasher
-  readonly loginThrottle: LoginThrottle
-}
+type Deps = AccountDeps & { readonly signIns: SignIns }
 
 interface VerifiedPassword extends VerifiedSignIn {
   readonly passwordHash: string
 }
 
 export class PasswordSignIns {
-  readonly #deps: PasswordSignInsDeps
+  readonly #deps: Deps
 
-  constructor(deps: PasswordSignInsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

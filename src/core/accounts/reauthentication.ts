@@ -3,22 +3,11 @@
 import { ServiceError } from '#base/errors'
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import { actingSession, type Principal, type SessionOwner } from '../auth/principal.ts'
-import type { PasswordHasher } from '../passwords/hasher.ts'
-import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
-import type { SessionStore, UserStore } from '../store/store.ts'
+import { userSubject } from '../rate-limits/login-throttle.ts'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
+import type { AccountDeps } from './deps.ts'
 import { retryOnChange } from './retry.ts'
-import type { SecondFactor } from './second-factor.ts'
-
-export interface ReauthenticationDeps {
-  readonly users: UserStore
-  readonly sessions: Pick<SessionStore, 'recordAuthentication'>
-  readonly hasher: Pick<PasswordHasher, 'verify'>
-  readonly loginThrottle: LoginThrottle
-  readonly secondFactor: SecondFactor
-  readonly clock: () => number
-}
 
 /** Milliseconds for which a proof of identity is recent. */
 const RECENT = 600_000
@@ -47,9 +36,9 @@ export const proofRequired = () =>
   new ServiceError('reauthenticationRequired', { headers: { 'www-authenticate': CHALLENGE } })
 
 export class Reauthentication {
-  readonly #deps: ReauthenticationDeps
+  readonly #deps: AccountDeps
 
-  constructor(deps: ReauthenticationDeps) {
+  constructor(deps: AccountDeps) {
     this.#deps = deps
   }
 

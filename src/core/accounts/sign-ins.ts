@@ -1,23 +1,15 @@
 /** Finishes sign-ins: the only code that opens a session for a user whom a sign-in method has verified. */
 
 import { ServiceError } from '#base/errors'
-import { type AuditEvent, actingUser, newEvent } from '../audit-log/event.ts'
-import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
-import type {
-  AccountStore,
-  KnownMethods,
-  OwnFactorChange,
-  SessionStore,
-  SignedIn,
-  SignInRow,
-} from '../store/store.ts'
+import { type Actor, type AuditEvent, actingUser, newEvent } from '../audit-log/event.ts'
+import { newSession, type Session, type SessionClient } from '../auth/session.ts'
+import type { KnownMethods, OwnFactorChange, SignedIn, SignInRow } from '../store/store.ts'
 import type { User } from '../users/user.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
-import type { Mails } from './mails.ts'
+import type { AccountDeps } from './deps.ts'
 import { Outcomes } from './outcomes.ts'
 import { retryOnChange } from './retry.ts'
-import { PresentedCode, type SecondFactor } from './second-factor.ts'
+import { PresentedCode } from './second-factor.ts'
 import { amrWithCode, amrWithSecondFactor, type SignInMethod, type SignInRows } from './sign-in-methods.ts'
 
 /** What a method has verified. The store compares it with the user again, in the transaction that opens the session. */
@@ -76,19 +68,7 @@ export interface NamedSignInMethod extends Omit<SignInMethod, 'isEnabled' | 'row
   readonly rows: SignInRows | null
 }
 
-export interface SignInsDeps {
-  readonly methods: readonly NamedSignInMethod[]
-  readonly sessions: Pick<SessionStore, 'open'>
-  readonly accountStore: Pick<AccountStore, 'signIn' | 'removeSignInRow'>
-  readonly tokens: AccessTokens
-  readonly secondFactor: SecondFactor
-  readonly mails: Mails
-  readonly limits: SessionLimits
-  /** Whether signing in requires a verified e-mail. */
-  readonly requireEmailVerification: boolean
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-}
+type Deps = AccountDeps & { readonly methods: readonly NamedSignInMethod[] }
 
 type KnownMethod = NamedSignInMethod & { readonly outcomes: Outcomes }
 
@@ -98,10 +78,10 @@ type UsedMethod = Pick<KnownMethod, 'feature' | 'rejection' | 'needsSecondFactor
 }
 
 export class SignIns {
-  readonly #deps: SignInsDeps
+  readonly #deps: Deps
   readonly #methods: ReadonlyMap<string, KnownMethod>
 
-  constructor(deps: SignInsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
     this.#methods = new Map(
       deps.methods.map(method => [
@@ -165,6 +145,20 @@ export class SignIns {
     if (outcome === 'done') return 'removed'
     if (outcome === 'notFound' || (outcome === 'userNotFound' && change === null)) return 'notFound'
     throw new ServiceError(outcome === 'lastSignInMethod' ? outcome : 'signInRequired')
+  }
+
+  /**
+   * Removes authenticator app, recovery codes and passkeys of a user who has lost them. Sessions stay, but need a new proof of identity.
+   * @throws {ServiceError} `userNotFound`
+   */
+  async removeFactors(userId: string, actor: Actor): Promise<void> {
+    const { users, mails, clock } = this.#deps
+    const user = await users.find(userId)
+    if (user === undefined) throw new ServiceError('userNotFound')
+    const event = newEvent('factors.removed', actor, userId, clock())
+    const outcome = await users.removeFactors(event, this.knownMethods.methods)
+    if (outcome === 'userNotFound') throw new ServiceError(outcome)
+    if (outcome === 'removed') mails.send('factorsRemoved', user)
   }
 
   /**

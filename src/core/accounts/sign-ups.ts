@@ -4,15 +4,13 @@ import { KeyedMutex } from '#base/concurrency/keyed-mutex'
 import { ServiceError } from '#base/errors'
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { Session, SessionClient } from '../auth/session.ts'
-import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
-import type { PasswordHasher } from '../passwords/hasher.ts'
-import type { AccountStore, UserStore } from '../store/store.ts'
+import type { PendingSignUps } from '../email-confirmation/pending-sign-ups.ts'
 import { newSignUpFields, type SignUpFields } from '../users/fields.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import type { AuthResult } from './auth-result.ts'
+import type { AccountDeps } from './deps.ts'
 import { newEmailToken } from './email-token.ts'
-import type { Mails } from './mails.ts'
 import { Outcomes } from './outcomes.ts'
 import type { SignIns } from './sign-ins.ts'
 
@@ -22,37 +20,18 @@ export interface SignUp extends Partial<SignUpFields> {
   readonly password: string
 }
 
-/** Sign-ups that wait for a confirmation. */
-interface PendingSignUpList {
-  /** Stores one and mails its link, with the same work for a free and a taken e-mail. */
-  add(
-    signUp: {
-      readonly email: string
-      readonly passwordHash: string
-      readonly fields: SignUpFields
-    },
-    ip: string | null,
-  ): Promise<void>
-}
-
-export interface SignUpsDeps {
-  readonly users: UserStore
-  readonly accountStore: AccountStore
-  readonly hasher: PasswordHasher
-  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
-  readonly signIns: Pick<SignIns, 'openAccount'>
-  readonly mails: Mails
+type Deps = AccountDeps & {
+  readonly signIns: SignIns
   /** `null` unless an account exists only once its e-mail is confirmed. */
-  readonly pendingSignUps: PendingSignUpList | null
-  readonly clock: () => number
+  readonly pendingSignUps: PendingSignUps | null
 }
 
 export class SignUps {
-  readonly #deps: SignUpsDeps
+  readonly #deps: Deps
   readonly #openings = new KeyedMutex()
   readonly outcomes = new Outcomes(['email_taken', 'overloaded', 'cancelled'])
 
-  constructor(deps: SignUpsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

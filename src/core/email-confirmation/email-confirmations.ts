@@ -5,32 +5,19 @@
 
 import { ServiceError } from '#base/errors'
 import type { AuthResult } from '../accounts/auth-result.ts'
+import type { AccountDeps } from '../accounts/deps.ts'
 import { confirmsCurrentEmail, digestOf, type EmailToken, isTokenFor } from '../accounts/email-token.ts'
-import type { Mails } from '../accounts/mails.ts'
 import { retryOnChange } from '../accounts/retry.ts'
-import { PresentedCode, type SecondFactor } from '../accounts/second-factor.ts'
+import { PresentedCode } from '../accounts/second-factor.ts'
 import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
-import type { PasswordHasher } from '../passwords/hasher.ts'
-import { emailSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
-import type { AccountProof, EmailTokenStore, UserStore } from '../store/store.ts'
+import { emailSubject } from '../rate-limits/login-throttle.ts'
+import type { AccountProof } from '../store/store.ts'
 import type { User } from '../users/user.ts'
-import type { FinishRemoval } from '../users/users.ts'
 import type { PendingSignUps } from './pending-sign-ups.ts'
 import type { PendingSignUp } from './stored-pending-sign-ups.ts'
 
-export interface EmailConfirmationsDeps {
-  readonly users: UserStore
-  readonly emailTokens: EmailTokenStore
-  readonly pendingSignUps: PendingSignUps
-  readonly hasher: Pick<PasswordHasher, 'verify'>
-  readonly loginThrottle: LoginThrottle
-  readonly secondFactor: SecondFactor
-  readonly mails: Mails
-  readonly finishRemoval: FinishRemoval
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-}
+type Deps = AccountDeps & { readonly pendingSignUps: PendingSignUps }
 
 /** The session of a request, if it has one. */
 export interface PresentedSession {
@@ -69,9 +56,9 @@ const proofRequired = () =>
 type Found = { readonly token: EmailToken; readonly user: User } | { readonly signUp: PendingSignUp }
 
 export class EmailConfirmations {
-  readonly #deps: EmailConfirmationsDeps
+  readonly #deps: Deps
 
-  constructor(deps: EmailConfirmationsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

@@ -3,34 +3,23 @@
  * stranger can be found, can sign in, or differs from a sign-up for an address that has an account.
  */
 
-import type { DeferredWork } from '#base/concurrency/deferred-work'
 import { ServiceError } from '#base/errors'
 import { newUser } from '../accounts/account-creation.ts'
 import type { AuthResult } from '../accounts/auth-result.ts'
+import type { AccountDeps } from '../accounts/deps.ts'
 import { newToken, VERIFICATION_LIFETIME } from '../accounts/email-token.ts'
-import type { Mails } from '../accounts/mails.ts'
 import type { SignIns } from '../accounts/sign-ins.ts'
 import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { Session, SessionClient } from '../auth/session.ts'
-import type { PasswordHasher } from '../passwords/hasher.ts'
-import { type LoginThrottle, tokenSubject } from '../rate-limits/login-throttle.ts'
+import { tokenSubject } from '../rate-limits/login-throttle.ts'
 import type { PendingSignUp, PendingSignUpStore } from './stored-pending-sign-ups.ts'
 
-export interface PendingSignUpsDeps {
-  readonly store: PendingSignUpStore
-  readonly hasher: Pick<PasswordHasher, 'verify'>
-  readonly loginThrottle: LoginThrottle
-  readonly mails: Mails
-  readonly deferred: DeferredWork
-  readonly signIns: Pick<SignIns, 'openAccount'>
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-}
+type Deps = AccountDeps & { readonly store: PendingSignUpStore; readonly signIns: SignIns }
 
 export class PendingSignUps {
-  readonly #deps: PendingSignUpsDeps
+  readonly #deps: Deps
 
-  constructor(deps: PendingSignUpsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

@@ -3,7 +3,9 @@
 import { ServiceError } from '#base/errors'
 import { canonicalId } from '#base/ids'
 import { pageOf } from '#base/pagination'
+import type { Mails } from '../accounts/mails.ts'
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
+import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import type { RemovalRefused, Removed, UserStore } from '../store/store.ts'
 import {
   decodeCursor,
@@ -35,8 +37,7 @@ export interface UsersDeps {
   readonly store: UserStore
   /** The tables from which administrators see the sign-in methods of users. */
   readonly signInTables: SignInTables
-  /** Called after an administrator's change of an e-mail is stored, with the user before and after it. */
-  readonly onEmailChange: (from: User, to: User) => void
+  readonly mails: Mails
   readonly finishRemoval: FinishRemoval
   readonly clock: () => number
 }
@@ -50,18 +51,10 @@ const eventType = ({ disabled }: UserChanges): EventType => {
 }
 
 export class Users {
-  readonly #store: UserStore
-  readonly #signInTables: SignInTables
-  readonly #onEmailChange: UsersDeps['onEmailChange']
-  readonly #finishRemoval: FinishRemoval
-  readonly #clock: () => number
+  readonly #deps: UsersDeps
 
-  constructor({ store, signInTables, onEmailChange, finishRemoval, clock }: UsersDeps) {
-    this.#store = store
-    this.#signInTables = signInTables
-    this.#onEmailChange = onEmailChange
-    this.#finishRemoval = finishRemoval
-    this.#clock = clock
+  constructor(deps: UsersDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -71,10 +64,11 @@ export class Users {
    * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
    */
   async update(id: string, changes: UserChanges, actor: Actor, versions: Versions = null): Promise<User> {
+    const { store, mails, clock } = this.#deps
     const current = await this.get(id)
     const isEmailChanged = changes.email !== undefined && changes.email !== current.email
     const complete = isEmailChanged ? { emailVerified: false, ...changes } : changes
-    const event = newEvent(eventType(changes), actor, id, this.#clock(), { fields: Object.keys(changes) })
+    const event = newEvent(eventType(changes), actor, id, clock(), { fields: Object.keys(changes) })
     const isExpected = versions === null || versions.includes(current.version)
     // Whether an e-mail changes, and so whether it stays verified and who is told, is known of this version alone.
     const options = {
@@ -83,19 +77,23 @@ export class Users {
       credentialId: null,
       versions: changes.email !== undefined && isExpected ? [current.version] : versions,
     }
-    const updated = await this.#store.update(id, complete, event, options)
+    const updated = await store.update(id, complete, event, options)
     // Another change came first.
     if (updated === 'versionChanged' && options.versions !== versions)
       return this.update(id, changes, actor, versions)
     if (typeof updated === 'string') throw new ServiceError(updated)
-    if (isEmailChanged) this.#onEmailChange(current, updated)
+    if (isEmailChanged) {
+      mails.send('emailChanged', current, { newEmail: updated.email })
+      mails.send('emailAssigned', updated)
+    }
     // No change of a user adds or removes them.
     return { ...updated, ...(current.featureMethods && { featureMethods: current.featureMethods }) }
   }
 
   /** @throws {ServiceError} `userNotFound` */
   async get(id: string): Promise<User> {
-    const user = await this.#store.find(id, this.#signInTables)
+    const { store, signInTables } = this.#deps
+    const user = await store.find(id, signInTables)
     if (user === undefined) throw new ServiceError('userNotFound')
     return user
   }
@@ -103,7 +101,7 @@ export class Users {
   /** By id or e-mail, in any letter case. @throws {ServiceError} `userNotFound` */
   async find(idOrEmail: string): Promise<User> {
     if (!idOrEmail.includes('@')) return this.get(canonicalId(idOrEmail))
-    const id = await this.#store.findId(canonicalEmail(idOrEmail))
+    const id = await this.#deps.store.findId(canonicalEmail(idOrEmail))
     if (id === undefined) throw new ServiceError('userNotFound')
     return this.get(id)
   }
@@ -121,9 +119,10 @@ export class Users {
     actor: Actor,
     versions: Versions,
   ): Promise<User> {
-    const event = newEvent('user.changed', actor, id, this.#clock(), { fields: Object.keys(changes) })
+    const { store, clock } = this.#deps
+    const event = newEvent('user.changed', actor, id, clock(), { fields: Object.keys(changes) })
     const options = { revokeSessions: false, invalidateTokens: false, credentialId, versions }
-    const updated = await this.#store.update(id, changes, event, options)
+    const updated = await store.update(id, changes, event, options)
     if (updated === 'userNotFound' || updated === 'accountDisabled' || updated === 'sessionNotFound')
       throw new ServiceError('signInRequired')
     if (typeof updated === 'string') throw new ServiceError(updated)
@@ -132,30 +131,49 @@ export class Users {
 
   /** Deletes a user with everything that belongs to them. @throws {ServiceError} `userNotFound`, and those of features that refuse it */
   async remove(id: string, actor: Actor): Promise<void> {
-    const outcome = await this.#store.remove(newEvent('user.deleted', actor, id, this.#clock()), null)
+    const { store, finishRemoval, clock } = this.#deps
+    const outcome = await store.remove(newEvent('user.deleted', actor, id, clock()), null)
     if (typeof outcome === 'string') throw new ServiceError('userNotFound')
-    this.#finishRemoval(outcome)
+    finishRemoval(outcome)
+  }
+
+  /**
+   * Deletes the user's own account, like {@link remove}. The caller has required a proof of identity.
+   * @throws {ServiceError} `signInRequired` when the user was disabled or deleted, or the session ended meanwhile; and those of features
+   * that refuse it
+   */
+  async removeOwn(owner: SessionOwner, actor: Actor): Promise<void> {
+    const { store, mails, finishRemoval, clock } = this.#deps
+    const { user } = owner.cachedUser
+    const outcome = await store.remove(
+      newEvent('user.deleted', actor, user.id, clock()),
+      actingSession(owner),
+    )
+    if (typeof outcome === 'string') throw new ServiceError('signInRequired')
+    finishRemoval(outcome)
+    mails.send('accountDeleted', user)
   }
 
   /** @throws {ServiceError} `badCursor` */
   async list({ filter, sort, cursor, limit, isPublic = false }: PageRequest): Promise<Page> {
     const after = cursor === undefined ? null : decodeCursor(sort, cursor)
-    const rows = await this.#store.list({
+    const { store, signInTables } = this.#deps
+    const rows = await store.list({
       filter,
       sort: parseSort(sort),
       after,
       limit: limit + 1,
-      ...(isPublic ? { omitMetadata: true } : { signInTables: this.#signInTables }),
+      ...(isPublic ? { omitMetadata: true } : { signInTables }),
     })
     const { results, nextCursor } = pageOf(rows, limit, last => encodeCursor(sort, last))
     return { users: results, nextCursor }
   }
 
   async count(filter: UserFilter): Promise<number> {
-    return this.#store.count(filter)
+    return this.#deps.store.count(filter)
   }
 
   async estimate(filter: UserFilter): Promise<number> {
-    return this.#store.estimate(filter)
+    return this.#deps.store.estimate(filter)
   }
 }

@@ -99,8 +99,7 @@ export const withStore = async (
     keyring,
     limits: { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE },
     clock: Date.now,
-    // The command line sends no mails.
-    onEmailChange: () => undefined,
+    mails: NO_MAILS,
     finishRemoval: outcome => finishRemovalOf(features, featureDeps)(outcome),
   })
   const { publicUrl, webUrl, productName, isProduction } = siteOf(values)

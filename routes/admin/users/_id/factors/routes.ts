@@ -4,7 +4,7 @@ import { adminActor } from '#routes/request-context'
 import { ErrorBody, ErrorOf, IdParams } from '#routes/schemas'
 
 const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
-  const { factorRemoval } = app.services
+  const { signIns } = app.services
 
   app.delete(
     '',
@@ -18,7 +18,7 @@ const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      await factorRemoval.removeAll(request.validatedData.params.id, adminActor(request))
+      await signIns.removeFactors(request.validatedData.params.id, adminActor(request))
       return reply.code(204).send(null)
     },
   )
