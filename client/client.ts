@@ -714,22 +714,6 @@ export interface ImportedLine {
   failed?: number
 }
 
-export interface WarmUpCacheRequest {
-  /** The number of tokens; by default as many as fit */
-  limit?: number
-}
-
-export interface WarmUp {
-  /** Tokens that are cached now, of the sessions that were opened last */
-  loaded: number
-  /** Those of them that were not cached before */
-  added: number
-  /** How many tokens fit, if their users have no metadata */
-  capacity: number
-  /** How long it took */
-  seconds: number
-}
-
 export interface ApiKey {
   id: string
   name: string
@@ -786,7 +770,6 @@ export interface CreateAdminKeyRequest {
     | 'tokens:introspect'
     | 'metrics:read'
     | 'status:read'
-    | 'cache:write'
     | 'webhooks:write'
     | 'organizations:read'
     | 'organizations:write'>
@@ -2548,15 +2531,6 @@ export interface AdminClient {
   importUsers(lines: Iterable<ImportedUser> | AsyncIterable<ImportedUser>, options?: CallOptions): AsyncGenerator<ImportedLine, void, undefined>
 
   /**
-   * Cache the tokens of the sessions that were opened last, in the responding process
-   *
-   * Needs the scope `cache:write`.
-   *
-   * `POST /admin/warm-up`
-   */
-  warmUpCache(body?: WarmUpCacheRequest, options?: CallOptions): Call<WarmUp>
-
-  /**
    * List the API keys of a user, newest first
    *
    * Needs the scope `users:read`.
@@ -2811,7 +2785,6 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     deleteUserSession: (id, sessionId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions/${segment(sessionId)}`, { options }),
     exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),
     importUsers: (lines, options) => transport.importLines('POST', '/admin/users/import', lines, options),
-    warmUpCache: (body, options) => transport.json('POST', '/admin/warm-up', { body, options }),
     listUserApiKeys: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/api-keys`, { options }),
     deleteUserApiKey: (id, keyId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/api-keys/${segment(keyId)}`, { options }),
     listAdminKeys: (options) => transport.json('GET', '/admin/keys', { options }),

@@ -343,28 +343,6 @@ export const Status = Type.Object(
   { title: 'Status' },
 )
 
-/** The body is optional. */
-export const WarmUpRequest = Type.Unsafe<{ limit?: number } | null>({
-  type: ['object', 'null'],
-  properties: {
-    limit: { type: 'integer', minimum: 1, description: 'The number of tokens; by default as many as fit' },
-  },
-  additionalProperties: false,
-  examples: [{ limit: 10_000 }],
-})
-
-export const WarmUp = Type.Object(
-  {
-    loaded: Type.Integer({
-      description: 'Tokens that are cached now, of the sessions that were opened last',
-    }),
-    added: Type.Integer({ description: 'Those of them that were not cached before' }),
-    capacity: Type.Integer({ description: 'How many tokens fit, if their users have no metadata' }),
-    seconds: Type.Number({ description: 'How long it took' }),
-  },
-  { title: 'WarmUp' },
-)
-
 /** The response to a request whose result is mailed. */
 export const Accepted = Type.Object({ status: Type.Literal('accepted') }, { title: 'Accepted' })
 export const ACCEPTED = { status: 'accepted' } as const

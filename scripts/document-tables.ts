@@ -171,7 +171,6 @@ const SETTING_LINKS: Readonly<Record<string, string>> = {
   WEB_URL: '#hosted-pages',
   SIGN_UP_PAGE: '#hosted-pages',
   CACHE_SIZE: '#token-cache',
-  WARM_UP: 'operations.md#warm-up',
   DRAIN_DELAY: 'operations.md#stop',
   EMAIL_CODES: 'api.md#e-mail-codes',
   MAGIC_LINKS: 'api.md#magic-links',

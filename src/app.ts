@@ -263,7 +263,6 @@ export const addOuterPart = (
   app.addHook('onReady', async () => {
     services.eventFeed?.start()
     await services.consumers.start()
-    if (config.warmsUp) services.warmUp.start()
   })
   app.addHook('onClose', () => services.close())
   return authentication

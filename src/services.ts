@@ -26,7 +26,6 @@ import { FeatureCaches, type OpenCache } from '#core/auth/feature-caches'
 import { withInvalidationLog } from '#core/auth/invalidation-log'
 import { LastRequests } from '#core/auth/last-requests'
 import { UserCache } from '#core/auth/user-cache'
-import { WarmUp } from '#core/auth/warm-up'
 import { EmailConfirmations } from '#core/email-confirmation/email-confirmations'
 import { PendingSignUps } from '#core/email-confirmation/pending-sign-ups'
 import {
@@ -544,7 +543,6 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const onFailure = sampledWarning(logger, clock, 'the audit log could not be read, event streams wait')
   const streamDeps = { auditLog: accounts.auditLog, eventLog: storage.events, onFailure }
   const eventStreams = new EventStreams(streamDeps, deps.eventStreamLimits)
-  const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })
 
   return {
     ...accounts,
@@ -561,7 +559,6 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     routeGuards: routeGuardsOf(features, featureDeps),
     mails,
     metrics,
-    warmUp,
     storage,
     status: new StatusReport({ config, authenticator, users, storage }),
     /** `null` without a handler of events. */
@@ -580,16 +577,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       metrics.close()
       try {
-        const work = [
-          hasher,
-          breachedPasswords,
-          deferred,
-          rateLimiting,
-          cleanUp,
-          jobs,
-          backgroundTasks,
-          warmUp,
-        ]
+        const work = [hasher, breachedPasswords, deferred, rateLimiting, cleanUp, jobs, backgroundTasks]
         await Promise.all(work.map(each => each.close()))
         await featureParts.close()
         await mailing.close()

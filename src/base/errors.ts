@@ -152,7 +152,6 @@ export const ERRORS = defineErrors({
   overloaded: define(503, 'global', 'The service is busy, try again', 1),
   storeUnavailable: define(503, 'global', 'The database is not available, try again', 1),
   draining: define(503, 'global', 'This instance is shutting down', 1),
-  warmingUp: define(503, 'global', 'This instance is filling its cache', 1),
   versionNotSupported: define(505, 'global', 'The version must be HTTP/1.1 or HTTP/1.0'),
 })
 

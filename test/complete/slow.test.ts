@@ -2,7 +2,6 @@
 import '../accounts/clean-up.test.ts'
 import '../auth/authenticator-model.test.ts'
 import '../auth/signing-keys.test.ts'
-import '../auth/warm-up.test.ts'
 import '../config/metadata-schemas.test.ts'
 import '../embedding/encapsulation.test.ts'
 import '../embedding/guards.test.ts'

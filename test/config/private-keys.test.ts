@@ -155,12 +155,3 @@ t.test('in production the log warns if the issuer is only an address of the mach
   t.notOk(loadConfig({ ...env, PUBLIC_URL: 'https://accounts.example.com' }).warnings.includes(sentence))
   t.notOk(loadConfig({ ...env, JWT_ALGORITHM: 'HS256' }).warnings.includes(sentence))
 })
-
-t.test('the log warns if tokens cannot be loaded into the cache at the start', async t => {
-  const env = { ADMIN_KEY: SECRET, JWT_ALGORITHM: 'ES256', WARM_UP: 'on' }
-  const warns = (env: Record<string, string>) =>
-    loadConfig(env).warnings.some(warning => warning.startsWith('WARM_UP has no effect'))
-  t.ok(warns(env))
-  t.notOk(warns({ ...env, JWT_ALGORITHM: 'EdDSA' }))
-  t.notOk(warns({ ...env, WARM_UP: 'off' }))
-})

@@ -10,6 +10,9 @@ import { documentOf, operationIds, operationsOf } from '../support/openapi.ts'
 
 const RELEASES = join(import.meta.dirname, '..', 'releases')
 
+/** Routes of a release that are gone (CHANGELOG.md). */
+const REMOVED = ['POST /admin/warm-up']
+
 /** By release, the operationId of each route that `npm run record-release` stored. A change of one breaks generated clients. */
 const RELEASED = globSync('*/operations.json', { cwd: RELEASES }).map(file => ({
   file,
@@ -24,12 +27,14 @@ t.test('operationIds are camelCase, unique and stable', async t => {
   for (const id of ids) t.match(id, /^[a-z][a-zA-Z\d]*$/)
   t.equal(new Set(ids).size, ids.length)
   const current = operationIds(document)
-  for (const { file, released } of RELEASED)
+  for (const { file, released } of RELEASED) {
+    for (const route of REMOVED) delete released[route]
     t.same(
       Object.fromEntries(Object.keys(released).map(route => [route, current[route]])),
       released,
       `the routes in test/releases/${file} keep their operationIds`,
     )
+  }
   for (const [route, { summary, description, tags }] of Object.entries(operations))
     t.ok(summary && description && tags.length === 1, `${route}: summary, description, tag`)
 })

@@ -19,7 +19,6 @@ const ready: FastifyPluginAsyncTypebox = async app => {
     },
     async (_request, reply) => {
       if (app.isDraining()) throw new ServiceError('draining')
-      if (app.services.warmUp.isStarting) throw new ServiceError('warmingUp')
       await app.services.storage.ping()
       return sendJson(reply, '{"status":"ready"}')
     },

@@ -152,8 +152,6 @@ export class AccessTokens {
   readonly ed25519Signer: Ed25519Signer | null
   /** What others need to verify tokens, the signing key first; empty if all keys are secrets. */
   readonly publicKeys: readonly PublicJwk[]
-  /** Whether {@link issue} returns the same token for a session each time. ECDSA signs with a random number. */
-  readonly isDeterministic: boolean
 
   /** @throws {Error} when the file of a key cannot be read or created. */
   static from({ signingKeys, publicUrl, jwtAudiences }: AccessTokenSettings): AccessTokens {
@@ -166,7 +164,6 @@ export class AccessTokens {
     this.#issuer = current.algorithm === 'HS256' ? HS256_ISSUER : issuer
     this.#audiences = audiences
     this.ed25519Signer = ed25519SignerOf(current)
-    this.isDeterministic = current.algorithm !== 'ES256'
     this.publicKeys = keys.flatMap(({ publicJwk }) => publicJwk ?? [])
     for (const key of keys) {
       const verifier = verifierFor(key, audiences)

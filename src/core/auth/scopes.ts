@@ -22,7 +22,6 @@ export const ADMIN_SCOPES = {
   'tokens:introspect': 'Ask whether an access token is active',
   'metrics:read': 'Read metrics',
   'status:read': 'Read the status of the service',
-  'cache:write': 'Fill the token cache',
 } as const satisfies ScopeDescriptions
 
 /** What scopes allow, by their names. */

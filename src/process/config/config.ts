@@ -76,9 +76,6 @@ const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] =>
   ...(v.JWT_PRIVATE_KEY !== null && v.JWT_ALGORITHM === 'HS256'
     ? ['JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies']
     : []),
-  ...(v.WARM_UP === 'on' && v.JWT_ALGORITHM === 'ES256'
-    ? ['WARM_UP has no effect with JWT_ALGORITHM=ES256, whose signatures cannot be repeated']
-    : []),
   ...(v.RATE_LIMIT === 'off'
     ? ['RATE_LIMIT is off: sign-ups and attempts at passwords and codes are not limited']
     : []),
@@ -312,8 +309,6 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     },
     /** Tokens that each worker caches. */
     cacheSize: v.CACHE_SIZE ?? defaultCacheSize(workers),
-    /** Whether the token cache is filled before the instance is ready. */
-    warmsUp: v.WARM_UP === 'on',
     /** Milliseconds between the stop signal and the time from which new connections are refused. */
     drainDelay: v.DRAIN_DELAY,
     /** The settings of features, by name. */

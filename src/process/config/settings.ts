@@ -256,11 +256,6 @@ export const SETTINGS = {
     default: null,
     description: 'tokens that each worker caches, 1,000 to 10,000,000; without it by the memory',
   },
-  WARM_UP: {
-    read: oneOf('off', 'on'),
-    default: 'off',
-    description: 'on: each process fills its token cache before it is ready',
-  },
   DRAIN_DELAY: {
     read: duration('0s'),
     default: '1s',
