@@ -1,4 +1,4 @@
-/** What imports and exports know of factors. Each kind of factor implements {@link BulkFactor}. */
+/** What imports and exports know of features: each kind of factor implements {@link BulkFactor}. */
 
 import type { FieldErrors } from '#base/errors'
 import type { MaybePromise } from '#base/maybe-promise'
@@ -8,50 +8,41 @@ import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 
 /**
- * The credentials of a user besides the password, as a line of an import or export has them. They do not depend on the keys of a
- * service. Each kind of factor has its own properties.
+ * A user's credentials besides the password, as a line of an import or export has them: each kind of factor has its own properties, which do
+ * not depend on the keys of a service.
  */
 export type FactorCredentials = Readonly<Record<string, unknown>>
 
-/** The user of a line. */
 export interface LineUser {
   readonly id: string
-  /** Whether the line has the id; else it is a new one. */
+  /** Whether the id is that of the line; else it is a new one. */
   readonly keepsId: boolean
 }
 
 export interface FactorRow extends OwnedRow {
-  /** For a table with a unique column: the errors of the line if another row has the value. */
+  /** The errors of the line if another row has a unique value of this one. */
   readonly ifTaken?: FieldErrors
 }
 
 export interface FactorRows {
-  /** To store with the user: none if the credentials do not have this factor. */
+  /** None if the credentials do not have this factor. */
   readonly rows: readonly FactorRow[]
   /** With errors, the user is not imported. */
   readonly errors: FieldErrors
 }
 
-/**
- * A property of users in imports and exports that a feature adds, such as their memberships. It is stored after the user, and so again by a
- * repeated import.
- */
+/** A property of lines that a feature adds, such as memberships. It is stored after the user, also by a repeated import. */
 export interface BulkProperty<Value = unknown> {
-  /** The name of the property in a line. */
   readonly name: string
-  /** What an admin key needs besides `users:import`: lines with the property change more than users. */
+  /** The scope that imports need besides `users:import`. */
   readonly scope: string
-  /** What an admin key needs besides `users:export`: exports of other keys lack the property. */
+  /** The scope without which exports lack the property. */
   readonly readScope: string
-  /** @returns what is wrong with a line; empty if nothing is. Nothing is stored yet. */
+  /** @returns what is wrong; nothing is stored yet. */
   check(value: Value): Promise<FieldErrors>
-  /**
-   * Adds it to a user whom the import has created, or an earlier one with the same id.
-   * @returns what was not added, and why.
-   * @throws {ServiceError} `storeUnavailable`, `overloaded`
-   */
+  /** To a user whom the import, or an earlier one, has created. @returns what was not added, and why. */
   add(userId: string, value: Value, actor: Actor): Promise<FieldErrors>
-  /** @returns by the id of the user; users without the property are missing. @throws {ServiceError} as `add` */
+  /** @returns by the id of the user. */
   valuesOf(users: readonly Pick<User, 'id'>[]): Promise<ReadonlyMap<string, Value>>
 }
 
@@ -63,8 +54,7 @@ export interface BulkFactor<Credentials = FactorCredentials> {
   toRows(user: LineUser, credentials: Credentials, now: number): MaybePromise<FactorRows>
   /**
    * @param users who had this factor when they were read; for credentials that are no factor, all users.
-   * @returns by the id of the user. Users who have lost the factor since are missing.
-   * @throws {ServiceError} `secretsUnavailable`, `storeUnavailable`, `overloaded`
+   * @returns by the id of the user, without those who have lost it since. @throws {ServiceError} `secretsUnavailable`
    */
   credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, Credentials>>
 }

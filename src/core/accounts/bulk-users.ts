@@ -12,20 +12,17 @@ import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import type { BulkFactor, BulkProperty, FactorCredentials, FactorRow, FactorRows } from './bulk-factors.ts'
 
-/** A user with everything that another service needs. */
 export type ExportedUser = UserWithHash & {
   readonly credentials?: FactorCredentials
-  /** The values of features' properties ({@link BulkProperty}), by name. */
+  /** By the name of the {@link BulkProperty}. */
   readonly properties?: Readonly<Record<string, unknown>>
 }
 
-/** What an export contains besides what administrators see. */
 export interface ExportContents {
-  /** Whether it has password hashes and the credentials of factors. */
+  /** Also the credentials of factors. */
   readonly withHash: boolean
 }
 
-/** The key that imports or exports. */
 type BulkKey = Pick<PresentedAdminKey, 'scopes'>
 
 /** The scopes of the operator and of a root key. */
@@ -33,7 +30,6 @@ const EVERY_SCOPE: BulkKey = { scopes: null }
 
 export interface ExportsDeps {
   readonly store: BulkUserStore
-  /** The tables from which exports read the sign-in methods of users. */
   readonly signInTables: SignInTables
   readonly factors: readonly BulkFactor[]
   readonly properties: readonly BulkProperty[]
@@ -47,10 +43,8 @@ export class Exports {
   }
 
   /**
-   * Pages of all users in order of creation. A user who exists throughout the export appears exactly once, in the state at
-   * the time the page is read.
-   * @param key users lack properties whose scope it does not have.
-   * @throws {ServiceError} `storeUnavailable`, `overloaded`, and those of {@link BulkFactor.credentialsOf}
+   * Pages of all users in order of creation. A user who exists throughout the export appears once, in the state when the page is read.
+   * @param key users lack properties whose scope it does not have. @throws {ServiceError} those of {@link BulkFactor.credentialsOf}
    */
   async *pages(
     { withHash }: ExportContents,
@@ -84,10 +78,7 @@ export class Exports {
     })
   }
 
-  /**
-   * Reads the credentials after the users, on PostgreSQL possibly from another server. A factor that was removed in between is not
-   * listed, so that every listed factor has its credentials.
-   */
+  /** A factor that was removed since the users were read is not listed: every listed factor has its credentials. */
   async #withCredentials(users: readonly UserWithHash[]): Promise<readonly ExportedUser[]> {
     const found: { readonly factor: Factor | null; readonly of: ReadonlyMap<string, FactorCredentials> }[] =
       []
@@ -158,13 +149,11 @@ const toUser = (record: UserRecord, factors: readonly Factor[], now: number): Us
   }
 }
 
-/** A property of a line, with its value. */
 interface GivenProperty {
   readonly property: BulkProperty
   readonly value: unknown
 }
 
-/** A line that can be stored, or what is wrong with it. */
 type Prepared =
   | {
       readonly user: UserWithHash
@@ -191,8 +180,7 @@ export class Imports {
   }
 
   /**
-   * Imports lines in batches and yields the results of each batch when it is on disk. The last result is `finished` or
-   * `stopped`. An import can be repeated: existing users do not change.
+   * Yields the results of each batch when it is on disk; the last one is `finished` or `stopped`. A repeated import changes no existing user.
    * @param key lines with a property fail unless it has the property's scope.
    */
   async *run(
@@ -242,7 +230,7 @@ export class Imports {
     return this.#addProperties(results, prepared, actor)
   }
 
-  /** Adds properties to users whom this import, or an earlier one of the same line, has created: a user with another id is somebody else. */
+  /** A user with another id than the line is somebody else. */
   async #addProperties(
     results: readonly LineResult[],
     prepared: readonly Prepared[],
@@ -262,7 +250,6 @@ export class Imports {
     return completed
   }
 
-  /** Takes the properties of features out of a line. */
   #split(record: UserRecord): { record: UserRecord; properties: readonly GivenProperty[] } {
     const { properties } = this.#deps
     const given = Object.entries(record)

@@ -1,7 +1,6 @@
 /**
- * Removes expired rows: every ten minutes, one pass over everything, in small slices with pauses between them, so that the writer
- * stays free for others. It writes no events and invalidates no caches: `Authenticator` checks the ends
- * of a session with each request.
+ * Removes expired rows: every ten minutes one pass over everything, in small slices with pauses, so that the writer stays free. It writes no
+ * events and invalidates no caches: `Authenticator` checks the ends of sessions.
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,9 +12,8 @@ import { LONGEST_LIFETIME } from './email-token.ts'
 
 /** Milliseconds. */
 export interface CleanUpPace {
-  /** The first pass begins within this time, at random, so that instances that start together do not begin together. */
+  /** The first pass begins within this time, at random: instances that start together do not begin together. */
   readonly startWithin: number
-  /** From one pass to the next. */
   readonly interval: number
   /** After each slice. */
   readonly pause: number
@@ -23,27 +21,25 @@ export interface CleanUpPace {
 
 const PACE: CleanUpPace = { startWithin: 60_000, interval: 600_000, pause: 50 }
 
-/** The most rows of a slice: it keeps SQLite's writer busy for a millisecond or two. */
+/** Rows of a slice: a millisecond or two of SQLite's writer. */
 const SLICE = 100
 
 /**
- * Milliseconds that rows are kept past their end. The last request of a session reaches the store up to 20 minutes late
- * (`last-requests.ts`), the clocks of instances differ, and the store may have refused writes for a while. An instance that
- * cannot reach a shared store for longer serves no requests.
+ * Milliseconds that rows are kept past their end: last requests reach the store up to 20 minutes late, the clocks of instances differ, and
+ * the store may have refused writes for a while. An instance that cannot reach it for longer serves no requests.
  */
 export const MARGIN = 3_600_000
 
-/** The part of the interval for which an instance holds the lease. It ends before the next pass, so that it does not block itself. */
+/** The part of the interval for which an instance holds the lease: it must end before its own next pass. */
 const LEASE = 0.9
 
-/** A table whose rows are removed some milliseconds after the timestamp in `column`. */
 export interface CleanedTable {
   readonly name: string
   readonly key: string
   readonly cleanUp?: {
     readonly column: string
     readonly after: number
-    /** For a column of text that begins with a timestamp: the lowest text of a timestamp. */
+    /** For text that begins with a timestamp: the lowest text of one. */
     readonly firstAt?: (timestamp: number) => string
   }
 }
@@ -70,7 +66,7 @@ export interface CleanUpDeps {
   /** Milliseconds for which events are kept. */
   readonly eventsKept: number
   readonly clock: () => number
-  /** Called once for a failed pass. The next pass continues where it ended. */
+  /** Called once for a failed pass. The next one continues where it ended. */
   readonly onFailure: (error: unknown) => void
   /** Default: the pace of production. */
   readonly pace?: CleanUpPace | undefined
@@ -97,7 +93,6 @@ export class CleanUp {
     this.#running = this.#run()
   }
 
-  /** Waits for the current slice. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#running

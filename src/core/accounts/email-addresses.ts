@@ -16,9 +16,8 @@ export class EmailAddresses {
 
   /**
    * Mails a link to the new address, and a notice to the current one. The caller has required a proof of identity.
-   * @param email in canonical form.
-   * @throws {ServiceError} `emailIsCurrent`, `emailTaken` (unless requireEmailVerification), `tooManyRequests`; `signInRequired` when the
-   * user was disabled or deleted, or the session ended meanwhile
+   * @throws {ServiceError} `emailIsCurrent`, `emailTaken`, `tooManyRequests`; `signInRequired` when the user
+   * was disabled or deleted, or the session ended meanwhile
    */
   async requestChange(owner: SessionOwner, email: string, actor: Actor): Promise<void> {
     const { users, emailTokens, mails, deferred, requireEmailVerification, clock } = this.#deps
@@ -38,17 +37,13 @@ export class EmailAddresses {
     mails.send('emailChangeRequested', user, { newEmail: email })
   }
 
-  /**
-   * Mails another link for verification, unless the user's e-mail is verified.
-   * @throws {ServiceError} `tooManyRequests`; `signInRequired` when the user was disabled or deleted, or the session ended meanwhile
-   */
+  /** Mails the user of a request another link for verification: {@link sendVerification}. */
   resendVerification({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
     return this.sendVerification(cachedUser.user, credentialId, actor)
   }
 
   /**
    * Mails a user a link for verification, unless the e-mail is verified.
-   * @param sessionId of the user's session.
    * @throws {ServiceError} `tooManyRequests`; `signInRequired` if the user was disabled or deleted, or the session has ended
    */
   async sendVerification(user: User, sessionId: string, actor: Actor): Promise<void> {
@@ -63,10 +58,7 @@ export class EmailAddresses {
     mails.send('verification', user, { token })
   }
 
-  /**
-   * With REQUIRE_EMAIL_VERIFICATION no response reveals that an e-mail has an account. Its owner is mailed instead, within the limit.
-   * @param ip of the client, for the audit log.
-   */
+  /** The response does not reveal that an e-mail has an account. Its owner is mailed instead, within the limit. */
   async #notifyHolder(email: string, ip: string | null): Promise<void> {
     const { users, events, mails, clock } = this.#deps
     const holder = (await users.findByEmail(email))?.user

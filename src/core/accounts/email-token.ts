@@ -4,7 +4,7 @@ import { ServiceError } from '#base/errors'
 import { hexTimestamp } from '#base/ids'
 import type { EventType } from '../audit-log/event.ts'
 
-/** What a token is presented for. `confirms`: the account has the address of the mail, or gets it. */
+/** `confirms`: the account has the address of the mail, or gets it. */
 type EmailTokenAction =
   | { readonly action: 'verifyEmail'; readonly confirms: 'currentEmail' | 'newEmail' }
   | { readonly action: 'resetPassword'; readonly confirms?: undefined }
@@ -12,13 +12,13 @@ type EmailTokenAction =
 type EmailTokenPolicy = EmailTokenAction & {
   /** Whether it stays valid when the user changes the password. */
   readonly survivesPasswordChange?: true
-  /** Whether users need a proof of identity to ask for it. It ends with the proof. */
+  /** Whether users need a proof of identity to ask. The token ends with it. */
   readonly needsProof?: true
   /** Milliseconds. */
   readonly lifetime: number
-  /** The events that record such a mail. They are counted for the limit, since tokens are deleted when they are used. */
+  /** The events that count for the limit: tokens are deleted when they are used. */
   readonly countedBy: readonly EventType[]
-  /** How many such mails, which go to addresses of others, an account causes within a day. */
+  /** Such mails that an account causes within a day: they go to addresses of others. */
   readonly maxPerDay?: number
 }
 
@@ -57,8 +57,8 @@ export const EMAIL_TOKEN_POLICIES: Readonly<Record<EmailTokenPurpose, EmailToken
 }
 
 /**
- * The purposes whose pending tokens a changed password invalidates. A reset stays until the e-mail is confirmed: a stranger may have opened
- * the account, and must not stop the owner of the mailbox from signing in.
+ * The purposes whose tokens a changed password ends. A reset stays until the e-mail is confirmed: a stranger may have opened the account, and
+ * must not stop the owner of the mailbox from signing in.
  */
 export const invalidatedByPasswordChange = (isConfirmed: boolean): readonly string[] =>
   Object.entries(EMAIL_TOKEN_POLICIES).flatMap(([purpose, { action, survivesPasswordChange }]) =>
@@ -69,26 +69,23 @@ export const LONGEST_LIFETIME = Math.max(
   ...Object.values(EMAIL_TOKEN_POLICIES).map(({ lifetime }) => lifetime),
 )
 
-/** The limit on mails with a token of one purpose to one user, or of sign-ups to one address; the window in milliseconds. */
+/** Mails of one purpose to one user, or of sign-ups to one address, within a window of so many milliseconds. */
 export const MAX_MAILS = 5
 export const MAIL_WINDOW = HOUR
 
-/** The error for signed-in users past a limit on mails. Its windows slide: after an hour, there may be room again. */
+/** The error past a limit. Windows slide: after an hour, there may be room again. */
 export const tooManyMails = (): ServiceError =>
   new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAIL_WINDOW / 1_000) } })
 
 /** The window of limits on what a user mails to others, in milliseconds. */
 export const MAIL_DAY = 24 * HOUR
 
-/**
- * The limit in all on mails for which anybody can ask: {@link MAX_MAILS} are then for each network from which the user has signed in, and for
- * all others together.
- */
+/** Mails in all for which anybody can ask: {@link MAX_MAILS} are for each network of the user, and for all others together. */
 export const MAX_MAILS_IN_ALL = 15
 
 /** A stored token; the token itself is only in the mail. Timestamps are milliseconds since the epoch. */
 export interface EmailToken {
-  /** The time and the hash of the token ({@link digestOf}). */
+  /** {@link digestOf} the token. */
   readonly digest: string
   readonly purpose: EmailTokenPurpose
   readonly userId: string
@@ -102,16 +99,16 @@ export interface EmailToken {
 const SECRET_LENGTH = 32
 
 /**
- * Token and digest begin with their creation time, twelve hexadecimal digits, so that the table grows at its end. A row at
- * a random place writes a further page to SQLite's log, which cost a sign-up a tenth of the writer's time.
+ * Token and digest begin with their creation time, twelve hexadecimal digits, so that the table grows at its end. A row at a random place
+ * cost a sign-up a tenth of the writer's time.
  */
 const TIME = /^[0-9a-f]{12}/
 
-/** The leading time, if any, and the SHA-256 of the whole token in base64url. Takes any text, also text that no store can keep. */
+/** The leading time, and the SHA-256 in base64url. Takes any text. */
 export const digestOf = (token: string): string =>
   (TIME.exec(token)?.[0] ?? '') + hash('sha256', token, 'base64url')
 
-/** A token for a mail, and what is stored of it. @param now milliseconds since the epoch. */
+/** @param now milliseconds since the epoch. */
 export const newToken = (now: number): { token: string; digest: string } => {
   const token = hexTimestamp(now) + randomBytes(SECRET_LENGTH).toString('base64url')
   return { token, digest: digestOf(token) }
@@ -128,14 +125,12 @@ export const newEmailToken = (
   return { token, stored: { digest, purpose, userId, email, createdAt: now, expiresAt } }
 }
 
-/**
- * Whether a token is presented for `action`; false also for `undefined`, a token that is not found, and for a purpose of another release.
- */
+/** Whether a token was found, for this action. False for a purpose of another release. */
 export const isTokenFor = (
   action: EmailTokenAction['action'],
   token: EmailToken | undefined,
 ): token is EmailToken => token !== undefined && EMAIL_TOKEN_POLICIES[token.purpose]?.action === action
 
-/** Whether a token for `verifyEmail` confirms the e-mail that the account has; otherwise one that it is to have. */
+/** Whether it confirms the e-mail that the account has; otherwise one that it is to have. */
 export const confirmsCurrentEmail = ({ purpose }: EmailToken): boolean =>
   EMAIL_TOKEN_POLICIES[purpose].confirms === 'currentEmail'

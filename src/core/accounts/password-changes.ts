@@ -16,10 +16,8 @@ import type { SignIns } from './sign-ins.ts'
 type Deps = AccountDeps & { readonly signIns: SignIns; readonly reauthentication: Reauthentication }
 
 export interface PasswordChange {
-  /** For users who have a password. */
   readonly currentPassword?: string
   readonly newPassword: string
-  /** The code of an authenticator app, or a recovery code. */
   readonly code?: string
 }
 
@@ -31,8 +29,8 @@ export class PasswordChanges {
   }
 
   /**
-   * Changes the password, ends all sessions of the user and opens a new one. The first password needs a proof of identity like other
-   * changes of the account; another one needs the current password, and of users with an authenticator app such a proof too.
+   * Changes the password, ends all sessions of the user and opens a new one. The first password needs a proof of identity; another one needs
+   * the current password, and of users with an authenticator app such a proof too.
    * @throws {ServiceError} `newPasswordIsEmail`, `newPasswordIsCurrent`, `newPasswordBreached`, `currentPasswordRequired`,
    * `wrongCurrentPassword`; `signInRequired` when the user was disabled or deleted, changed the password, or ended the session meanwhile;
    * and the errors of {@link Reauthentication.require}
@@ -97,7 +95,7 @@ export class PasswordChanges {
     await this.#deps.reauthentication.require(principal, proof)
   }
 
-  /** @returns the hash of the current password; `null` for a user who has none. */
+  /** @returns the current hash; `null` for a user without a password. */
   async #verifyCurrent(
     { cachedUser }: Principal,
     { currentPassword, newPassword }: PasswordChange,

@@ -20,30 +20,24 @@ export class PasswordResets {
   }
 
   /**
-   * Mails a link to choose another password, if there is an enabled account with this e-mail. All work is deferred, so that
-   * neither the response nor its time reveals whether there is one.
-   * @param email in canonical form.
+   * Mails a link to choose another password, if there is an enabled account with this e-mail (in canonical form). Deferred, so that neither
+   * the response nor its time reveals whether there is one.
    */
   request(email: string, ip: string | null): void {
     this.#deps.deferred.run(() => this.#mail(email, ip))
   }
 
-  /**
-   * Reads a token without using it.
-   * @throws {ServiceError} `badEmailToken`, `storeUnavailable`
-   */
+  /** Reads a token without using it. @throws {ServiceError} `badEmailToken` */
   async check(token: string): Promise<void> {
     const { userId } = await this.#find(token)
     await this.#findUser(userId)
   }
 
   /**
-   * Uses a token: changes the password of its user, ends all sessions and opens a new one. If the e-mail was never confirmed, it empties the
-   * account: somebody else may have opened it.
-   * @param code for users with a second factor: a mailbox alone must not open an account that has one. An account that was never confirmed
-   * needs none: the factor may be a stranger's.
-   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `passwordBreached`, `secondFactorRequired`, `wrongSecondFactor`,
-   * `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   * Uses a token: changes the password, ends all sessions and opens a new one. If the e-mail was never confirmed, it empties the account:
+   * somebody else may have opened it. @param code for users with a second factor: a mailbox alone must not open their account. One that was
+   * never confirmed needs none: the factor may be a stranger's.
+   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `passwordBreached`, `secondFactorRequired`, `wrongSecondFactor`
    */
   async reset(
     token: string,
@@ -53,7 +47,7 @@ export class PasswordResets {
     signal?: AbortSignal,
   ): Promise<AuthResult> {
     const { signIns, mails, hasher, breachedPasswords } = this.#deps
-    // Before hashing: clients without a token must not cause it.
+    // Clients without a token must not cause hashing.
     const { digest, userId, email } = await this.#find(token)
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
     // Before the code, which works once.

@@ -17,7 +17,6 @@ import { factorsColumn, USER_COLUMNS, userColumns } from '../users/user-rows.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns } from './email-token-rows.ts'
 import { type AccountExtras, assertOwnSession } from './stored-accounts.ts'
 
-/** The number of the first parameter of each row. */
 const SESSION = 1 + USER_COLUMNS.length
 const TOKEN = SESSION + SESSION_COLUMNS.length
 const EVENT = TOKEN + EMAIL_TOKEN_COLUMNS.length
@@ -52,7 +51,7 @@ const addUserStatement = (
   ],
 })
 
-/** Adds users for load tests: `$1` are the rows of users as JSON. */
+/** For load tests: `$1` are the rows of users as JSON. */
 export const SEED_USERS = `INSERT INTO users (${USER_COLUMNS.join(', ')})
   SELECT ${USER_COLUMNS.join(', ')} FROM json_populate_recordset(NULL::users, $1) ON CONFLICT (email) DO NOTHING`
 
@@ -60,10 +59,7 @@ const GIVEN_COLUMNS = [...USER_COLUMNS, 'factors', 'last_request_at'] as const
 
 const columns = [...USER_COLUMNS, 'factors'].join(', ')
 
-/**
- * Inserts in the order of e-mails, so that two instances that import the same users cannot deadlock. `lines` has the line of each
- * user who was added: of equal ones, the first.
- */
+/** Inserts in the order of e-mails, so that two instances that import the same users cannot deadlock. `lines` has the first line of each user. */
 const IMPORT = `WITH given AS (
     SELECT * FROM unnest(${arrays(GIVEN_COLUMNS, 1)})
       WITH ORDINALITY AS given (${GIVEN_COLUMNS.join(', ')}, line)
@@ -86,15 +82,13 @@ const RETURN_ADDED = 'SELECT id, email FROM added'
 
 const PARAMETERS = GIVEN_COLUMNS.length + EVENT_COLUMNS.length
 
-/** Rows of one table with the same columns. */
 const byForm = (rows: readonly ImportedRow[]): ImportedRow[][] => [
   ...Map.groupBy(rows, ({ table, values }) => JSON.stringify([table, ...Object.keys(values)])).values(),
 ]
 
 /**
- * A part of the statement that adds rows of features. The server converts their values to the types of the columns. Rows are inserted
- * in the order of the unique columns, after all users, so that two instances do not deadlock.
- * @param parameter with the rows as JSON.
+ * Adds rows of features, which are a JSON parameter: the server converts values to the types of the columns. In the order of the unique
+ * columns, after all users, so that two instances do not deadlock.
  */
 const addRows = (tables: readonly OwnedTable[], { table, values }: OwnedRow, parameter: number): string => {
   const names = Object.keys(values)
@@ -119,7 +113,7 @@ const existsWith = (table: string, columns: readonly string[]): string => {
 
 const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[]) OR id = ANY($2::text[])'
 
-/** How often an import is attempted if the conflicting user or row is removed in between. */
+/** Attempts of an import whose conflicting user or row is removed in between. */
 const ATTEMPTS = 3
 
 const importStatement = (
@@ -160,14 +154,12 @@ const idsByEmail = (rows: readonly UserIds[]): Map<string, string> =>
 const isUniqueViolation = (error: unknown): boolean =>
   error instanceof ServiceError && (error.cause as { code?: unknown } | undefined)?.code === UNIQUE_VIOLATION
 
-/** Some of the users of a call, with their events and rows. */
 interface Batch {
   readonly users: readonly UserWithHash[]
   readonly events: readonly AuditEvent[]
   readonly rows: readonly ImportedRow[]
 }
 
-/** @param indexes of users. */
 const part = ({ users, events, rows }: Batch, indexes: readonly number[]): Batch => ({
   users: indexes.map(index => users[index] as UserWithHash),
   events: indexes.map(index => events[index] as AuditEvent),
@@ -177,7 +169,6 @@ const part = ({ users, events, rows }: Batch, indexes: readonly number[]): Batch
   }),
 })
 
-/** @param tables of features. */
 export const accountStatements = (database: Database, tables: readonly OwnedTable[]) => {
   /** @returns the indexes of the rows with unique values that other rows have. */
   const takenRows = async (rows: readonly ImportedRow[]): Promise<readonly number[]> => {
@@ -210,7 +201,6 @@ export const accountStatements = (database: Database, tables: readonly OwnedTabl
     return outcomes
   }
 
-  /** @param batch of one user. */
   const attemptAlone = async (batch: Batch): Promise<Imported | null> => {
     try {
       const [outcome] = await attemptTogether(batch)
@@ -247,7 +237,6 @@ export const accountStatements = (database: Database, tables: readonly OwnedTabl
   }
 
   return {
-    /** @returns false if the e-mail is taken. */
     async addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean> {
       assertOwnSession(user, extras)
       return (await database.writeUncached(addUserStatement(user, event, extras))).length === 1

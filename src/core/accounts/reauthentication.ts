@@ -1,4 +1,4 @@
-/** Re-authentication: operations that require a recent proof of identity in addition to the session. */
+/** Re-authentication: a recent proof of identity in addition to the session. */
 
 import { ServiceError } from '#base/errors'
 import { actingUser, newEvent } from '../audit-log/event.ts'
@@ -15,9 +15,7 @@ const RECENT = 600_000
 /** RFC 9470 §3. */
 const CHALLENGE = `Bearer error="insufficient_user_authentication", max_age=${RECENT / 1_000}`
 
-/** What a user proves their identity with. */
 export interface Proof {
-  /** The client's address. */
   readonly ip: string | null
   readonly signal: AbortSignal | undefined
   readonly password: string | undefined
@@ -43,9 +41,8 @@ export class Reauthentication {
   }
 
   /**
-   * Requires a proof of identity in the request, or one within the last ten minutes (RFC 9470): at sign-in, or by {@link renew}. The
-   * session may end meanwhile: operations check that it exists in their transaction.
-   * @param proof `null` if the request has none.
+   * Requires a proof of identity in the request, or within the last ten minutes (RFC 9470): at sign-in, or by {@link renew}. Operations check
+   * in their transaction that the session still exists. @param proof `null` if the request has none.
    * @throws {ServiceError} `impersonated`, `reauthenticationRequired`; errors of {@link Reauthentication.#prove}
    */
   async require(principal: SessionPrincipal, proof: Proof | null): Promise<void> {
@@ -74,12 +71,10 @@ export class Reauthentication {
   }
 
   /**
-   * Verifies what is given. A user with an authenticator app needs a code: the password alone could otherwise add a passkey, which signs in
-   * without one.
+   * A user with an authenticator app needs a code: the password alone could otherwise add a passkey, which signs in without one.
    * @param isRecent whether the session has a recent proof, so that none is missing.
    * @throws {ServiceError} `wrongPassword`, `wrongCode`, `passwordRequired`, `codeRequired`; `reauthenticationRequired` for a user who has
-   * neither and signs in again; `signInRequired` when the user was deleted meanwhile; `codesUnavailable`, `tooManyRequests`, `overloaded`,
-   * `clientClosedRequest`, `draining`, `storeUnavailable`
+   * neither and signs in again; `signInRequired` when the user was deleted meanwhile; `codesUnavailable`, `tooManyRequests`
    */
   async #prove(user: User, { password, code, ip, signal }: Proof, isRecent: boolean): Promise<void> {
     if (password !== undefined && (await this.verifyPassword(user, password, ip, signal)) === undefined)
@@ -93,10 +88,8 @@ export class Reauthentication {
   }
 
   /**
-   * Verifies the password of a user who is signed in.
-   * @returns its hash; `undefined` when the password is wrong, or there is none.
-   * @throws {ServiceError} `signInRequired` when the user was deleted; `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`,
-   * `storeUnavailable`
+   * @returns the hash of the password; `undefined` when it is wrong, or there is none.
+   * @throws {ServiceError} `signInRequired` when the user was deleted; `tooManyRequests`
    */
   async verifyPassword(
     user: User,

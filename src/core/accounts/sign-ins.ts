@@ -18,12 +18,9 @@ export interface VerifiedSignIn {
   readonly user: User
   /** The verified hash of the password, for a method that needs nothing else. */
   readonly passwordHash?: string
-  /** What the sign-in uses up in its transaction: the name of one of the feature's `signInProofs`, and its arguments after the event. */
+  /** What the sign-in uses up in its transaction: one of the feature's `signInProofs`, and its arguments after the event. */
   readonly proof?: readonly [name: string, ...args: readonly unknown[]]
-  /**
-   * What the sign-in adds, such as another way to sign in: the name of one of the feature's `signInProofs`, and its arguments. It runs after
-   * the account was emptied. `verify` is called again if it is refused.
-   */
+  /** A `SignInProof` that adds something, such as another way to sign in, after the account was emptied. Refused, `verify` runs again. */
   readonly addition?: readonly [name: string, ...args: readonly unknown[]]
   /** For a method that proves the mailbox only sometimes, see `SignInMethod.provesMailbox`. */
   readonly provesMailbox?: boolean
@@ -41,10 +38,7 @@ export interface VerifiedSignIn {
 export interface NewAccountSignIn {
   readonly newUser: User
   readonly isMultiFactor?: boolean
-  /**
-   * Adds the account with its first session.
-   * @returns false if the e-mail, or something else that is unique, is taken by now: `verify` is called again.
-   */
+  /** Adds the account with its first session. @returns false if something unique is taken by now: `verify` is called again. */
   open(session: Session): Promise<boolean>
 }
 
@@ -52,10 +46,7 @@ export interface SignInAttempt {
   readonly client: SessionClient
   /** The code of an authenticator app, or a recovery code. */
   readonly code?: string | undefined
-  /**
-   * Verifies who signs in. Called again, at most twice, when the user has changed meanwhile.
-   * @throws {ServiceError} the method's rejection, among others.
-   */
+  /** Called again, at most twice, when the user has changed meanwhile. @throws {ServiceError} the method's rejection, among others. */
   verify(): Promise<VerifiedSignIn | NewAccountSignIn>
 }
 
@@ -72,7 +63,6 @@ type Deps = AccountDeps & { readonly methods: readonly NamedSignInMethod[] }
 
 type KnownMethod = NamedSignInMethod & { readonly outcomes: Outcomes }
 
-/** A method as one sign-in uses it. */
 type UsedMethod = Pick<KnownMethod, 'feature' | 'rejection' | 'needsSecondFactor'> & {
   readonly provesMailbox: boolean
 }
@@ -95,12 +85,10 @@ export class SignIns {
     return [...this.#methods.values()].filter(({ isEnabled }) => isEnabled)
   }
 
-  /** The outcomes of sign-ins by method. */
   get outcomes(): Readonly<Record<string, Outcomes>> {
     return Object.fromEntries(this.#enabled.map(({ name, outcomes }) => [name, outcomes]))
   }
 
-  /** Whether there is the method, and it is not switched off. */
   has(method: string): boolean {
     return this.#methods.get(method)?.isEnabled ?? false
   }
@@ -116,7 +104,6 @@ export class SignIns {
     return mailed.map(({ name }) => name)
   }
 
-  /** The methods of the service, among which one that is enabled must stay when another is removed. */
   get knownMethods(): KnownMethods {
     return {
       methods: [...this.#methods.values()].map(({ name, amr, isEnabled, rows }) => ({
@@ -130,10 +117,8 @@ export class SignIns {
   }
 
   /**
-   * Removes one of the user's ways to sign in, which is a row of a feature. The caller has required a proof of identity.
-   * @param change `null` if an administrator removes it.
-   * @returns `notFound` if the user has no such row.
-   * @throws {ServiceError} `lastSignInMethod`, `signInRequired`
+   * Removes one of the user's ways to sign in, a row of a feature. The caller has required a proof of identity.
+   * @param change `null` if an administrator removes it. @throws {ServiceError} `lastSignInMethod`, `signInRequired`
    */
   async remove(
     row: SignInRow,
@@ -163,8 +148,8 @@ export class SignIns {
 
   /**
    * Opens a session for a user whom the method verifies.
-   * @throws {ServiceError} `routeNotFound` if the method is switched off; the method's rejection; only for a verified user `accountDisabled`, `emailNotVerified`, `secondFactorRequired`
-   * and `wrongSecondFactor`; `codesUnavailable`, `tooManyRequests`, `storeUnavailable`; and what `verify` throws.
+   * @throws {ServiceError} `routeNotFound` if the method is switched off; the method's rejection; for a verified user `accountDisabled`,
+   * `emailNotVerified`, `secondFactorRequired`, `wrongSecondFactor`, `codesUnavailable`, `tooManyRequests`; what `verify` throws
    */
   complete(name: string, attempt: SignInAttempt): Promise<AuthResult> {
     const method = this.#method(name)
@@ -176,10 +161,7 @@ export class SignIns {
     })
   }
 
-  /**
-   * Opens an account with its first session.
-   * @param open adds both. @returns `undefined` if it returns false. @throws {ServiceError} `emailNotVerified`
-   */
+  /** Opens an account with its first session. @returns `undefined` if `open` returns false. @throws {ServiceError} `emailNotVerified` */
   async openAccount(
     name: string,
     account: Pick<NewAccountSignIn, 'newUser' | 'open'>,
@@ -234,7 +216,6 @@ export class SignIns {
     return authResult(tokens, signedIn.user, session)
   }
 
-  /** @returns `undefined` when something of the new account is taken by now. @throws {ServiceError} `emailNotVerified` */
   async #openAccount(
     method: string,
     amr: readonly string[],

@@ -35,17 +35,14 @@ export class SignUps {
     this.#deps = deps
   }
 
-  /** For a sign-up whose body has not been read. @returns the error that it gets if its hash would be rejected; `null` if not. */
+  /** The error of a sign-up whose hash would be rejected, before its body is read; `null` if there is room. */
   refusal(): ServiceError | null {
     return this.outcomes.countRefusal(this.#deps.hasher.refusal())
   }
 
   /**
    * Adds an account, or with REQUIRE_EMAIL_VERIFICATION a pending sign-up, and mails a link that confirms its e-mail.
-   * @param signal aborted when the client disconnects. It cancels the sign-up until hashing starts.
-   * @returns the first session; `null` for a pending sign-up.
-   * @throws {ServiceError} `passwordBreached`, `emailTaken` (not for a pending sign-up), `overloaded`, `clientClosedRequest`,
-   * `draining`, `storeUnavailable`
+   * @returns the first session; `null` for a pending sign-up. @throws {ServiceError} `passwordBreached`, `emailTaken`, `overloaded`
    */
   async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<AuthResult | null> {
     // Before the e-mail is looked up, so that its time tells nothing of the account.
@@ -60,10 +57,7 @@ export class SignUps {
     })
   }
 
-  /**
-   * Simultaneous sign-ups with one e-mail run one after the other, so that a thousand of them cost one hash. Uniqueness does
-   * not depend on it: the store has a constraint.
-   */
+  /** One after the other for each e-mail, so that a thousand sign-ups cost one hash. The store has a unique constraint. */
   async #open(input: SignUp, client: SessionClient, signal: AbortSignal | undefined): Promise<AuthResult> {
     const { hasher, signIns, clock } = this.#deps
     await this.#refuseTaken(input.email)

@@ -47,14 +47,14 @@ export type AccountProof =
   | { readonly sessionId: string }
   | { readonly passwordHash: string; readonly factors: readonly Factor[] }
 
-/** Adds a token in an operation that has locked its user, or added it. */
+/** Adds a token. The user must be locked, or added in the same operation. */
 export const addTokenStatement = (token: EmailToken): Statement => ({
   text: `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
     SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, 2)} FROM users WHERE id = $1`,
   values: [token.userId, ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token))],
 })
 
-/** Whether the user of an event, who must be locked, may be mailed once more. @param isAnybodys whether no session is needed to ask. */
+/** Whether the user, who must be locked, may be mailed once more. @param isAnybodys whether no session is needed to ask. */
 function* isUnderMailLimit({ purpose }: EmailToken, event: AuditEvent, isAnybodys: boolean): Steps<boolean> {
   const { countedBy, maxPerDay } = EMAIL_TOKEN_POLICIES[purpose]
   const { userId, at } = event
@@ -65,7 +65,7 @@ function* isUnderMailLimit({ purpose }: EmailToken, event: AuditEvent, isAnybody
   return (yield* countEvents(userId, countedBy, at - MAIL_WINDOW + 1)) < MAX_MAILS
 }
 
-/** Whether what was verified of a user, who is locked, still holds; the hash is compared with the lock. */
+/** Whether a proof still holds; its hash is compared with the lock. */
 function* holds(proof: AccountProof, userId: string): Steps<boolean> {
   return 'sessionId' in proof
     ? yield* sessionExists(proof.sessionId, userId)
@@ -75,14 +75,11 @@ function* holds(proof: AccountProof, userId: string): Steps<boolean> {
 interface LockedUser {
   readonly email: string
   readonly emailVerified: boolean
-  /** Whether the proof holds. */
   readonly isProved: boolean
 }
 
 /**
- * Locks the user of a token.
- * @param proof `null` if the token alone proves enough.
- * @param removals for an operation that may remove the user.
+ * Locks the user of a token. @param proof `null` if the token alone proves enough. @param removals for an operation that may remove the user.
  * @returns `null` if the user is not enabled, or the token is used or expired.
  */
 function* lockUserOf(
@@ -115,8 +112,8 @@ const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_a
   WHERE id = $2 ${RETURNING_USER}`
 
 /**
- * Whether the user has signed up, and had no other e-mail and no confirmed one since: an account that an administrator has created, or whose
- * address an administrator has changed, belongs to somebody. The events of it may be gone: then it is not removed.
+ * Whether the user has signed up, and had no other e-mail and no confirmed one since. Without these events the account is not removed: one
+ * that an administrator has created or changed belongs to somebody.
  */
 function* hasOnlySignedUp(userId: string): Steps<boolean> {
   const events = yield* rows<{ type: string }>({
@@ -130,7 +127,7 @@ function* hasOnlySignedUp(userId: string): Steps<boolean> {
 export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemovals) => ({
   /**
    * Stores a token, if the user is enabled and the limits on mails of its purpose are not reached.
-   * @param session of the user who asks for it; `null` if anybody can. With a proof of identity, the token ends with that.
+   * @param session of the user who asks, with whose proof of identity the token ends; `null` if anybody can ask.
    */
   *add(
     token: EmailToken,
@@ -152,10 +149,8 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
   },
 
   /**
-   * Uses a token for `verifyEmail`: sets the user's e-mail to its address, as verified. A changed e-mail invalidates all
-   * other tokens of the user.
-   * @returns the changed user; `notFound` for an invalid token, `notProved` if the proof does not hold any more, `emailTaken` when another
-   * user has the e-mail.
+   * Uses a token for `verifyEmail`: sets the user's e-mail, as verified. Another e-mail ends all other tokens of the user.
+   * @returns `notFound` for an invalid token, `notProved` if the proof does not hold any more, `emailTaken` by another user.
    */
   *confirmEmail(
     token: EmailToken,
@@ -181,10 +176,8 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
   },
 
   /**
-   * Uses a token for `verifyEmail` of somebody who does not know the account: ends the user's pending changes to its
-   * address, or removes the user, who has signed up with it and never confirmed it.
-   * @param event of the removal, or of the end of the changes.
-   * @returns `notFound` for an invalid token, and for an account that is not removed.
+   * Uses a token of somebody who does not know the account: ends the user's pending changes to its address, or removes the user, who has
+   * signed up with it and never confirmed it. @returns `notFound` for an invalid token, and for an account that is not removed.
    */
   *rejectEmail(
     token: EmailToken,
@@ -213,7 +206,7 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
 const EMAIL_TOKEN = `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`
 
 export const emailTokenReads = {
-  /** @returns `undefined` also for a token that is used or expired at `now`. */
+  /** @returns `undefined` also for a used or expired token. */
   find: (digest: string, now: number): Query<EmailToken | undefined> =>
     query(
       { name: 'email-token', text: EMAIL_TOKEN, values: [digest, now] },

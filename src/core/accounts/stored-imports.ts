@@ -21,7 +21,6 @@ export type Imported =
 
 /** A row that is added with its user. */
 export interface ImportedRow extends OwnedRow {
-  /** The index of the user who owns it. */
   readonly user: number
 }
 
@@ -29,7 +28,7 @@ const INSERT_USER = `${insertUser('factors')} ON CONFLICT DO NOTHING RETURNING k
 
 const NO_ROWS: readonly OwnedRow[] = []
 
-/** A user who conflicts is reported before rows that do: a repeated import finds both. */
+/** A conflicting user is reported before conflicting rows: a repeated import finds both. */
 function* existing({ id, email }: UserWithHash): Steps<Imported | null> {
   const ofEmail = yield* firstRow<{ id: string }>({
     text: 'SELECT id FROM users WHERE email = $1',
@@ -40,9 +39,8 @@ function* existing({ id, email }: UserWithHash): Steps<Imported | null> {
   return found.length === 0 ? null : { status: 'idTaken' }
 }
 
-/** @param tables of features. */
 export const importOperations = (tables: readonly OwnedTable[]) => {
-  /** Whether another row has unique values of this one. One operation writes at a time, so none can take them before the insert. */
+  /** One operation writes at a time, so none can take the values before the insert. */
   function* isTaken({ table, values }: OwnedRow): Steps<boolean> {
     for (const columns of uniquesOfNewUser(tables, table)) {
       const equal = columns.map((column, index) => `${quoted(column)} = $${index + 1}`)
@@ -84,12 +82,9 @@ export const importOperations = (tables: readonly OwnedTable[]) => {
 
   return {
     /**
-     * Adds the users whose id and e-mail are free. Of two simultaneous imports or sign-ups with one e-mail, one succeeds. Other writes wait
-     * until the call ends.
-     * @param events one for each user, in the same order; stored for those who are added.
-     * @param added stored in the same transaction, for those who are added. A user whose rows have a value of a unique column
-     * (`FeatureTable.unique`) that another row has is not added. The rows of one user must have different values.
-     * @returns one result for each user, in the same order, when all are on disk.
+     * Adds the users whose id and e-mail are free, all in one transaction. @param events one for each user, in the same order.
+     * @param added rows of those users. A user whose row has a unique value (`FeatureTable.unique`) of another row is not added.
+     * @returns one result for each user, in the same order.
      */
     *importUsers(
       users: readonly UserWithHash[],

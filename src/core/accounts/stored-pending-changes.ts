@@ -1,7 +1,7 @@
 /**
  * Changes that users have begun with a proof of identity in a session, and that another request completes: a link to a provider, a new
- * passkey, an authenticator app, another e-mail. Each has a row with the session. The rows end with the proof (`endProofs`), and with their session.
- * What the feature has stored of the change is worth nothing without the row.
+ * passkey, an authenticator app, another e-mail. The row of each ends with the proof (`endProofs`) and the session; without it the change is
+ * worth nothing.
  */
 
 import { firstRow, type Statement, type Steps, USER_KEY } from '#storage/operations/operation'
@@ -13,13 +13,12 @@ const PENDING_PURPOSES = Object.entries(EMAIL_TOKEN_POLICIES).flatMap(([purpose,
 )
 
 export interface PendingChange {
-  /** Unique among all changes: the id of what the feature has stored, such as a digest. */
+  /** Unique among all changes, such as a digest. */
   readonly id: string
-  /** Milliseconds since the epoch. Only the clean-up compares it. */
+  /** For the clean-up, in milliseconds since the epoch. */
   readonly expiresAt: number
 }
 
-/** The session of a change, and whether its proof needed a code. */
 interface SessionOfChange {
   readonly id: string
   readonly needsCode: boolean
@@ -35,7 +34,7 @@ export const addPendingChange = (
   values: [userId, id, session.id, Number(session.needsCode), expiresAt],
 })
 
-/** Uses up a pending change of this session. @returns false if there is none, its proof has ended, or a proof now needs something else. */
+/** @returns false if this session has no such change, its proof has ended, or a proof now needs something else. */
 export function* takePendingChange(id: string, session: string | SessionOfChange): Steps<boolean> {
   const [sessionId, needsCode] =
     typeof session === 'string' ? [session, null] : [session.id, Number(session.needsCode)]
@@ -48,8 +47,8 @@ export function* takePendingChange(id: string, session: string | SessionOfChange
 }
 
 /**
- * Deletes the e-mail tokens whose change has no session any more. Those of a release before 0.4.0, and copied ones, have none: they end
- * whenever a proof of their user does. Locks them in one order, because simultaneous sign-outs delete the same ones.
+ * Deletes the e-mail tokens whose change has no session any more. Those of a release before 0.4.0, and copied ones, have none: they end with
+ * any proof of their user. Locks them in one order, because simultaneous sign-outs delete the same ones.
  */
 export const deleteEndedTokens = (userId: string): Statement => ({
   text: ({ isOneOf, forUpdate }) => `WITH ended AS (
@@ -64,8 +63,7 @@ export const deleteEndedTokens = (userId: string): Statement => ({
 })
 
 /**
- * Ends the pending changes of a user, who must be locked.
- * @param exceptId the id of the session whose changes stay; `null` for none.
+ * Ends the pending changes of a user, who must be locked. @param exceptId the session whose changes stay; `null` for none.
  * @returns whether a change of the e-mail has ended.
  */
 export function* endPendingChanges(userId: string, exceptId: string | null): Steps<boolean> {

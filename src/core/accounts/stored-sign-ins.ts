@@ -1,9 +1,7 @@
 /**
- * Sign-ins that use something up in their transaction: a mailed code or link, or a passkey's counter. Those with a password alone
- * only open a session: `stored-sessions.ts`.
- *
- * If the method proves the mailbox and the e-mail was never confirmed, somebody else may have opened the account: the sign-in empties it
- * (removes the password, sessions, keys, factors and pending mails), so that nobody else keeps access.
+ * Sign-ins that use something up in their transaction: a mailed code or link, or a passkey's counter. If the method proves the mailbox and
+ * the e-mail was never confirmed, somebody else may have opened the account: the sign-in empties it (removes the password, sessions, keys,
+ * factors and pending mails), so that nobody else keeps access.
  */
 
 import { firstRow, type Steps, USER_KEY } from '#storage/operations/operation'
@@ -23,11 +21,11 @@ import { LOCK_USERS_TABLE, lockUser } from '../users/user-locks.ts'
 import { factorsColumn, selectUser, toFactors, toUser, type UserRow } from '../users/user-rows.ts'
 import type { RemovedAccess } from './mails.ts'
 
-/** What a sign-in has verified. The operation compares the state of the user, as it was read, in its transaction. */
+/** What a sign-in has verified, compared with the user in the transaction. */
 export interface ProvedSignIn {
-  /** A {@link SignInProof}: of the core, or of a feature with the name of the feature before its own; and its arguments. */
+  /** A {@link SignInProof} by name, with that of its feature before it, and its arguments. */
   readonly proof: { readonly name: string; readonly args: readonly unknown[] }
-  /** What the sign-in adds: a {@link SignInProof} too, which runs after the account was emptied, with the newest event. */
+  /** A {@link SignInProof} too, which runs after the account was emptied, with the newest event. */
   readonly addition?: ProvedSignIn['proof'] | null
   /** The recipient, whose mailbox is proved; `null` for methods that do not prove it. */
   readonly email: string | null
@@ -40,11 +38,9 @@ export interface ProvedSignIn {
 
 export interface SignedIn {
   readonly user: User
-  /** Empty if the e-mail was confirmed before, so that nothing was removed. */
   readonly removed: readonly RemovedAccess[]
 }
 
-/** What gives access to accounts. */
 interface Access {
   /** In the order of deletions. */
   readonly tables: readonly OwnedTable[]
@@ -52,7 +48,6 @@ interface Access {
   readonly removals: Readonly<Record<string, string>>
 }
 
-/** @param owned every table whose rows belong to users, in the order of deletions. */
 const accessOf = (features: readonly AccountFeature[], owned: readonly OwnedTable[]): Access => ({
   tables: owned.filter(givesAccess),
   removals: Object.fromEntries(
@@ -62,10 +57,9 @@ const accessOf = (features: readonly AccountFeature[], owned: readonly OwnedTabl
 
 type Details = AuditEvent['details']
 
-/** Records the events of one change in their order. @param event of the user and client; the first one has its id. */
+/** Records the events of one change in their order; the first one has the id of `event`. The function returns the event as recorded. */
 const recorderOf = (event: AuditEvent) => {
   let last: AuditEvent | null = null
-  /** @returns the event as it is recorded. */
   return function* record(type: string, details: Details = null): Steps<AuditEvent> {
     last = last === null ? { ...event, type, details } : consequenceOf(last, type, details)
     yield recordStatement(last)
@@ -75,11 +69,7 @@ const recorderOf = (event: AuditEvent) => {
 
 type Recorder = ReturnType<typeof recorderOf>
 
-/**
- * Deletes what gives access to the account of a user, who must be locked. The caller removes the password.
- * @param isReplaced whether the password becomes another one.
- * @returns what it was.
- */
+/** Deletes what gives access to the account of a user, who must be locked, except the password. @returns what it was. */
 function* emptyAccount(
   { tables, removals }: Access,
   { id: userId, factors, has_password }: UserRow,
@@ -117,7 +107,6 @@ function* emptyAccount(
   return removed
 }
 
-/** Uses up the token of a link that resets the password. */
 function* useResetToken({ userId, at }: AuditEvent, digest: string): Steps<'proved' | 'notProved'> {
   const used = yield* firstRow({
     text: `DELETE FROM email_tokens WHERE digest = $2 AND expires_at > $3 AND user_key = ${USER_KEY}
@@ -127,7 +116,7 @@ function* useResetToken({ userId, at }: AuditEvent, digest: string): Steps<'prov
   return used === undefined ? 'notProved' : 'proved'
 }
 
-/** The proofs of the core and of features, by name. The name of a feature precedes those of its proofs. */
+/** Proofs by name; one of a feature has the name of the feature before it. */
 const proofsOf = (features: readonly AccountFeature[]): ReadonlyMap<string, SignInProof> =>
   new Map<string, SignInProof>([
     ['useResetToken', useResetToken],
@@ -144,12 +133,11 @@ const CONFIRM = `UPDATE users SET email_verified = 1, password_hash = CAST($3 AS
 const REPLACE_PASSWORD = `UPDATE users SET password_hash = $3, updated_at = $2, version = version + 1
   WHERE id = $1 ${RETURNING_USER}`
 
-/** Whether somebody else may have opened the account: the e-mail is confirmed for the first time. */
 const isEmptied = ({ email, emailVerified }: ProvedSignIn): boolean => email !== null && !emailVerified
 
 const changesUser = (signIn: ProvedSignIn): boolean => isEmptied(signIn) || signIn.newHash !== null
 
-/** @returns the user, who is locked; or why the sign-in is refused, before its proof is looked at. */
+/** @returns the user, locked; or why the sign-in is refused, before its proof is looked at. */
 function* findUser(
   signIn: ProvedSignIn,
   userId: string,
@@ -178,7 +166,6 @@ function* prove(
   return yield* (proofs.get(name) as SignInProof)(event, ...(args as never[]))
 }
 
-/** Finds and locks the user, and uses up what proves the sign-in. @returns the user as found; or why the sign-in is refused. */
 function* proveUser(
   proofs: ReadonlyMap<string, SignInProof>,
   signIn: ProvedSignIn,
@@ -202,7 +189,7 @@ export const signInOperations = (features: readonly AccountFeature[], { all, mai
   const access = accessOf(features, all)
   const proofs = proofsOf(features)
 
-  /** Empties the account, or ends what a new password ends; and opens the session. @returns the newest event too. */
+  /** Empties the account, or ends what a new password ends. @returns the newest event too. */
   function* changeAccount(
     signIn: ProvedSignIn,
     found: UserRow,
@@ -234,9 +221,8 @@ export const signInOperations = (features: readonly AccountFeature[], { all, mai
 
   return {
     /**
-     * Uses up what proves the sign-in and opens a session. A proof of the mailbox makes the e-mail verified. If it was not, the account is
-     * emptied: the password, sessions, pending mails, and the rows of tables that give access are removed, each with an event.
-     * @returns `notProved` if the proof is not valid any more; `userChanged` if the user is not what was read, or the addition is refused.
+     * Uses up what proves the sign-in and opens a session. A proof of the mailbox makes the e-mail verified, and may empty the account.
+     * @returns `notProved` for an invalid proof; `userChanged` if the user is not what was read, or the addition is refused.
      */
     *signIn(
       signIn: ProvedSignIn,

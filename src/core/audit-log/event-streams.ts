@@ -1,6 +1,6 @@
 /**
- * Streams of events (Server-Sent Events, https://html.spec.whatwg.org/multipage/server-sent-events.html). A stream reads the log from its
- * cursor to the end, and then gets what one reader of the process finds, so that a thousand streams cost the database as much as one.
+ * Streams of events (Server-Sent Events, https://html.spec.whatwg.org/multipage/server-sent-events.html). A stream reads the log up to its
+ * end, and then shares one reader with the others, so that a thousand streams cost the database as much as one.
  */
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,7 @@ export interface EventStreamRequest {
   readonly filter: EventFilter
   /** The last event that the client has; `undefined`: it gets events from now on. */
   readonly cursor: string | undefined
-  /** The id of the admin key, or of the user, who has at most {@link EventStreamLimits.perCredential} streams. */
+  /** The id of the admin key or user. */
   readonly credential: string
   /** The network of the user's client (`clientNetwork`); `null` for an admin key. */
   readonly network: string | null
@@ -29,7 +29,7 @@ export interface EventStreamRequest {
 
 export interface EventStreamLimits {
   readonly streams: number
-  /** How much of `streams` users may have, and how much administrators: the rest is there for the others. */
+  /** How much of `streams` users may have, and how much administrators. */
   readonly share: number
   readonly perCredential: number
   /** Streams of users from one network. */
@@ -43,7 +43,6 @@ export interface EventStreamLimits {
 export interface EventStreamsDeps {
   readonly auditLog: Pick<AuditLog, 'cursorOf' | 'positionOf'>
   readonly eventLog: EventLog
-  /** Called when the log could not be read. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -75,7 +74,6 @@ const ROOM_INTERVAL = 20
 /** Milliseconds after which a client connects again. */
 const RETRY = 2_000
 
-/** Whether a filter selects an event, as in the queries of the log. */
 const selects = (
   { userId, type, after, before }: EventFilter,
   event: Pick<AuditEvent<string | null>, 'userId' | 'type' | 'at'>,
@@ -107,7 +105,6 @@ class PositionedEvent {
   }
 }
 
-/** One stream, as the body of a response. */
 class EventStream extends Readable {
   readonly request: EventStreamRequest
   readonly #limit: number
@@ -115,7 +112,6 @@ class EventStream extends Readable {
   /** The position after the last event that was considered. */
   position: LogPosition
 
-  /** @param limit bytes that wait for a client which does not read. */
   constructor(request: EventStreamRequest, position: LogPosition, limit: number) {
     super({ highWaterMark: limit })
     this.request = request
@@ -154,7 +150,7 @@ class EventStream extends Readable {
     setTimeout(() => this.destroy(), STALLED).unref()
   }
 
-  /** Resolves when the client has read half of what waits, or has gone. Ends the stream of a client that reads nothing for a while. */
+  /** Resolves when the client has read half of what waits. Ends the stream of a client that reads nothing for a while. */
   async awaitRoom(): Promise<void> {
     let waiting = this.readableLength
     let readAt = performance.now()
@@ -183,16 +179,13 @@ export class EventStreams {
     this.#limits = limits
   }
 
-  /** The number of open streams. */
   get size(): number {
     return this.#streams.size
   }
 
   /**
-   * @returns the body of the response. It ends when the credential is not valid any more, when the service stops, and when the client
-   * does not read.
-   * @throws {ServiceError} `badCursor`, also for one whose event was removed; `tooManyEventStreams`, `tooManyStreamsOfNetwork`,
-   * `overloaded`, `draining`
+   * @returns the body of the response. It ends when the credential is no longer valid, the service stops, or the client does not read.
+   * @throws {ServiceError} `badCursor`, `tooManyEventStreams`, `tooManyStreamsOfNetwork`, `overloaded`, `draining`
    */
   async open(request: EventStreamRequest): Promise<Readable> {
     const { auditLog } = this.#deps
@@ -216,7 +209,7 @@ export class EventStreams {
     return stream
   }
 
-  /** Ends every stream. Clients connect again, to another instance or later. */
+  /** Ends every stream. Clients connect again. */
   close(): void {
     this.#isClosed = true
     for (const stream of this.#streams) stream.end()
@@ -252,7 +245,7 @@ export class EventStreams {
       throw new ServiceError('overloaded')
   }
 
-  /** Reads the log for one stream until it is at the end. */
+  /** Reads the log for one stream until the end. */
   async #catchUp(stream: EventStream): Promise<void> {
     while (!stream.destroyed) {
       try {
@@ -288,7 +281,7 @@ export class EventStreams {
     return this.#live.has(stream)
   }
 
-  /** Attaches a stream to the reader in one step, so that no event lies between the stream and what the reader publishes. */
+  /** Attaches a stream in one step, so that no event lies between it and what the reader publishes. */
   #goLive(stream: EventStream): void {
     if (this.#position === null) {
       this.#position = stream.position
@@ -334,7 +327,6 @@ export class EventStreams {
     return events.length < PAGE
   }
 
-  /** Ends a stream whose credential is not valid any more, and sends comments. */
   async #watch(stream: EventStream): Promise<void> {
     const { auditLog } = this.#deps
     let commentAt = performance.now() + this.#limits.comments

@@ -4,12 +4,11 @@ import { newId } from '#base/ids'
 
 export const ACTOR_TYPES = ['user', 'apiKey', 'adminKey', 'anonymous', 'system'] as const
 
-/** Who caused an event: a user, an API key of the user, the holder of an admin key, an unidentified client, or the operator. */
+/** A user, an API key of theirs, the holder of an admin key, an unidentified client, or the operator. */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number]
-  /** The id of the user, of the API key, or of the admin key (see `AdminKeys`). */
+  /** The id of the user or key. */
   readonly id: string | null
-  /** The client's address. */
   readonly ip: string | null
 }
 
@@ -70,7 +69,6 @@ export type EventType = keyof typeof EVENTS
 
 export type EventDetails<Of extends EventType = EventType> = Static<(typeof EVENTS)[Of]>
 
-/** The schemas of events' details, by type of event. */
 export type EventSchemas = Readonly<Record<string, TObject>>
 
 /** The properties of all details together, as JSON Schema. */
@@ -117,7 +115,7 @@ export const serializeEvent = ({ id, at, type, actor, userId, details }: AuditEv
   details,
 })
 
-/** An event of the user's own account, in JSON. It hides who acted for the operator, and from which address. */
+/** An event in JSON for its user: hides who acted for the operator, and from which address. */
 export const serializeOwnEvent = (event: AuditEvent<string | null>) => {
   const { userId: _, ip, actor, ...own } = serializeEvent(event)
   const isOperator = actor.type === 'adminKey' || actor.type === 'system'

@@ -25,14 +25,12 @@ export const consequenceOf = (event: AuditEvent, type: string, details: AuditEve
 
 const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
 
-/** The parameter after the columns of the event. */
 const BY = 1 + EVENT_COLUMNS.length
 
-/** In the order of {@link EVENT_COLUMNS}. */
 export const eventValues = (event: AuditEvent<string | null>): readonly unknown[] =>
   valuesOf(EVENT_COLUMNS, eventColumns(event))
 
-/** Records an event in a transaction that has locked its user, if it concerns one. */
+/** Records an event. Its user, if any, must be locked. */
 export const recordStatement = (event: AuditEvent<string | null>): Statement => ({
   name: 'record',
   text: `${INSERT_EVENT} VALUES (${parameters(EVENT_COLUMNS, 1)})`,
@@ -40,10 +38,9 @@ export const recordStatement = (event: AuditEvent<string | null>): Statement => 
 })
 
 /**
- * Records an event, unless the session or API key that makes the change has been revoked. It is the last statement of the change, so
- * that the check costs no round trip: it sees what was revoked before the user was locked.
- * @param credentialId the id of the session or API key; `null`: nothing is checked.
- * @returns false if it has been revoked. The change must then be refused.
+ * Records an event, unless the session or API key that makes the change has been revoked. As the last statement of the change the check costs
+ * no round trip: it sees what was revoked before the user was locked.
+ * @param credentialId `null`: nothing is checked. @returns false if it has been revoked: the change must be refused.
  */
 export function* recordUnlessRevoked(
   credentialId: string | null,
@@ -80,8 +77,7 @@ const HOLDER_VALUES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Records an event of a request that names an e-mail, with the same work whether or not the address has an account.
- * @param type of the event if it has one: the event then concerns its user.
+ * Records an event of a request that names an e-mail, with the same work whether or not it has an account, whose event gets `type`.
  * @returns a row with the id of the user, or `null`, as `holder`.
  */
 export const recordWithHolder = (email: string, event: AuditEvent<null>, type: string): Statement => ({
@@ -93,7 +89,7 @@ export const recordWithHolder = (email: string, event: AuditEvent<null>, type: s
   values: [...eventValues(event), email, type],
 })
 
-/** How many events of a user and these types there are since then, in milliseconds since the epoch. */
+/** @param since milliseconds since the epoch. */
 export function* countEvents(userId: string, types: readonly string[], since: number): Steps<number> {
   const counted = yield* firstRow<{ count: number }>({
     text: ({ isOneOf }) =>
@@ -107,7 +103,7 @@ export function* countEvents(userId: string, types: readonly string[], since: nu
 const RECORD_IF_USER_EXISTS = `WITH found AS (SELECT key FROM users WHERE id = $${EVENT_COLUMNS.indexOf('user_id') + 1}`
 
 export const eventOperations = {
-  /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
+  /** Stores an event unless its user is deleted: no event follows a deletion. */
   record: (event: AuditEvent): Query<UncachedWrite<void>> =>
     query(
       {
@@ -119,11 +115,7 @@ export const eventOperations = {
       () => invalidatesNothing(undefined),
     ),
 
-  /**
-   * Stores an event, unless there are `limit` of its user and type.
-   * @param since counts events from then on, in milliseconds since the epoch.
-   * @returns `userNotFound` if its user was removed.
-   */
+  /** Stores an event, unless there are `limit` of its user and type since then. @returns `userNotFound` if its user was removed. */
   *recordLimited(
     event: AuditEvent,
     limit: number,
@@ -141,7 +133,7 @@ export const eventOperations = {
 const AFTER_EVERY_ID = 'g'
 
 export const eventReads = {
-  /** The position of an event; `undefined` if the log does not have it any more. */
+  /** `undefined` if the event was removed. */
   findPosition: (id: string): Query<LogPosition | undefined> =>
     query(
       { name: 'event-position', text: 'SELECT position, id FROM events WHERE id = $1', values: [id] },
@@ -149,8 +141,8 @@ export const eventReads = {
     ),
 
   /**
-   * A position before the first event at or after an id; `undefined` if there is none. Events whose transactions overlapped became
-   * visible in another order than that of their ids: a thousand are compared, so that none is left out.
+   * A position before the first event at or after an id. Overlapping transactions become visible in another order than that of their ids: a
+   * thousand events are compared, so that none is left out.
    */
   findPositionBefore: (id: string): Query<LogPosition | undefined> =>
     query(
@@ -163,7 +155,7 @@ export const eventReads = {
         row?.first == null ? undefined : { position: row.first - 1, id: AFTER_EVERY_ID },
     ),
 
-  /** The number of events after a position. @param limit counts no further, because it takes time in proportion. */
+  /** @param limit counts no further, because it takes time in proportion. */
   countAfter: ({ position, id }: LogPosition, limit: number): Query<number> =>
     query(
       {

@@ -17,7 +17,7 @@ const TYPE = 'at+jwt'
 /** `iss` of HS256 tokens. Nobody else can verify them, so it need not lead to the keys. */
 const HS256_ISSUER = 'gatehouse'
 
-/** Longer than any token that the service issues: configuration bounds the issuer and the audience. */
+/** Longer than any token: configuration bounds the issuer and the audience. */
 export const MAX_TOKEN_LENGTH = 2_048
 
 export interface AccessTokenClaims {
@@ -28,7 +28,6 @@ export interface AccessTokenClaims {
   readonly expiresAt: number
 }
 
-/** Who issues tokens, and for whom (RFC 7519 §4.1). */
 export interface TokenNames {
   /** `iss` of tokens that others can verify: the URL of the service. */
   readonly issuer: string
@@ -36,7 +35,6 @@ export interface TokenNames {
   readonly audiences: readonly [string, ...string[]]
 }
 
-/** The part of the configuration that {@link AccessTokens.from} reads. */
 export interface AccessTokenSettings {
   readonly signingKeys: SigningKeySources
   readonly publicUrl: string
@@ -50,10 +48,7 @@ interface Verifier {
   readonly verify: Verify
 }
 
-/**
- * `iss` of an asymmetric token is not compared: its key identifies the issuer, and a change of `PUBLIC_URL` must not end sessions.
- * `aud` is: another service with the same key issues tokens for other audiences.
- */
+/** `iss` is not compared: a change of `PUBLIC_URL` must not end sessions. `aud` is: other services may use the same key. */
 const verifierFor = (key: SigningKey, audiences: readonly string[]): Verifier => ({
   algorithm: key.algorithm,
   verify: createVerifier({
@@ -81,10 +76,7 @@ const signatureOf = (token: string): string => token.slice(token.lastIndexOf('.'
 /** With an ECDSA signature (r, s), (r, n − s) is valid too. The service issues and accepts the one with the lower s. */
 const hasLowS = (signature: Buffer): boolean => signature.subarray(32).compare(HALF_ORDER) <= 0
 
-/**
- * One signature has several spellings: in base64url the unused bits of the last character, with ES256 two values of s. Only one is
- * accepted. This is far cheaper than verifying the signature.
- */
+/** One signature has several spellings: in base64url the unused bits of the last character, with ES256 two values of s. One is accepted. */
 const hasCanonicalSignature = (token: string, algorithm: Algorithm): boolean => {
   const text = signatureOf(token)
   const signature = Buffer.from(text, 'base64url')
@@ -95,7 +87,7 @@ const hasCanonicalSignature = (token: string, algorithm: Algorithm): boolean => 
 
 const HEADER_MEMBERS = ['alg', 'kid', 'typ']
 
-/** Rejects every other member: `crit` or `b64`, for example, would have to be processed. `typ` has one letter case. */
+/** Whether there are no other members: `crit` or `b64` would have to be processed. */
 const hasExpectedHeader = (header: Record<string, unknown>): boolean =>
   header.typ === TYPE && Object.keys(header).every(member => HEADER_MEMBERS.includes(member))
 
@@ -123,24 +115,19 @@ const signerFor = ({ id, algorithm, signingKey }: SigningKey): Sign => {
 
 const headerOf = (token: string): string => token.slice(0, token.indexOf('.'))
 
-/** The `iat` of a token that has been verified, in seconds. */
+/** The `iat` of a verified token, in seconds. */
 export const issuedAtIn = (token: string): number =>
   JSON.parse(Buffer.from(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')), 'base64url').toString())
     .iat
 
-/** A token's `iat`: when its session was opened, in whole seconds. */
 const issuedAtOf = (createdAt: number): number => Math.floor(createdAt / 1_000)
 
-/**
- * Whether verified claims are those of the token that was issued for a session. `iat` is compared with the session, not with
- * the clock: a clock that was set back, or is behind another instance's, makes no token invalid.
- */
+/** Whether they are claims of the session's token. `iat` is not compared with the clock, which may have been set back. */
 export const isTokenOf = (
   { userId, issuedAt }: AccessTokenClaims,
   session: Pick<Session, 'userId' | 'createdAt'>,
 ): boolean => userId === session.userId && issuedAt === issuedAtOf(session.createdAt) * 1_000
 
-/** Issues and verifies tokens. A token belongs to one session and expires no later than the session. */
 export class AccessTokens {
   readonly #sign: Sign
   readonly #issuer: string
@@ -150,7 +137,7 @@ export class AccessTokens {
   readonly #verifiersByHeader = new Map<string, Verifier>()
   /** `null` unless the signing key is an Ed25519 key. */
   readonly ed25519Signer: Ed25519Signer | null
-  /** What others need to verify tokens, the signing key first; empty if all keys are secrets. */
+  /** The signing key first; empty if all keys are secrets. */
   readonly publicKeys: readonly PublicJwk[]
 
   /** @throws {Error} when the file of a key cannot be read or created. */
@@ -183,21 +170,18 @@ export class AccessTokens {
     })
   }
 
-  /**
-   * Never throws.
-   * @returns the claims of a token of exactly this service's form, which may have expired; else `null`.
-   */
+  /** Never throws. @returns the claims of a token of exactly this form, which may have expired; else `null`. */
   verify(token: string): AccessTokenClaims | null {
     if (token.length > MAX_TOKEN_LENGTH) return null
     const { stackTraceLimit } = Error
-    // The library throws for every forged token. Capturing a stack that is never read took a quarter of such a request.
+    // The library throws for every forged token: the stack is a quarter of the cost of such a request.
     Error.stackTraceLimit = 0
     try {
       const verifier = this.#verifiersByHeader.get(headerOf(token)) ?? this.#verifierByDecoding(token)
       if (verifier === undefined || !hasCanonicalSignature(token, verifier.algorithm)) return null
       return this.#claimsOf(verifier.verify(token) as Record<string, unknown>)
     } catch {
-      // A hostile token can cause any error in the library, not only the documented ones. It is invalid in every case.
+      // A hostile token can cause any error in the library.
       return null
     } finally {
       Error.stackTraceLimit = stackTraceLimit

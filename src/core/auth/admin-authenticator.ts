@@ -1,7 +1,6 @@
 /**
- * Verifies admin keys: the root keys of the configuration, which have every scope, and the keys of the store, which have the scopes
- * that they were created with (docs/design.md, "Machine callers"). A key of the store is looked up once. Afterwards a request costs its
- * digest and one lookup in memory.
+ * Verifies admin keys: root keys of the configuration, which have every scope, and keys of the store (docs/design.md, "Machine callers"). One
+ * of the store is looked up once; afterwards a request costs its digest and one lookup in memory.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { MaybePromise } from '#base/maybe-promise'
@@ -13,7 +12,6 @@ import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { CachedAdminKeyRequests, LastRequests } from './last-requests.ts'
 import { ADMIN_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 
-/** Hexadecimal digits of the id of a root key. */
 const ROOT_ID_LENGTH = 8
 
 export interface AdminAuthenticatorDeps {
@@ -43,16 +41,12 @@ const rootKeyOf = (key: string): RootKey => {
   }
 }
 
-/**
- * Revoked keys are evicted before the revocation is acknowledged, and on other instances as revoked sessions are. The cache is
- * bypassed while invalidations are not received in time.
- */
+/** Revoked keys are evicted before the revocation is acknowledged. The cache is bypassed while invalidations are late. */
 export class AdminAuthenticator implements InvalidationListener {
   readonly #deps: AdminAuthenticatorDeps
   readonly #rootKeys: readonly RootKey[]
   /** By digest, so that no key stays in memory. */
   readonly #cache = new Map<string, CachedAdminKey>()
-  /** The digests of the cached keys, by id. */
   readonly #digests = new Map<string, string>()
   readonly #inFlightLookups = new InFlightLookups()
   readonly #validity = new CacheValidity()
@@ -62,11 +56,7 @@ export class AdminAuthenticator implements InvalidationListener {
     this.#rootKeys = deps.rootKeys.map(rootKeyOf)
   }
 
-  /**
-   * The key that was presented, with its last request recorded; `null` if it is not valid. A promise only if the store has to be queried
-   * across a network.
-   * @throws {ServiceError} `storeUnavailable`
-   */
+  /** `null` for an invalid key. Records the request. A promise only if the store has to be queried across a network. */
   authenticate(presented: string): MaybePromise<PresentedAdminKey | null> {
     const digest = keyDigest(presented)
     const rootKey = this.#rootKey(digest)
@@ -84,10 +74,7 @@ export class AdminAuthenticator implements InvalidationListener {
       : onResult(found)
   }
 
-  /**
-   * Whether a key may be used without another check: this authenticator has returned it, and nothing has changed since. It saves the
-   * digest of the presented key.
-   */
+  /** Whether a key that this authenticator has returned is still valid; without the digest of the presented key. */
   isCurrent(key: PresentedAdminKey): boolean {
     if (this.#rootKeys.some(rootKey => rootKey.key === key)) return true
     this.#deps.deliverInvalidations()
@@ -96,7 +83,7 @@ export class AdminAuthenticator implements InvalidationListener {
     return key.expiresAt === null || this.#deps.clock() < key.expiresAt
   }
 
-  /** Whether it is a root key, or a cached key of the store. Without a query, for what may be wrong about other keys: log levels. */
+  /** Whether it is a root key, or a cached one. Without a query, for log levels. */
   recognizes(presented: string): boolean {
     const digest = keyDigest(presented)
     return this.#rootKey(digest) !== null || this.#cache.has(digest)
@@ -126,7 +113,7 @@ export class AdminAuthenticator implements InvalidationListener {
     this.setFeedConnected(false)
   }
 
-  /** Digests have one length and every key is compared, so response times reveal nothing about a key. */
+  /** Every key is compared, so that response times reveal nothing about one. */
   #rootKey(digest: string): PresentedAdminKey | null {
     const presented = Buffer.from(digest)
     let accepted: PresentedAdminKey | null = null

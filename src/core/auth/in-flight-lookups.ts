@@ -3,7 +3,6 @@ import type { MaybePromise } from '#base/maybe-promise'
 
 type Query<Found> = (onStart: () => void) => MaybePromise<Found>
 
-/** A query to the store, and whether something has changed since it started. */
 export class Lookup<Found> {
   isStale = false
   /** When the query started, in milliseconds of `performance.now()`. */
@@ -67,9 +66,9 @@ interface WaitingLookup<Found, Result> {
   readonly firstRun: Promise<Found>
   /** Called with the result before another change can be notified. */
   readonly onResult: (found: Found) => Result
-  /** The owner that the result names; `undefined` if nothing was found. Needed if the subject is a digest. */
+  /** The owner that the result names, for a digest. */
   readonly ownerOf?: (found: Found) => string | undefined
-  /** Whether a later query has already found a newer state of the owner, whose change may not be notified yet. */
+  /** Whether a later query has found a newer state of the owner, whose change may not be notified yet. */
   readonly isOutdated?: (found: Found) => boolean
 }
 
@@ -82,10 +81,7 @@ export class InFlightLookups {
   readonly #bySubject = new Map<string, Set<Lookup<unknown>>>()
   /** The lookups whose owner only the result names. */
   readonly #ofUnknownOwners = new Set<Lookup<unknown>>()
-  /**
-   * When owners changed (milliseconds of `performance.now()`), as long as there are such lookups. One map for all of them: anonymous
-   * clients can make thousands wait.
-   */
+  /** When owners changed, as long as there are such lookups. One map for all: anonymous clients can make thousands wait. */
   readonly #changes = new Map<string, number>()
   readonly #watches = new Set<ChangeWatch>()
 
@@ -120,10 +116,8 @@ export class InFlightLookups {
   }
 
   /**
-   * Waits for a result that includes every notified change of the owner. If a change is notified while the query runs, the
-   * result may not include it, and the query is repeated. If it is notified while the query waits for a connection, the
-   * result includes it. Repeating the query in that case too would never end behind a long queue, if changes arrive faster
-   * than the queue moves.
+   * Repeats the query if a change of the owner is notified while it runs. One that is notified while the query waits for a connection is in
+   * its result: repeating that too would never end behind a long queue.
    */
   async awaitUnchanged<Found, Result>({
     subject,

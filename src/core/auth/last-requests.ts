@@ -1,7 +1,6 @@
 /**
- * The timestamp of the last request of each user (§5.1.2; docs/design.md, "Hot path"), session, API key and admin key: exact in memory,
- * written in one batch an interval (`LAST_REQUEST_INTERVAL`), in slices, and never set back. A stop loses none, a crash at most those
- * of one interval. A failed write is repeated.
+ * The last request of each user (§5.1.2; docs/design.md, "Hot path"), session, API key and admin key: exact in memory, written once an
+ * interval (`LAST_REQUEST_INTERVAL`), in slices, and never set back. A stop loses none, a crash at most those of one interval.
  */
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { DURATIONS, Histogram, type HistogramValue } from '#base/statistics/histogram'
@@ -10,10 +9,7 @@ import { sortRequests } from './sort-requests.ts'
 import { heapTokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
 
-/**
- * Pairs, flattened: the number that the store assigned to a user, and the timestamp in milliseconds since the epoch. A write by number
- * costs a fourth of a write by id.
- */
+/** Flattened pairs: the store's number of a user, and milliseconds since the epoch. A write by id would cost four times as much. */
 export type UserLastRequests = Float64Array
 
 /** The last request of a session, an API key or an admin key. */
@@ -27,13 +23,11 @@ export interface LastRequestStore {
   recordLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Promise<void>
 }
 
-/** The store of one kind of keys: API keys, or admin keys. */
 export interface KeyRequestStore {
   /** Raises the timestamps of keys to the given ones, never lowers them. Removed keys are ignored. */
   recordRequests(keys: readonly CredentialLastRequest[]): Promise<void>
 }
 
-/** What is cached of a session or key for its timestamp. */
 interface CachedCredential {
   readonly credentialId: string
   /** Exact, in milliseconds since the epoch. */
@@ -69,10 +63,7 @@ const IDLE_FRACTION = 1 / 100
 class DueUsers {
   /** Cached users, each once. An array, because a map would be filled again each second. */
   #cached: CachedUser[] = []
-  /**
-   * Pairs of key and timestamp, flattened: one for each request of a user who is not cached. Numbers only, because objects that live
-   * until the next flush are copied by garbage collection.
-   */
+  /** Flattened pairs of key and timestamp, one for each request of an uncached user. Objects would be copied by garbage collection. */
   #pairs: number[] = []
   /** What the last flush has taken and not written. */
   #unwritten: UserLastRequests = new Float64Array()
@@ -114,7 +105,6 @@ class DueUsers {
     this.putBack(await this.take())
   }
 
-  /** @param requests what was taken, or the end of it. */
   putBack(requests: UserLastRequests): void {
     this.#unwritten = requests
   }
@@ -126,12 +116,10 @@ class DueCredentials {
   /** Timestamps that the current flush has not written yet. */
   #writing = new Map<string, CachedCredential>()
 
-  /** Whether a flush has something to write. */
   get isDue(): boolean {
     return this.#due.size > 0
   }
 
-  /** Whether the current flush has not written all. */
   get isUnwritten(): boolean {
     return this.#writing.size > 0
   }
@@ -260,10 +248,7 @@ export class LastRequests {
     this.#adminKeys.add(adminKey)
   }
 
-  /**
-   * The newest last request of a session, an API key or an admin key.
-   * @param stored its timestamp in the store; this instance may know a later one.
-   */
+  /** The newest last request of a session or key: `stored`, or a later one that is not written yet. */
   latestOf(credentialId: string, stored: number): number {
     let latest = stored
     for (const kind of this.#credentials) latest = Math.max(latest, kind.latestOf(credentialId))
@@ -274,10 +259,7 @@ export class LastRequests {
     this.#timer = setInterval(() => void this.#flushOnTime(), this.#deps.interval / this.#flushes).unref()
   }
 
-  /**
-   * Writes what is due, one flush at a time. Never throws: a failure is reported, and what was due stays due.
-   * @param minUsers the timestamps of fewer users wait for the next flush.
-   */
+  /** Writes what is due, one flush at a time. Never throws: what failed stays due. @param minUsers timestamps of fewer users wait. */
   flush(minUsers = 0): Promise<void> {
     this.#flushing ??= this.#write(minUsers).finally(() => {
       this.#flushing = null
@@ -307,15 +289,11 @@ export class LastRequests {
     return this.flush()
   }
 
-  /**
-   * The cache does not bound the users that are due: in a small heap, those of one interval may be too many. Those who are not cached are
-   * counted once a request, so they may be few.
-   */
+  /** Flushes early in a small heap, for which the users of one interval may be too many: the cache does not bound them. */
   #flushEarly(): void {
     if (this.#users.size >= this.#flushAt && !this.#isFailing) void this.flush(this.#flushAt / 2)
   }
 
-  /** @param credential of the principal. */
   #recordCredential(principal: Principal, now: number, credential: CachedCredential = principal): void {
     const isApiKey = isApiKeyPrincipal(principal)
     if (isApiKey && now - principal.storedRequestAt < this.#keyStep) return
@@ -355,10 +333,7 @@ export class LastRequests {
     if (hasRows) this.#durations.observeSince(startedAt)
   }
 
-  /**
-   * In the order in which the rows are neighbours in the store: each page is written once.
-   * @returns `null` if fewer than `min` users are due, who stay due.
-   */
+  /** @returns the users in the order of the rows in the store, so that each page is written once; `null` if fewer than `min` are due. */
   async #takeUsers(min: number): Promise<UserLastRequests | null> {
     if (this.#users.size < min) return null
     if (min > 0) {

@@ -32,10 +32,9 @@ const powerOfTwo = (atLeast: number): number => 2 ** Math.ceil(Math.log2(Math.ma
 /** Records for each bucket in use, on average, until another one is used: those that are split last have twice as many. */
 const LOAD_OF_USED = LOAD / 2
 
-/** Spreads a number of 32 bits over a power of two up to 2²⁴. */
 const spread = (value: number, mask: number): number => (Math.imul(value, 0x9e3779b1) >>> 8) & mask
 
-/** Characters at the end of an id that are random in a UUIDv7. */
+/** Random characters at the end of a UUIDv7. */
 const RANDOM_PART = 12
 
 const hashOf = (userId: string): number => {
@@ -46,28 +45,23 @@ const hashOf = (userId: string): number => {
 }
 
 /**
- * Records by token, bounded. A change of a user invalidates all of their records at once: a record is valid only while the counter of
- * its user's changes is the same as when it was written. Users can share a counter: a change of one then also evicts the other.
+ * Records by token, bounded. A record is valid while the counter of its user's changes is what it was when the record was written. Users
+ * can share a counter: a change of one then also evicts the other.
  */
 export class OffHeapTokenCache {
-  /** In tokens of users without metadata. */
   readonly capacity: number
   readonly #log: RecordLog
   /** In buckets of {@link WAYS}. The operating system gives memory only to those in use, which are the first ones. */
   readonly #keys: Int32Array
-  /** The position of the record of each key. */
   readonly #positions: Float64Array
   readonly #maxBuckets: number
   #buckets = 1
-  /** Selects a bucket: one less than the next power of two from {@link #buckets} on. */
   #mask = 0
   /** Counters of changes, which no process can make overflow. */
   readonly #changes: Float64Array
   #replaced = 0
-  /** The latest time of a use. */
   #latestUse = 0
 
-  /** @param capacity 0: no token is kept. */
   constructor(capacity: number) {
     this.capacity = capacity
     this.#log = new RecordLog(Math.max(1, capacity) * RECORD_SIZE)
@@ -93,9 +87,8 @@ export class OffHeapTokenCache {
   }
 
   /**
-   * The record of a token, if its user has not changed since. The whole token is compared.
-   * @param now milliseconds since the epoch. A clock that was set back empties the cache: of several tokens of a user, one could have
-   * an older last request than another.
+   * The record of a token, if its user has not changed since. @param now milliseconds since the epoch. A clock that was set back empties the
+   * cache: of several tokens of a user, one could have an older last request than another.
    */
   get(token: string, now: number): TokenRecord | undefined {
     if (now < this.#latestUse) this.clear()
@@ -114,10 +107,8 @@ export class OffHeapTokenCache {
   }
 
   /**
-   * Adds a principal whose user is current, when the first level evicts it or has no room for it. If there is a record of it already,
-   * only what requests change is written.
-   * @param usedAt the number of requests so far.
-   * @returns its record; `null` if it is not kept, because there is too much metadata.
+   * Adds a principal whose user is current, or updates the last request of its record. @param usedAt the number of requests so far.
+   * @returns `null` if there is too much metadata.
    */
   add(principal: Principal, usedAt: number): TokenRecord | null {
     if (this.capacity === 0) return null
@@ -182,7 +173,6 @@ export class OffHeapTokenCache {
     }
   }
 
-  /** -1 if no record has the key. */
   #entryOf(key: number): number {
     const first = this.#firstEntryOf(key)
     for (let entry = first; entry < first + WAYS; entry += 1)

@@ -1,13 +1,13 @@
 /** A log of records outside of the JavaScript heap, where garbage collection does not visit them (docs/design.md, "Hot path"). */
 
-/** Bytes of a segment. Segments of a small log are smaller, so that it has several. */
+/** Bytes of a segment. */
 const MAX_SEGMENT = 2 ** 20
 const MIN_SEGMENT = 2 ** 14
 
-/** Segments of a log, unless they would be smaller or larger than that. */
+/** Segments of a log, within these sizes. */
 const SEGMENTS = 8
 
-/** Records begin at multiples of so many bytes, so that they can contain 64-bit numbers. */
+/** Records begin at multiples of so many bytes, for 64-bit numbers. */
 const ALIGNMENT = 8
 
 /** Bytes of a record at most: two fit into the smallest segment. */
@@ -20,7 +20,6 @@ export interface Segment {
   readonly units: Uint16Array
   /** Records that are neither removed nor overwritten. */
   records: number
-  /** Records whose token is in the first level too. */
   hot: number
 }
 
@@ -31,8 +30,8 @@ const newSegment = (size: number): Segment => {
 }
 
 /**
- * A ring of segments: a full log overwrites its oldest segment. Positions only ever increase, so the position of an overwritten record
- * is always recognised, and no content of a record is ever taken for a record. Memory is allocated as the log grows.
+ * A ring of segments: a full log overwrites its oldest one. Positions only increase, so that of an overwritten record is always recognised.
+ * Memory is allocated as the log grows.
  */
 export class RecordLog {
   readonly #segmentSize: number
@@ -41,13 +40,12 @@ export class RecordLog {
   readonly #segments: Segment[] = []
   #newest = 0
   #oldest = 1
-  /** Used bytes of the newest segment. */
   #end: number
   #records = 0
   #hot = 0
   #overwritten = 0
 
-  /** @param capacity bytes; rounded up to whole segments. */
+  /** @param capacity bytes. */
   constructor(capacity: number) {
     const size = 2 ** Math.ceil(Math.log2(capacity / SEGMENTS))
     this.#segmentSize = this.#end = Math.min(MAX_SEGMENT, Math.max(MIN_SEGMENT, size))
@@ -59,7 +57,6 @@ export class RecordLog {
     return this.#records
   }
 
-  /** The number of records whose token is in the first level too. */
   get hot(): number {
     return this.#hot
   }
@@ -90,29 +87,26 @@ export class RecordLog {
     return position >= this.#oldest * this.#segmentSize
   }
 
-  /** The record must not be overwritten. */
   segmentOf(position: number): Segment {
     return this.#segments[Math.floor(position / this.#segmentSize) % this.#maxSegments] as Segment
   }
 
-  /** Where a record begins in its segment, in bytes. */
+  /** The start of a record in its segment, in bytes. */
   offsetOf(position: number): number {
     return position % this.#segmentSize
   }
 
-  /** @param change of the number of records at the position whose token is in the first level too. */
   countHot(position: number, change: 1 | -1): void {
     this.segmentOf(position).hot += change
     this.#hot += change
   }
 
-  /** Removes a record that is no longer used. It must neither be overwritten nor removed before. */
+  /** The record must neither be overwritten nor removed before. */
   remove(position: number): void {
     this.segmentOf(position).records -= 1
     this.#records -= 1
   }
 
-  /** Gives up the records of the oldest segment. */
   removeOldest(): void {
     const { records, hot } = this.segmentOf(this.#oldest * this.#segmentSize)
     this.#records -= records
@@ -122,7 +116,6 @@ export class RecordLog {
     if (this.#oldest > this.#newest) this.#end = this.#segmentSize
   }
 
-  /** Removes all records at once. */
   clear(): void {
     this.#records = this.#hot = 0
     this.#oldest = this.#newest + 1

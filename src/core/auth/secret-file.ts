@@ -26,14 +26,14 @@ const MIN_BYTES = 32
 
 export const secretFileOf = (databaseFile: string): string => `${databaseFile}.jwt-secret`
 
-/** The file of the key that encrypts second factors (docs/design.md, "Second factors"). */
+/** The key that encrypts second factors (docs/design.md, "Second factors"). */
 export const encryptionKeyFileOf = (databaseFile: string): string => `${databaseFile}.encryption-key`
 
 /** One file for each algorithm: after a change of the algorithm, the former key still verifies. */
 export const privateKeyFileOf = (databaseFile: string, algorithm: AsymmetricAlgorithm): string =>
   `${databaseFile}.jwt-${algorithm.toLowerCase()}.pem`
 
-/** @returns the text without white space at both ends, `null` if there is no file. */
+/** The text of a file without white space at both ends; `null` if there is none. */
 const readIfExists = (file: string): string | null => {
   try {
     return readFileSync(file, 'utf8').trim()
@@ -43,7 +43,7 @@ const readIfExists = (file: string): string | null => {
   }
 }
 
-/** Writes and syncs a new secret, then links it to its name, so that two processes that start at once use the same secret. */
+/** Links the synced file to its name, so that two processes that start at once use the same secret. */
 const createFile = (file: string, secret: string): void => {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
   const handle = openSync(draft, 'wx', 0o600)
@@ -60,7 +60,7 @@ const createFile = (file: string, secret: string): void => {
   }
 }
 
-/** The text of `file`. The first start creates it, readable by its owner only. */
+/** The first start creates the file, readable by its owner only. */
 const readOrCreate = (file: string, newSecret: () => string): string => {
   const existing = readIfExists(file)
   if (existing !== null) return existing
@@ -92,7 +92,7 @@ const parseFile = (file: string, pem: string): PrivateKey => {
 }
 
 /**
- * The secret in `file`. The first start creates it, readable by its owner only (docs/design.md, "Tokens and sessions").
+ * The secret in `file`, which the first start creates, readable by its owner only.
  * @throws {Error} `BAD_SECRET_FILE` if the file exists without a secret: a new one would end every session unnoticed.
  */
 export const readOrCreateSecret = (file: string): string =>
@@ -101,14 +101,13 @@ export const readOrCreateSecret = (file: string): string =>
     readOrCreate(file, () => randomBytes(48).toString('base64url')),
   )
 
-/** A secret, or the file of {@link readOrCreateSecret}. */
 export type SecretSource = { readonly value: string } | { readonly file: string }
 
-/** The given secret, or that of the file, which the first start creates. @throws {Error} `BAD_SECRET_FILE` */
+/** @throws {Error} `BAD_SECRET_FILE` */
 export const readSecret = (source: SecretSource): string =>
   'value' in source ? source.value : readOrCreateSecret(source.file)
 
-/** The given secret, or that of the file; `null` if there is no file. Creates none. @throws {Error} `BAD_SECRET_FILE` */
+/** `null` if there is no file. Creates none. @throws {Error} `BAD_SECRET_FILE` */
 export const readExistingSecret = (source: SecretSource): string | null => {
   if ('value' in source) return source.value
   const secret = readIfExists(source.file)
@@ -119,8 +118,8 @@ export const readExistingSecret = (source: SecretSource): string | null => {
 export type PrivateKeySource = { readonly value: PrivateKey } | { readonly databaseFile: string }
 
 /**
- * The private key for an algorithm. Without a setting, the first start creates its file, readable by its owner only.
- * @throws {Error} `BAD_SECRET_FILE` if the file exists without a key of the algorithm.
+ * Without a setting, the first start creates the file, readable by its owner only.
+ * @throws {Error} `BAD_SECRET_FILE` if it exists without a key of the algorithm.
  */
 export const readPrivateKey = (source: PrivateKeySource, algorithm: AsymmetricAlgorithm): PrivateKey => {
   if ('value' in source) return source.value
@@ -132,7 +131,7 @@ export const readPrivateKey = (source: PrivateKeySource, algorithm: AsymmetricAl
   )
 }
 
-/** The given private key, or those of all algorithms whose files exist. Creates no file. @throws {Error} `BAD_SECRET_FILE` */
+/** The given key, or those of all files that exist. Creates none. @throws {Error} `BAD_SECRET_FILE` */
 export const readExistingPrivateKeys = (source: PrivateKeySource): PrivateKey[] => {
   if ('value' in source) return [source.value]
   return ASYMMETRIC_ALGORITHMS.flatMap(algorithm => {
@@ -142,7 +141,6 @@ export const readExistingPrivateKeys = (source: PrivateKeySource): PrivateKey[] 
   })
 }
 
-/** The generated files that exist beside a database. */
 export const generatedKeyFiles = (
   databaseFile: string,
 ): { kind: 'secret' | 'private key' | 'encryption key'; file: string }[] =>

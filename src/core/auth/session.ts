@@ -1,13 +1,11 @@
 /** Sessions: one for each sign-in. */
 import { newId } from '#base/ids'
 
-/** Where a session was opened from; its owner sees it in the list of sessions. */
 export interface SessionClient {
   readonly ip: string | null
   readonly userAgent: string | null
 }
 
-/** The client of a session that no request opened. */
 const UNKNOWN_CLIENT: SessionClient = { ip: null, userAgent: null }
 
 /** Characters of a user agent that are stored. */
@@ -16,29 +14,25 @@ export const USER_AGENT_LENGTH = 256
 /** The `amr` of a session whose sign-in is not known, or that no sign-in has opened. */
 export const NO_AMR: readonly string[] = Object.freeze([])
 
-/** Opened by one sign-in. Timestamps are milliseconds since the epoch; `expiresAt` is a whole second, like a token's `exp`. */
+/** Timestamps are milliseconds since the epoch; `expiresAt` is a whole second, like a token's `exp`. */
 export interface Session extends SessionClient {
   readonly id: string
   readonly userId: string
   readonly createdAt: number
   /** The absolute end: no request extends it. */
   readonly expiresAt: number
-  /** The name of the sign-in method that opened it; `null` if an earlier release did. */
+  /** The sign-in method; `null` if an earlier release opened the session. */
   readonly method: string | null
-  /** How the user was authenticated, in values of RFC 8176; `mfa` last. Empty if it is not known. */
+  /** Values of RFC 8176; `mfa` last. Empty if it is not known. */
   readonly amr: readonly string[]
-  /** The id of the admin key that impersonates the user; `null` in a session of the user's own. */
+  /** The admin key that impersonates the user; `null` in a session of their own. */
   readonly impersonatedBy: string | null
-  /**
-   * When the user last proved their identity: at sign-in, or by re-authentication since; 0 if no proof counts any more. Nobody did if
-   * it is impersonated.
-   */
+  /** At sign-in, or by re-authentication since; 0 if no proof counts any more. Nobody's if it is impersonated. */
   readonly authenticatedAt: number
-  /** The idle time counts from here. Exact in memory; up to a minute, or an interval, older in the store (`last-requests.ts`). */
+  /** The idle time counts from here. Exact in memory; older in the store (`last-requests.ts`). */
   readonly lastRequestAt: number
 }
 
-/** How a session was authenticated. */
 export type SessionAuthentication = Pick<Session, 'method' | 'amr'>
 
 export interface SessionLimits {

@@ -25,9 +25,8 @@ export interface PublicJwk {
 }
 
 export interface SigningKey {
-  /** Names the key in a token's header, so that keys can be rotated. Does not reveal a secret. */
+  /** Names the key in a token's header. Does not reveal a secret. */
   readonly id: string
-  /** The only algorithm that the key is used with. */
   readonly algorithm: Algorithm
   /** The secret, or the private key as PEM. */
   readonly signingKey: string
@@ -39,7 +38,6 @@ export interface SigningKey {
 
 export interface SigningKeys {
   readonly current: SigningKey
-  /** Verify tokens, but do not sign. */
   readonly others: readonly SigningKey[]
 }
 
@@ -51,7 +49,7 @@ export const keyOfSecret = (secret: string): SigningKey => ({
   publicJwk: null,
 })
 
-/** RFC 7638: a digest of the members that define a key, in alphabetical order. It is not shortened, so that it identifies the key. */
+/** RFC 7638: the members that define a key, in alphabetical order. Not shortened, so that it identifies the key. */
 const thumbprint = ({ crv, kty, x, y }: Pick<PublicJwk, 'crv' | 'kty' | 'x' | 'y'>): string =>
   createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
 
@@ -73,7 +71,6 @@ export const keyOfPrivateKey = ({ algorithm, key }: PrivateKey): SigningKey => {
   }
 }
 
-/** Where the keys come from. */
 export interface SigningKeySources {
   readonly signer:
     | { readonly algorithm: 'HS256'; readonly secret: SecretSource }
@@ -87,9 +84,8 @@ export interface SigningKeySources {
 const isGiven = <Value>(value: Value | null): value is Value => value !== null
 
 /**
- * All keys that are set or were generated, not only the one that signs: a change of the algorithm ends no session, and all instances can
- * accept a key before one of them signs with it.
- * @throws {Error} when a file cannot be read or created.
+ * All keys that are set or were generated, so that a change of the algorithm ends no session, and all instances can accept a key before one
+ * signs with it. @throws {Error} when a file cannot be read or created.
  */
 export const loadSigningKeys = (sources: SigningKeySources): SigningKeys => {
   const { signer, secret, secretPrevious, privateKey, privateKeyPrevious } = sources

@@ -4,7 +4,7 @@ import { firstRow, rows, type Statement, type Steps } from '#storage/operations/
 import { endsAccess, invalidatesNothing, type Write } from '#storage/operations/write'
 import type { CredentialLastRequest } from './last-requests.ts'
 
-/** Raises the timestamps of last requests, never lowers them. Locks keys in one order, so that two instances cannot deadlock. */
+/** Never lowers a timestamp. Locks keys in one order, so that two instances cannot deadlock. */
 const recordRequestsOf = (
   table: 'api_keys' | 'admin_keys',
   requests: readonly CredentialLastRequest[],
@@ -20,8 +20,7 @@ const recordRequestsOf = (
 })
 
 /**
- * Ends the impersonated sessions that an admin key has opened. Locks them in the order in which instances write them, to prevent
- * deadlocks.
+ * Ends the impersonated sessions that an admin key has opened, in the order in which instances write them, to prevent deadlocks.
  * @returns the ids of their users.
  */
 export function* endImpersonatedSessions(keyId: string): Steps<readonly string[]> {
@@ -56,8 +55,8 @@ export const adminKeyOperations = {
   },
 
   /**
-   * For a key that has just opened an impersonated session: its revocation may not have seen the session.
-   * @returns whether the key has been revoked. Its impersonated sessions have ended then.
+   * For a key that has just opened an impersonated session, which a revocation may not have seen. @returns whether the key has been revoked:
+   * its impersonated sessions have ended then.
    */
   *endSessionsIfRevoked(id: string): Steps<Write<boolean>> {
     const found = yield* firstRow({

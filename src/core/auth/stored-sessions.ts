@@ -46,7 +46,7 @@ import {
   toSession,
 } from './session-rows.ts'
 
-/** A session that makes a change after a proof of identity, which must hold in the transaction of the change. */
+/** A session that makes a change after a proof of identity. The proof must still hold in the transaction of the change. */
 export interface ProvedSession {
   readonly id: string
   /** Whether the proof needed a code. */
@@ -68,7 +68,7 @@ export interface VerifiedState {
   readonly factors: readonly Factor[]
 }
 
-/** The columns of `UserState` for a {@link VerifiedState}, of which `$2` and `$3` are the columns; `$2` is `null` for none. */
+/** The columns of `UserState` for a {@link VerifiedState} in `$2` and `$3`; `$2` is `null` for none. */
 export const OPENING_STATE = `disabled, CASE WHEN CAST($2 AS text) IS NULL
   OR password_hash = $2 AND factors IS NOT DISTINCT FROM $3 THEN 1 ELSE 0 END AS verified`
 
@@ -96,10 +96,7 @@ export const addSessionStatement = (session: Session): Statement => ({
   values: [session.userId, ...valuesOf(SESSION_COLUMNS, sessionColumns(session))],
 })
 
-/**
- * Locks sessions in the order in which their last requests are written, so that the two cannot deadlock.
- * @param exceptId the one session to keep; `null` for none.
- */
+/** Deletes sessions, except `exceptId`. Locks them in the order in which last requests are written, so that the two cannot deadlock. */
 const revokeSessionsStatement = (userId: string, exceptId: string | null): Statement => ({
   text: ({ forUpdate }) => `WITH revoked AS (
       SELECT id FROM sessions
@@ -110,7 +107,7 @@ const revokeSessionsStatement = (userId: string, exceptId: string | null): State
   values: [userId, exceptId],
 })
 
-/** The sessions of a user count as ones whose user has not proved their identity. Locks in the same order as a revocation. */
+/** Afterwards the sessions, except `exceptId`, have no proof of identity. Locks in the same order as a revocation. */
 const forgetProofsStatement = (userId: string, exceptId: string | null): Statement => ({
   text: ({ forNoKeyUpdate }) => `WITH own AS (
       SELECT id FROM sessions
@@ -121,10 +118,7 @@ const forgetProofsStatement = (userId: string, exceptId: string | null): Stateme
   values: [userId, exceptId],
 })
 
-/**
- * Takes what a user has removed from the `amr` of their sessions ({@link amrAfterRemoval}). Locks in the same order as a revocation.
- * @param methods those of the service.
- */
+/** Takes what a user has removed from the `amr` of their sessions. Locks in the same order as a revocation. */
 export function* lowerAmr(
   userId: string,
   removed: RemovedProofs,
@@ -148,10 +142,8 @@ export function* lowerAmr(
 }
 
 /**
- * Ends the proofs of identity in a user's other sessions, and their pending changes. Every change of the ways to sign in calls it. The
- * acting session keeps its own. The user must be locked.
- * @param exceptId of the acting session; `null` for none.
- * @param endsSessions whether the other sessions end too.
+ * Ends the proofs of identity in a user's other sessions, and their pending changes. Every change of the ways to sign in calls it.
+ * @param exceptId the acting session, which keeps its own; `null` for none. @param endsSessions whether the other sessions end too.
  */
 export function* endProofs(userId: string, exceptId: string | null, endsSessions = false): Steps<void> {
   yield endsSessions ? revokeSessionsStatement(userId, exceptId) : forgetProofsStatement(userId, exceptId)
@@ -165,8 +157,8 @@ export const forgetNetworksStatement = (userId: string): Statement => ({
 })
 
 /**
- * Ends every session of a user, who must be locked. The caller ends the changes of the e-mail, with what else was mailed.
- * @returns them: a change that ends all sessions sees, without a further round trip, whether its own one still existed, and its `amr`.
+ * Ends every session of a user, who must be locked. The caller ends the changes of the e-mail.
+ * @returns the sessions, so that the caller sees without another round trip whether its own still existed, and its `amr`.
  */
 export function* revokeAllSessions(
   userId: string,
@@ -195,8 +187,8 @@ const recordAuthenticationStatement = (
 })
 
 /**
- * Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. After a
- * proof also whether that has not ended, and another one would need the same.
+ * Whether a session of the user, who must be locked, still exists. For a {@link ProvedSession} also whether its proof has not ended, and
+ * another one would need the same.
  */
 export function* sessionExists(session: ActingSession, userId: string): Steps<boolean> {
   const found = yield* firstRow<{ factors: string | null; authenticatedAt: number }>({
@@ -213,17 +205,13 @@ export function* sessionExists(session: ActingSession, userId: string): Steps<bo
   )
 }
 
-/**
- * Locks a user who makes a change in a session, so that of changes which contradict each other one finds what the other has done.
- * @returns why the change is refused; `null` if it is not.
- */
+/** Locks a user who makes a change in a session. @returns why the change is refused; `null` if it is not. */
 export function* lockForSession(userId: string, session: ActingSession): Steps<SessionRefusal | null> {
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refused
   return (yield* sessionExists(session, userId)) ? null : 'sessionNotFound'
 }
 
-/** A user who begins a change in a session, with a proof of identity. */
 export interface ChangeHolder {
   readonly userId: string
   readonly session: ProvedSession
@@ -243,10 +231,7 @@ export function* beginChange(
 }
 
 export const sessionOperations = {
-  /**
-   * Opens a session if, at the time of the write, the user is enabled and has the verified state.
-   * @param verified `null` for a session that no password opens.
-   */
+  /** Opens a session if the user is enabled and has the verified state. @param verified `null` for a session that no password opens. */
   *open(
     session: Session,
     verified: VerifiedState | null,
@@ -294,10 +279,7 @@ export const sessionOperations = {
     return endsAccess(userId, 'revoked')
   },
 
-  /**
-   * Records that the event's user, who must be enabled, proved their identity in a session when the event happened. An impersonated
-   * session is not found.
-   */
+  /** Records a proof of identity of the event's user, who must be enabled. An impersonated session is not found. */
   *recordAuthentication(
     session: ProvedSession,
     proved: ProvedWith,
@@ -333,25 +315,21 @@ export interface LastSignIn {
 }
 
 export const sessionReads = {
-  /**
-   * Whether the user has signed in from a network. An open session is not needed.
-   * @param digest `networkDigest` of the user's id and the network.
-   * @param since the earliest time of the sign-in.
-   */
+  /** Whether the user has signed in from a network. @param digest `networkDigest`. @param since milliseconds since the epoch. */
   isKnownNetwork: (digest: string, since: number): Query<boolean> =>
     query(
       { name: 'known-network', text: KNOWN_NETWORK, values: [digest, since] },
       (found: readonly unknown[]) => found.length > 0,
     ),
 
-  /** When the newest session of a user was opened, of those that exist, by the method that opened it. */
+  /** When the newest of the existing sessions was opened, by method. */
   listLastSignIns: (userId: string): Query<readonly LastSignIn[]> =>
     query(
       { name: 'last-sign-ins', text: LAST_SIGN_INS, values: [userId] },
       (found: readonly LastSignIn[]) => found,
     ),
 
-  /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
+  /** The newest sessions of a user that are not expired, and not idle since `idleSince`, newest first. */
   list: (userId: string, now: number, idleSince: number, limit: number): Query<readonly Session[]> =>
     query(
       { name: 'sessions', text: SESSIONS, values: [userId, now, idleSince, limit] },

@@ -7,13 +7,13 @@ import type { UserCache } from './user-cache.ts'
 
 const MIB = 2 ** 20
 
-/** The heap limit includes the young generation: three semi-spaces of 64 MiB. Objects leave it after two collections. */
+/** Part of the heap limit: three semi-spaces of 64 MiB. */
 export const YOUNG_GENERATION = 192 * MIB
 
-/** The heap that the service needs without any cache, and during garbage collection. */
+/** The heap without any cache, during garbage collection. */
 const SERVICE_HEAP = 48 * MIB
 
-/** The share of the rest for cached tokens. Requests, and last requests that are not written yet, need the other half. */
+/** The share of the rest for cached tokens: requests, and unwritten last requests, need the other half. */
 const CACHE_SHARE = 1 / 2
 
 /** Bytes of a cached token on the heap, with its session and its user without metadata: 1,261 were measured. */
@@ -22,11 +22,7 @@ const TOKEN_SIZE = 1_300
 const MIN_TOKENS = 1_000
 const MAX_TOKENS = 100_000
 
-/**
- * The number of tokens that fit into the heap: 100,000, or fewer if the heap is limited to less than about 300 MiB (`--max-old-space-size`,
- * or a container's memory, from which Node derives its limit).
- * @param heapLimit bytes.
- */
+/** Tokens that fit into the heap: 100,000, or fewer if it is limited to less than about 300 MiB. @param heapLimit bytes. */
 export const heapTokenCapacity = (heapLimit = getHeapStatistics().heap_size_limit): number => {
   const room = (heapLimit - YOUNG_GENERATION - SERVICE_HEAP) * CACHE_SHARE
   return Math.min(MAX_TOKENS, Math.max(MIN_TOKENS, Math.floor(room / TOKEN_SIZE)))
@@ -35,7 +31,6 @@ export const heapTokenCapacity = (heapLimit = getHeapStatistics().heap_size_limi
 /** Tokens that are considered for one eviction. */
 const MAX_CANDIDATES = 8
 
-/** Characters at the end of a signature that a key is made of. */
 const KEY_LENGTH = 8
 
 /** A key of 32 bits from 44 random bits of the signature. Two given tokens share a key with a probability of 1 in four billion. */
@@ -46,17 +41,15 @@ export const keyOf = (token: string): number => {
   return key
 }
 
-/** What a token takes up of the capacity: 1, and more with metadata, so that users cannot fill the heap with theirs. */
+/** 1, and more with metadata, so that users cannot fill the heap with theirs. */
 const weightOf = (user: User): number =>
   1 + Math.ceil((heapSizeOf(user.userMetadata) + heapSizeOf(user.appMetadata)) / TOKEN_SIZE)
 
 /**
- * Principals by token, bounded. Each refers to the one record of its user, so that a change of the user reaches all of them at
- * once. The key is a number made of the signature, which costs no string hash. Every hit compares the whole token. Of two tokens
- * with the same key, the later replaces the earlier.
+ * Principals by token, bounded. All of a user refer to one record, so that a change reaches them at once. The key is a number made of the
+ * signature, which costs no string hash; every hit compares the whole token. A token replaces another one with the same key.
  */
 export class TokenCache {
-  /** In tokens of users without metadata. */
   readonly capacity: number
   readonly #byKey = new Map<number, Principal>()
   readonly #users: UserCache
@@ -64,7 +57,7 @@ export class TokenCache {
   /** The sum of the weights. */
   #weight = 0
 
-  /** @param onEvict called for each token that makes room for another, before its user is removed from the cache of users. */
+  /** @param onEvict called before the user of an evicted token is removed from the cache of users. */
   constructor(capacity: number, users: UserCache, onEvict: (principal: Principal) => void) {
     this.capacity = capacity
     this.#users = users
@@ -75,7 +68,7 @@ export class TokenCache {
     return this.#byKey.size
   }
 
-  /** The cached principal, which may no longer be current. */
+  /** It may no longer be current. */
   get(token: string): Principal | undefined {
     const principal = this.#byKey.get(keyOf(token))
     return principal?.token === token ? principal : undefined
@@ -104,7 +97,6 @@ export class TokenCache {
     this.#byKey.set(key, principal)
   }
 
-  /** The principal must be cached. */
   drop(principal: Principal): void {
     this.#byKey.delete(keyOf(principal.token))
     this.#release(principal)
@@ -116,9 +108,8 @@ export class TokenCache {
   }
 
   /**
-   * Evicts the oldest token that was not used since it was last considered. A map keeps the order of insertion, so this is the
-   * clock algorithm (second chance): close to LRU, and a hit moves nothing. The search is bounded, so that a request never
-   * scans the whole cache when every token is in use.
+   * Evicts the oldest token that was not used since it was last considered: the clock algorithm (second chance), close to LRU, where a hit
+   * moves nothing. The search is bounded, so that a request never scans the whole cache.
    */
   #evictOne(): void {
     let candidates = MAX_CANDIDATES

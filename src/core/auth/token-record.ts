@@ -8,10 +8,7 @@ import { type CachedUser, NEVER, type Principal } from './principal.ts'
 import { MAX_RECORD, type RecordLog, type Segment } from './record-log.ts'
 import { NO_AMR } from './session.ts'
 
-/**
- * A copy that does not share memory. V8 keeps a whole header field (up to 16 KB of cookies) for as long as a token that was
- * sliced from it.
- */
+/** A copy: V8 keeps a whole header field (up to 16 KB of cookies) as long as a token that was sliced from it. */
 export const copyString = (text: string): string => Buffer.from(text).toString()
 
 /** Places of the numbers, in 64-bit units. */
@@ -36,10 +33,9 @@ const NUMBERS = Object.keys(NUMBER).length
 const UNIT = {
   tokenLength: NUMBERS * 4,
   textLength: NUMBERS * 4 + 1,
-  /** Bytes of a character of the text. */
   width: NUMBERS * 4 + 2,
   emailVerified: NUMBERS * 4 + 3,
-  /** The length of the account, with which the text begins. */
+  /** The account is the start of the text. */
   accountLength: NUMBERS * 4 + 4,
   isHot: NUMBERS * 4 + 5,
   id: NUMBERS * 4 + 6,
@@ -57,7 +53,6 @@ const UNIT = {
 /** Bytes before the token, which the text follows. */
 const HEADER = (UNIT.fields + FIELDS.length * 2) * 2
 
-/** The start of a string that is `null`. */
 const NULL = 0xffff
 
 const WIDE = /[^\0-\xff]/
@@ -72,13 +67,12 @@ const stringAt = (text: string, units: Uint16Array, place: number): string | nul
   return start === NULL ? null : text.slice(start, units[place + 1])
 }
 
-/** Adds the text of each field of a user. */
 const addFields = compileFields<[user: User, add: (unit: number, string: string | null) => void], unknown>(
   'user, add',
   ({ field }, index) => `${field}: add(${UNIT.fields + 2 * index}, kinds.${field}.toColumn(user.${field}))`,
 )
 
-/** The fields of a user. @param start of the record, in units. */
+/** @param start of the record, in units. */
 const readFields = compileFields<
   [read: typeof stringAt, text: string, units: Uint16Array, start: number],
   FieldValues
@@ -88,11 +82,9 @@ const readFields = compileFields<
     `${field}: kinds.${field}.fromColumn(read(text, units, start + ${UNIT.fields + 2 * index}))`,
 )
 
-/** The state of the cache that a record belongs to. */
 export interface RecordState {
-  /** Identifies the counter of the user's changes. */
+  /** The counter of the user's changes. */
   readonly userSlot: number
-  /** The value of this counter. */
   readonly userChanges: number
   /** The number of requests so far. */
   readonly usedAt: number
@@ -102,7 +94,6 @@ export interface RecordState {
 export class TokenRecord {
   readonly #log: RecordLog
   readonly #segment: Segment
-  /** In bytes. */
   readonly #start: number
   readonly #numbers: number
   readonly #units: number
@@ -111,7 +102,6 @@ export class TokenRecord {
   #decodedUserId: string | null = null
   readonly position: number
 
-  /** @param position of a record that is not overwritten. */
   constructor(log: RecordLog, position: number) {
     this.position = position
     this.#log = log
@@ -121,7 +111,7 @@ export class TokenRecord {
     this.#units = this.#start / 2
   }
 
-  /** @returns the position of the new record; 0 if it would be too large, or if the token has characters that no token has. */
+  /** @returns the position of the new record; 0 if it is too large, or the token has characters that no token has. */
   static append(log: RecordLog, principal: Principal, state: RecordState): number {
     const { token, cachedUser, scopes } = principal
     const { user } = cachedUser
@@ -188,7 +178,6 @@ export class TokenRecord {
     return this.#number(NUMBER.userChanges)
   }
 
-  /** The number of requests at the last use. */
   get usedAt(): number {
     return this.#number(NUMBER.usedAt)
   }
@@ -213,7 +202,6 @@ export class TokenRecord {
     return this.#decodedUserId
   }
 
-  /** The serialized user of the account route's responses. */
   get accountText(): string {
     return this.#text.slice(0, this.#unit(UNIT.accountLength))
   }
@@ -266,7 +254,6 @@ export class TokenRecord {
     }
   }
 
-  /** Updates what a request changes. */
   setLastRequest({ lastRequestAt, storedRequestAt, cachedUser }: Principal, usedAt: number): void {
     const { numbers } = this.#segment
     numbers[this.#numbers + NUMBER.lastRequestAt] = lastRequestAt
@@ -287,7 +274,7 @@ export class TokenRecord {
     return stringAt(this.#text, this.#segment.units, this.#units + unit)
   }
 
-  /** A copy of a string, to keep it longer than the text: a slice would keep the whole text. */
+  /** A slice would keep the whole text. */
   #copiedString(unit: number): string {
     if (this.#unit(UNIT.width) === 2) return copyString(this.#string(unit) as string)
     const start = this.#start + HEADER + this.#unit(UNIT.tokenLength)

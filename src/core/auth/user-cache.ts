@@ -2,21 +2,18 @@
 import type { User } from '../users/user.ts'
 import { type CachedUser, NEVER } from './principal.ts'
 
-/**
- * Milliseconds for which the version of a user is remembered, at least. By then the change is notified here, or caches are bypassed
- * because notifications are late (`heartbeats.ts`).
- */
+/** Milliseconds for which the version of a user is remembered, at least. By then the change is notified, or caches are bypassed. */
 const VERSION_KEPT = 1_000
 
 /**
- * The users of cached tokens, one record each. A last request's timestamp may be newer here than in the store. So the timestamp
- * of an evicted record is kept until a flush has written it, and until the next flush for reads that began before the write.
+ * The users of cached tokens, one record each. The last request may be newer here than in the store, so that of an evicted record is kept
+ * until the flush after the one that has written it, for reads that began before the write.
  */
 export class UserCache {
   readonly #current = new Map<string, CachedUser>()
-  /** Timestamps by user id of records that were evicted since the current or latest flush started. */
+  /** Timestamps by user id of records that were evicted since the latest flush started. */
   #evicted = new Map<string, number>()
-  /** Timestamps of records that were evicted before: the current or latest flush writes them. */
+  /** Timestamps of records that were evicted before: the latest flush writes them. */
   #flushing = new Map<string, number>()
   #hasFlushed = false
   /** The newest version of each user who was read lately; and of those who were read before. */
@@ -25,7 +22,6 @@ export class UserCache {
   /** When the first of {@link UserCache.#versions} was read, in milliseconds of `performance.now()`. */
   #versionsSince = Number.NEGATIVE_INFINITY
 
-  /** The current record of a user. */
   get(id: string): CachedUser | undefined {
     return this.#current.get(id)
   }
@@ -39,8 +35,8 @@ export class UserCache {
   }
 
   /**
-   * A record for one request. It is never cached, and not notified of changes. The literal is not shared with {@link UserCache.recordOf}:
-   * V8 notices that records from there live long, and would create these in the old generation too, 45 MB a second.
+   * A record for one request, never cached. The literal is not shared with {@link UserCache.recordOf}: V8 would create these in the old
+   * generation too.
    */
   uncachedRecordOf(user: User, key: number): CachedUser {
     const lastRequestAt = this.#latestOf(user)
@@ -51,7 +47,7 @@ export class UserCache {
     this.#current.set(cachedUser.user.id, cachedUser)
   }
 
-  /** Must be called when no token refers to a record any more, or when it is no longer current. It is not notified of later changes. */
+  /** Must be called when no token refers to a record, or it is no longer current. */
   remove(cachedUser: CachedUser): void {
     cachedUser.current = false
     this.#current.delete(cachedUser.user.id)
@@ -65,7 +61,7 @@ export class UserCache {
     if (current !== undefined) current.lastRequestAt = Math.max(lastRequestAt, current.lastRequestAt)
   }
 
-  /** Marks a user's record as no longer current: the next request of the user queries the store. */
+  /** The next request of the user queries the store. */
   evict(id: string): void {
     const cachedUser = this.#current.get(id)
     if (cachedUser !== undefined) this.remove(cachedUser)
@@ -76,8 +72,8 @@ export class UserCache {
   }
 
   /**
-   * Must be called with every user whom a query has found, before a response shows the user. Another instance may have made a change
-   * that is not notified here yet: from now on this one shows nothing older.
+   * Must be called with every user whom a query has found, before a response shows the user: another instance may have made a change that is
+   * not notified here yet, and from now on this one shows nothing older.
    */
   recordVersion({ id, version }: Pick<User, 'id' | 'version'>): void {
     const now = performance.now()
@@ -96,7 +92,7 @@ export class UserCache {
     return version < (this.#versions.get(id) ?? 0) || version < (this.#earlierVersions.get(id) ?? 0)
   }
 
-  /** The newest last request of a user: as stored, or as known to this instance. `null` before the first. */
+  /** The newest last request as stored, or as known to this instance; `null` before the first. */
   latest(id: string, stored: number | null): number | null {
     const timestamp = Math.max(
       this.#current.get(id)?.lastRequestAt ?? NEVER,
@@ -107,13 +103,11 @@ export class UserCache {
     return timestamp === NEVER ? null : timestamp
   }
 
-  /** A user whom a query has found, with the timestamp of the last request that is known here. */
   withLastRequest<Known extends User>(user: Known): Known {
     const lastRequestAt = this.latest(user.id, user.lastRequestAt)
     return lastRequestAt === user.lastRequestAt ? user : { ...user, lastRequestAt }
   }
 
-  /** A flush of all due timestamps starts. It writes those of records that were evicted before. */
   flushStarted(): void {
     if (this.#hasFlushed || this.#flushing.size === 0) this.#flushing = this.#evicted
     else for (const [id, timestamp] of this.#evicted) this.#flushing.set(id, timestamp)

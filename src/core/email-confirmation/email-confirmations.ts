@@ -1,7 +1,4 @@
-/**
- * Confirming an e-mail by the token of a mailed link. It needs the mailbox, which the token proves, and the account: two people never share
- * an account because both had something to do with its address.
- */
+/** Confirming an e-mail needs the mailbox, which the mailed token proves, and the account: two people never share one. */
 
 import { ServiceError } from '#base/errors'
 import type { AuthResult } from '../accounts/auth-result.ts'
@@ -19,14 +16,12 @@ import type { PendingSignUp } from './stored-pending-sign-ups.ts'
 
 type Deps = AccountDeps & { readonly pendingSignUps: PendingSignUps }
 
-/** The session of a request, if it has one. */
 export interface PresentedSession {
   readonly id: string
   readonly userId: string
   readonly isImpersonated: boolean
 }
 
-/** What proves the account. */
 export interface PresentedProof {
   readonly session: PresentedSession | null
   readonly password: string | undefined
@@ -34,13 +29,10 @@ export interface PresentedProof {
   readonly code: string | undefined
 }
 
-/** What a token is about: the address of an account, the new address of one, or a sign-up without an account yet. */
 export type ConfirmationSubject = 'account' | 'emailChange' | 'signUp'
 
-/** A token that is valid. */
 export interface PendingConfirmation {
   readonly subject: ConfirmationSubject
-  /** The address that is confirmed. */
   readonly email: string
   /** `null` without an account yet. */
   readonly userId: string | null
@@ -52,7 +44,6 @@ const CHALLENGE = 'Bearer error="insufficient_user_authentication"'
 const proofRequired = () =>
   new ServiceError('accountProofRequired', { headers: { 'www-authenticate': CHALLENGE } })
 
-/** What a digest was found as. */
 type Found = { readonly token: EmailToken; readonly user: User } | { readonly signUp: PendingSignUp }
 
 export class EmailConfirmations {
@@ -62,10 +53,7 @@ export class EmailConfirmations {
     this.#deps = deps
   }
 
-  /**
-   * Reads a token without using it.
-   * @throws {ServiceError} `badEmailToken`, `emailTaken`
-   */
+  /** Reads a token without using it. @throws {ServiceError} `badEmailToken`, `emailTaken` */
   async check(token: string): Promise<PendingConfirmation> {
     const found = await this.#find(token)
     if ('signUp' in found) {
@@ -85,11 +73,9 @@ export class EmailConfirmations {
   }
 
   /**
-   * Uses a token: its address becomes the user's e-mail, as verified. That of a sign-up opens the account.
-   * @returns the user; the first session for a sign-up.
-   * @throws {ServiceError} `badEmailToken`, `emailTaken`; `accountProofRequired`, `impersonated`, `wrongPassword`, `secondFactorRequired`
-   * and `wrongSecondFactor` leave the token valid; `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`,
-   * `storeUnavailable`
+   * Uses a token: its address becomes the user's e-mail, as verified. That of a sign-up opens the account, with a session.
+   * @throws {ServiceError} `badEmailToken`, `emailTaken`; `accountProofRequired`, `impersonated`, `wrongPassword`, `secondFactorRequired` and
+   * `wrongSecondFactor` leave the token valid; `codesUnavailable`, `tooManyRequests`
    */
   async confirm(
     token: string,
@@ -104,10 +90,8 @@ export class EmailConfirmations {
   }
 
   /**
-   * Uses a token of somebody who does not know the account: ends the change of the e-mail, or removes the sign-up, or the account whose
-   * e-mail was never confirmed.
-   * @returns what was removed.
-   * @throws {ServiceError} `badEmailToken`, `storeUnavailable`
+   * Uses a token of somebody who does not know the account: ends the change of the e-mail, or removes the sign-up or the unconfirmed account.
+   * @returns what was removed. @throws {ServiceError} `badEmailToken`
    */
   async reject(token: string, ip: string | null): Promise<ConfirmationSubject> {
     const { emailTokens, pendingSignUps, finishRemoval, clock } = this.#deps
@@ -168,7 +152,7 @@ export class EmailConfirmations {
     return confirmed
   }
 
-  /** The password is throttled like a sign-in's: strangers have tokens for addresses of their own. */
+  /** The password is throttled: strangers have tokens for their own addresses. */
   async #prove(
     user: User,
     { session, password }: PresentedProof,

@@ -1,6 +1,6 @@
 /**
- * Sign-ups with REQUIRE_EMAIL_VERIFICATION. An account exists once its mailbox and its password are proved: until then nothing of a
- * stranger can be found, can sign in, or differs from a sign-up for an address that has an account.
+ * Sign-ups with REQUIRE_EMAIL_VERIFICATION. An account exists once its mailbox and its password are proved: until then nothing of a stranger
+ * can be found, can sign in, or differs from a sign-up for an address that has an account.
  */
 
 import { ServiceError } from '#base/errors'
@@ -23,10 +23,7 @@ export class PendingSignUps {
     this.#deps = deps
   }
 
-  /**
-   * Stores a sign-up, and mails its link; or a notice, if the address has an account by now. The mail is deferred, so that making one or
-   * the other does not show in the time of the response.
-   */
+  /** Mails the link of a sign-up, or a notice if the address has an account: deferred, so that response times do not show which. */
   async add(
     signUp: Pick<PendingSignUp, 'email' | 'passwordHash' | 'fields'>,
     ip: string | null,
@@ -47,15 +44,13 @@ export class PendingSignUps {
     )
   }
 
-  /** @returns `undefined` for a token that is no sign-up's, used or expired. */
   async find(digest: string): Promise<PendingSignUp | undefined> {
     return this.#deps.store.findPendingSignUp(digest, this.#deps.clock())
   }
 
   /**
    * Opens the account, confirmed, and its first session.
-   * @throws {ServiceError} `wrongPassword`, `badEmailToken`, `emailTaken`, `tooManyRequests`, `overloaded`, `clientClosedRequest`,
-   * `draining`, `storeUnavailable`
+   * @throws {ServiceError} `wrongPassword`, `badEmailToken`, `emailTaken`, `tooManyRequests`
    */
   async open(
     { digest, email, passwordHash, fields }: PendingSignUp,
@@ -82,7 +77,7 @@ export class PendingSignUps {
     return opened
   }
 
-  /** @throws {ServiceError} `badEmailToken`, `storeUnavailable` */
+  /** @throws {ServiceError} `badEmailToken` */
   async remove({ digest }: PendingSignUp): Promise<void> {
     if (!(await this.#deps.store.removePendingSignUp(digest))) throw new ServiceError('badEmailToken')
   }

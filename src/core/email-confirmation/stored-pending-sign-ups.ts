@@ -14,7 +14,7 @@ import type { NewUser } from '../users/user.ts'
 
 /** A sign-up without an account yet. Timestamps are milliseconds since the epoch. */
 export interface PendingSignUp {
-  /** `digestOf` the token, which only the mail has. */
+  /** `digestOf` the token. */
   readonly digest: string
   /** In canonical form. */
   readonly email: string
@@ -47,10 +47,8 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof PendingSignUpsTable)[]
 
 /**
- * Stores a sign-up. For an address that has an account it runs the same statements and writes the same rows, so that neither its time nor
- * its cost reveals the account.
- * @param event of a sign-up for a free address; one for an address with an account is `repeated`.
- * @returns whether a mail may be sent to the address, and whether it has an account.
+ * Stores a sign-up. For an address that has an account it runs the same statements and writes the same rows, so that neither its time nor its
+ * cost reveals the account. @param repeated the type of the event for an address with an account.
  */
 function* addPendingSignUp(
   { digest, email, passwordHash, fields, createdAt, expiresAt }: PendingSignUp,
@@ -78,7 +76,7 @@ function* addPendingSignUp(
   return invalidatesNothing({ maySend: added !== undefined, hasAccount: (recorded?.holder ?? null) !== null })
 }
 
-/** Deletes the sign-ups of an address, locked in the order of their digests. @returns the digests of those that had not expired. */
+/** Locked in the order of their digests. @returns the digests of those that had not expired. */
 function* takeOfEmail(email: string, now: number): Steps<readonly string[]> {
   const taken = yield* rows<{ digest: string; expires_at: number }>({
     text: ({ forUpdate }) => `WITH of_email AS (
@@ -90,10 +88,7 @@ function* takeOfEmail(email: string, now: number): Steps<readonly string[]> {
   return taken.filter(({ expires_at }) => expires_at > now).map(({ digest }) => digest)
 }
 
-/**
- * Opens the account of a sign-up, with a session. The other sign-ups with its e-mail end. Of simultaneous calls for one address, one
- * succeeds.
- */
+/** Opens the account of a sign-up, with a session; the others with its e-mail end. Of simultaneous calls for one address, one succeeds. */
 function* openAccount(
   digest: string,
   user: NewUser,
@@ -105,7 +100,6 @@ function* openAccount(
   return invalidatesNothing('opened')
 }
 
-/** @returns false if there is no such sign-up any more. */
 function* removePendingSignUp(digest: string): Steps<Write<boolean>> {
   const removed = yield* firstRow({
     text: 'DELETE FROM pending_sign_ups WHERE digest = $1 RETURNING digest',

@@ -1,4 +1,3 @@
-/** The queue of mails that are to be sent. */
 import { describeError, isPermanent, MailFailure } from './transport-errors.ts'
 
 /** Times in milliseconds. */
@@ -16,7 +15,7 @@ export interface DeliveryLimits {
   readonly closing: number
 }
 
-/** Log lines name the kind of a mail, never its recipient or content. */
+/** Log lines have the kind of a mail, never its recipient or content. */
 export interface DeliveryLog {
   info(message: string): void
   warn(message: string): void
@@ -26,11 +25,8 @@ export interface DeliveryLog {
 /** For metrics: counts since the start. */
 export interface DeliveryStatistics {
   readonly sent: number
-  /** Refused, dropped or too old. */
   readonly failed: number
-  /** Attempts that failed and are repeated. */
   readonly retries: number
-  /** Mails that are not sent yet. */
   readonly waiting: number
 }
 
@@ -41,10 +37,9 @@ interface Delivery {
   delay: number
 }
 
-/** Spreads the retries of several instances. */
 const withJitter = (delay: number): number => Math.round(delay * (0.75 + Math.random() / 2))
 
-/** Sends mails, a few at a time, and retries failed ones. It is in memory: the end of the process loses what waits. */
+/** Sends mails, a few at a time, and retries failed ones. In memory: the end of the process loses what waits. */
 export class DeliveryQueue {
   readonly #limits: DeliveryLimits
   readonly #log: DeliveryLog
@@ -81,7 +76,7 @@ export class DeliveryQueue {
     setImmediate(() => this.#next())
   }
 
-  /** Tries every waiting mail once more, within `closing`. @param abort cancels the attempts that are running then. */
+  /** Tries every waiting mail once more. @param abort cancels the attempts that are running after `closing`. */
   async close(abort: () => void): Promise<void> {
     this.#isClosed = true
     for (const delivery of this.#delayed.keys()) this.#becomesDue(delivery)

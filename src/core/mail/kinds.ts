@@ -1,24 +1,20 @@
-/** How a kind of mail is declared. Everything else about it, the sender's type and the rate limit too, follows from the declaration. */
+/** How a kind of mail is declared. All else follows from it, the sender's type and the rate limit too. */
 import type { User } from '../users/user.ts'
 
 /** A paragraph, a link, or a token on a line of its own. */
 export type Block = string | { readonly link: string; readonly label: string } | { readonly code: string }
 
-/** The service, as mails name it. */
 export interface MailSite {
   /** The product's name, by default the host. */
   readonly name: string
-  /** The host of `publicUrl`. */
   readonly host: string
-  /** The base URL of the API. */
   readonly publicUrl: string
   /** The web application of the users. Without `WEB_URL` the base URL of the hosted pages. */
   readonly webUrl: string
-  /** Where users manage their account: `WEB_URL`, or the hosted page. */
+  /** `WEB_URL`, or the hosted page. */
   readonly accountUrl: string
 }
 
-/** The texts of a mail in one language. */
 export interface MailTexts {
   /** Equal for every recipient: values that a user chooses never appear in a header. */
   readonly subject: string
@@ -30,8 +26,8 @@ export interface MailTexts {
 export interface MailKind extends MailTexts {
   readonly de?: MailTexts
   /**
-   * Whether the limit for each recipient applies. Mails that give access back to an owner are exempt. `alone`: those of this kind are counted
-   * by themselves, because strangers cause them, who must not use up the mails that tell of changes.
+   * Whether the limit for each recipient applies; not to mails that give access back to an owner. `alone`: counted apart, because strangers
+   * cause them, who must not use up the mails that tell of changes.
    */
   readonly isRateLimited: boolean | 'alone'
   /** The mail's main link, for templates that replace `body`. */
@@ -40,13 +36,12 @@ export interface MailKind extends MailTexts {
 
 export type MailKinds = Readonly<Record<string, MailKind>>
 
-/** Mails in every language. */
 export type TranslatedMailKinds = Readonly<Record<string, MailKind & { readonly de: MailTexts }>>
 
-/** Whom a mail is sent to, such as a user. Its language is that of `locale`, by default English. */
+/** A recipient, such as a user. The language is that of `locale`, by default English. */
 export type MailRecipient = Pick<User, 'email' | 'locale'>
 
-/** What `send` takes behind the recipient: nothing, or the values of the kind's body. */
+/** The values that the body of a kind takes, if any. */
 export type MailValues<Kind extends MailKind> =
   Parameters<Kind['body']> extends [MailSite, ...infer Values] ? Values : []
 
@@ -64,10 +59,8 @@ export type MailData<Kind extends MailKind> = MailSite &
   (MailValues<Kind> extends [infer Values] ? Values : unknown) &
   (Kind extends { link: unknown } ? { readonly link: string } : unknown)
 
-/** A template of any kind. */
 export type MailTemplate = (data: never) => MailText
 
-/** Replacements of mails by kind. */
 export type MailTemplates<Kinds extends MailKinds> = {
   readonly [Name in keyof Kinds]?: (data: MailData<Kinds[Name]>) => MailText
 }

@@ -1,7 +1,6 @@
 /**
- * Refuses new passwords that are known from breaches (`BREACHED_PASSWORDS_URL`), by a range API as that of Have I Been Pwned. The API
- * receives five digits of the password's SHA-1, and returns the rest of all that begin with them. While it fails, every password is
- * accepted: an outage elsewhere must not stop sign-ups and password resets.
+ * Refuses new passwords that are known from breaches (`BREACHED_PASSWORDS_URL`), by a range API such as Have I Been Pwned: it receives five
+ * digits of the SHA-1, and returns the rest of all that begin with them. While it fails, every password is accepted.
  */
 import { createHash } from 'node:crypto'
 import { type ErrorName, ServiceError } from '#base/errors'
@@ -9,13 +8,12 @@ import { HttpClient, HttpRequestError } from '#base/http-client/http-client'
 import { Counters } from '#base/statistics/counters'
 import { canonicalPassword } from './policy.ts'
 
-/** Milliseconds until a password is accepted, from the look-up of the host's name to the last byte. */
+/** Milliseconds until a password is accepted. */
 const TIME_LIMIT = 1_000
 
-/** Bytes of a response. Those of Have I Been Pwned have about 60,000, with padding. */
+/** Bytes; 60,000 are usual, with padding. */
 const MAX_BYTES = 262_144
 
-/** Further requests wait for a connection, within their time limit. */
 const MAX_CONNECTIONS = 16
 
 const PREFIX_LENGTH = 5
@@ -25,7 +23,6 @@ const HEADERS = { 'add-padding': 'true', 'user-agent': 'gatehouse' }
 
 const RANGE = /^(?:[\dA-F]{35}:\d{1,15}(?:\r?\n|$))*$/i
 
-/** @throws {Error} if the text is no range. */
 const isListed = (range: string, suffix: string): boolean => {
   if (!RANGE.test(range)) throw new Error('The response is not a range of SHA-1 hashes with their counts')
   const count = new RegExp(`^${suffix}:(\\d+)`, 'im').exec(range)?.[1]
@@ -33,7 +30,7 @@ const isListed = (range: string, suffix: string): boolean => {
 }
 
 export class BreachedPasswords {
-  /** `timed_out` and `failed` are passwords that were accepted without a comparison. */
+  /** `timed_out` and `failed` were accepted without a comparison. */
   readonly outcomes = new Counters(['not_breached', 'breached', 'timed_out', 'failed'])
   readonly #url: string | null
   readonly #onFailure: (error: unknown) => void
@@ -41,23 +38,14 @@ export class BreachedPasswords {
   /** The operator names the host: it may be one of the own network. */
   readonly #client = new HttpClient({ allowedHosts: 'any', maxConnections: MAX_CONNECTIONS })
 
-  /**
-   * @param url of the API, without the prefix; `null`: nothing is refused.
-   * @param onFailure called when a password is accepted without a comparison.
-   * @param timeLimit milliseconds.
-   */
+  /** @param url without the prefix; `null`: nothing is refused. @param onFailure called when a password is accepted without a comparison. */
   constructor(url: string | null, onFailure: (error: unknown) => void, timeLimit = TIME_LIMIT) {
     this.#url = url
     this.#onFailure = onFailure
     this.#timeLimit = timeLimit
   }
 
-  /**
-   * For a new password that follows all other rules.
-   * @param error names the field of the password.
-   * @param signal aborted when the client disconnects.
-   * @throws {ServiceError} `error` if the password is known from a breach; `clientClosedRequest`
-   */
+  /** @param error names the field. @throws {ServiceError} `error` for a breached password; `clientClosedRequest` */
   async refuse(
     password: string,
     error: Extract<ErrorName, 'passwordBreached' | 'newPasswordBreached'>,
@@ -69,7 +57,6 @@ export class BreachedPasswords {
     if (outcome === 'breached') throw new ServiceError(error)
   }
 
-  /** Ends requests that are under way: their passwords are accepted. */
   async close(): Promise<void> {
     await this.#client.close()
   }
@@ -87,7 +74,6 @@ export class BreachedPasswords {
     }
   }
 
-  /** @throws {Error} unless the whole response arrives in time, with the status 200. */
   async #range(url: string, signal: AbortSignal | undefined): Promise<string> {
     const { status, body } = await this.#client.request(new URL(url), {
       method: 'GET',

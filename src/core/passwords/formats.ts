@@ -1,7 +1,4 @@
-/**
- * Formats of password hashes: our own parameters, the foreign formats that are accepted and how much they may cost, and the
- * cost of a hash relative to ours.
- */
+/** Formats of password hashes: our parameters, the foreign formats that are accepted, and their cost relative to ours. */
 import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 import { parseOptions } from '@node-rs/argon2'
 
@@ -30,7 +27,7 @@ export const isOurs = (encoded: string): boolean => encoded.startsWith(OURS)
 const SALT_LENGTH = 16
 const DIGEST_LENGTH = 32
 
-/** @returns a random hash that no password matches. Verifying it costs as much as verifying a real one. */
+/** A random hash that no password matches. Verifying it costs as much as verifying a real one. */
 export const dummyHash = (): string => {
   const [salt, digest] = [SALT_LENGTH, DIGEST_LENGTH].map(length =>
     randomBytes(length).toString('base64').replaceAll('=', ''),
@@ -50,7 +47,7 @@ export interface ScryptHash {
 const SCRYPT =
   /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d{0,3}),p=([1-9]\d{0,3})\$([\w+/.-]{11,86})={0,2}\$([\w+/.-]{22,86})={0,2}$/
 
-/** Decodes base64, also with the characters of passlib (`.`) and of the URL-safe alphabet (`-`, `_`). */
+/** Decodes base64, also that of passlib (`.`) and of URLs (`-`, `_`). */
 const bytes = (text: string): Buffer => Buffer.from(text.replaceAll('.', '+'), 'base64')
 
 /** @returns `null` if it is not of that form. Does not check the cost. */
@@ -97,7 +94,7 @@ const ARGON2_LIMITS = { memoryCost: 262_144, timeCost: 16, parallelism: 16 }
 /** Each step doubles the time: 14 takes about a second. bcrypt is not defined below 4. */
 const BCRYPT_COSTS = { least: 4, most: 14 }
 
-/** Bytes of a lane and of all lanes, block size and lanes: at most two to three seconds. */
+/** Bytes and counts: at most two to three seconds. */
 const SCRYPT_LIMITS = { lane: 268_435_456, lanes: 1_073_741_824, blockSize: 32, parallelism: 16 }
 
 const argon2Violation = (encoded: string): string | null => {
@@ -126,10 +123,7 @@ const withoutSpareBits = (text: string, spare: number): string => {
 
 const BCRYPT_SALT_END = -31
 
-/**
- * A bcrypt hash as our implementation writes it. Some others keep bits in the last characters of salt and digest that no byte has, so
- * that the texts differ where the hashes are equal.
- */
+/** Without the bits in the last characters of salt and digest that belong to no byte: other implementations may set them. */
 export const canonicalBcrypt = (encoded: string): string =>
   withoutSpareBits(encoded.slice(0, BCRYPT_SALT_END), 4) + withoutSpareBits(encoded.slice(BCRYPT_SALT_END), 2)
 
@@ -172,20 +166,16 @@ const VIOLATIONS: Readonly<Record<HashKind, (encoded: string) => string | null>>
 export const hashKind = (encoded: string): HashKind | null =>
   KINDS.find(([start]) => start.test(encoded))?.[1] ?? null
 
-/** @returns why a stored hash cannot be compared, as a message of the error body; `null` if it can. */
+/** A message of the error body; `null` if passwords can be compared with the hash. */
 const comparisonViolation = (encoded: string): string | null => {
   const kind = hashKind(encoded)
   if (kind === null) return UNKNOWN
   return encoded.length > MAX_LENGTH ? MALFORMED : VIOLATIONS[kind](encoded)
 }
 
-/** Whether {@link relativeCost} is known, and bounded, so that passwords can be compared with a stored hash. */
 export const isComparable = (encoded: string): boolean => comparisonViolation(encoded) === null
 
-/**
- * @returns why a hash is not accepted, as a message of the error body; `null` if it is. Some that are stored could be compared, but no
- * password is likely to match them.
- */
+/** A message of the error body; `null` if a new hash is accepted. Stored ones may be comparable without it. */
 export const hashViolation = (encoded: string): string | null => {
   const violation = comparisonViolation(encoded)
   if (violation !== null) return violation
@@ -220,7 +210,7 @@ const COSTS: Readonly<Record<HashKind, (encoded: string) => number>> = {
   scrypt: encoded => scryptSize(parseScrypt(encoded) as ScryptHash),
 }
 
-/** @returns the estimated time to verify a hash, in units of one of our hashes; 0 if it is not accepted. */
+/** The estimated time to verify a hash, in units of one of our hashes; 0 if it is not accepted. */
 export const relativeCost = (encoded: string): number => {
   const kind = hashKind(encoded)
   return kind === null || !isComparable(encoded) ? 0 : COSTS[kind](encoded) / OUR_COST[kind]
@@ -230,9 +220,8 @@ export const relativeCost = (encoded: string): number => {
 const BCRYPT_LENGTH = 72
 
 /**
- * Whether other passwords match the same hash: bcrypt ignores everything after 72 bytes, and repeats the password with a NUL as
+ * Whether other passwords match the same bcrypt hash: it ignores everything after 72 bytes, and repeats the password with a NUL as
  * separator. Such a password must not replace the hash, because the account's real password may be another one.
- * @param password a matching password, in any normalization form.
  */
 export const isAmbiguous = (password: string, encoded: string): boolean =>
   hashKind(encoded) === 'bcrypt' &&

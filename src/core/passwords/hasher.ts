@@ -1,7 +1,6 @@
 /**
- * Hashes and verifies passwords in threads, off the event loop. One of our hashes takes milliseconds of a core and 19 MiB, so the
- * threads run at lower priority than the event loop. Imported hashes that cost more than ours, up to 400 times as much, have a
- * lane of threads of their own and do not delay others. Threads start on demand, and end when idle.
+ * Hashes and verifies passwords in threads with a lower priority than the event loop: a hash of ours takes milliseconds of a core and 19
+ * MiB. Imported hashes that cost more, up to 400 times as much, have threads of their own and do not delay others.
  */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -26,20 +25,17 @@ export interface LaneStatistics {
 
 export interface PasswordHasher {
   /**
-   * For a request that is going to hash, before its body is read: rejected then, it costs a third of what it costs when {@link hash}
-   * or {@link verify} throws. Concerns the lane of ordinary hashes, because the account is not known yet.
-   * @returns `overloaded` if the queue is full; `null` if there is room.
+   * Called before the body of a request that is going to hash is read: rejecting it then costs a third.
+   * @returns `overloaded` if the queue of ordinary hashes is full; `null` if there is room.
    */
   refusal(): ServiceError | null
   /**
-   * @param signal cancels the hash when it is aborted, unless it has started.
-   * @returns the hash in PHC form.
+   * @param signal cancels the hash, unless it has started. @returns the hash in PHC form.
    * @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining`
    */
   hash(password: string, signal?: AbortSignal): Promise<string>
   /**
-   * @param encoded the stored hash; `null` if there is no account. Takes as long for `null`, so that the response time does not
-   * reveal whether an account exists.
+   * @param encoded `null` takes as long, so that the response time does not reveal whether there is an account.
    * @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining`
    */
   verify(password: string, encoded: string | null, signal?: AbortSignal): Promise<boolean>
@@ -107,13 +103,11 @@ export interface LaneOptions extends LaneLimits {
   readonly nice: number
 }
 
-/** Threads behind a bounded queue. */
 export class HashingLane {
   readonly #pool: Piscina
   readonly #queue: BoundedQueue
   readonly #waits = new Histogram(DURATIONS)
   #rejected = 0
-  /** The number of threads that could not start. */
   #failures = 0
 
   /** @param onFailure called when a thread cannot start. */
@@ -141,17 +135,14 @@ export class HashingLane {
     return { running, waiting, rejected: this.#rejected, waits: this.#waits.value }
   }
 
-  /** @returns the error with which {@link run} would reject now, which it counts. */
+  /** @returns the error with which {@link run} would reject now. */
   refusal(): ServiceError | null {
     if (!this.#queue.isFull) return null
     this.#rejected += 1
     return OVERLOADED
   }
 
-  /**
-   * @param queuedAt when the wait began, in milliseconds of `performance.now()`.
-   * @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining`
-   */
+  /** @param queuedAt milliseconds of `performance.now()`. @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining` */
   run(
     name: 'hash' | 'verify',
     task: unknown,
@@ -164,7 +155,6 @@ export class HashingLane {
     }, signal)
   }
 
-  /** Counts a call that is rejected because of overload. */
   async counted<Result>(call: Promise<Result>): Promise<Result> {
     try {
       return await call
@@ -191,8 +181,8 @@ export class HashingLane {
 }
 
 /**
- * The forms of a password to compare: as sent, because other services hashed it like that, and in NFC, as this service hashes it.
- * Both also if there is no account, so that the response time does not reveal it.
+ * The forms of a password to compare: as sent, as other services hashed it, and in NFC, as this service does. Also without an account, so
+ * that the response time does not reveal it.
  */
 const formsOf = (password: string, encoded: string): string[] => {
   const canonical = canonicalPassword(password)
@@ -205,7 +195,7 @@ export class PooledPasswordHasher implements PasswordHasher {
   readonly #expensive: HashingLane
   /** Admits one sign-in per account to the expensive lane, so that accounts take turns. */
   readonly #accounts: KeyedQueues
-  /** The hash to compare with if there is no account. */
+  /** Compared where there is no hash. */
   readonly #dummyHash = dummyHash()
 
   /** @param onFailure called when a thread cannot start. */

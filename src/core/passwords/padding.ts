@@ -1,7 +1,6 @@
 /**
- * Makes a comparison with a hash that costs less than ours take as long, so that response times reveal neither the account nor what
- * hashed its password (docs/design.md, "Tokens and sessions"). What is missing is measured, because no table has it: beside a hash of ours,
- * which needs memory, one that needs only the processor took 0.3 to 0.5 of its estimate, by the load of the machine.
+ * Makes a comparison with a cheaper hash take as long as one with ours, so that response times reveal neither the account nor what hashed its
+ * password (docs/design.md, "Tokens and sessions"). The missing time is measured: estimates are off by half, with the load of the machine.
  */
 import { HASH_PARAMETERS, isOurs } from './formats.ts'
 
@@ -14,13 +13,11 @@ const LEAST_MEMORY = 8
 export interface PaddingDeps {
   /** Milliseconds. */
   readonly now: () => number
-  /** Computes a hash that nobody needs. */
   readonly hash: (parameters: typeof HASH_PARAMETERS) => unknown
 }
 
 /**
- * Not a wait: work takes longer while the machine is busy, as the comparisons do that it stands for.
- * @param share of the time of one of our hashes.
+ * Work, not a wait: it takes longer while the machine is busy, as comparisons do. @param share of the time of one of our hashes.
  * @returns the parameters of a hash that takes this share; `null` if there is none to compute.
  */
 export const paddingFor = (share: number): typeof HASH_PARAMETERS | null => {
@@ -28,10 +25,9 @@ export const paddingFor = (share: number): typeof HASH_PARAMETERS | null => {
   return memoryCost < LEAST_MEMORY ? null : { ...HASH_PARAMETERS, memoryCost }
 }
 
-/** The padding of one thread. */
 export class Padding {
   readonly #deps: PaddingDeps
-  /** The median time of a comparison with one of our hashes, in milliseconds: single ones wait for a core. */
+  /** The median, in milliseconds: single comparisons wait for a core. */
   #ours: number | null = null
 
   constructor(deps: PaddingDeps) {
@@ -39,9 +35,8 @@ export class Padding {
   }
 
   /**
-   * Runs a comparison, and the work that makes it as long as one with our hashes. The first of a thread measures one before,
-   * whatever it compares.
-   * @param compare returns `null` if there is nothing to compare with.
+   * Runs a comparison, and the work that makes it as long as one with our hashes. The first of a thread measures one before, whatever it
+   * compares. @param compare returns `null` if there is nothing to compare with.
    */
   run(encoded: string, compare: () => boolean | null): boolean {
     const { hash } = this.#deps

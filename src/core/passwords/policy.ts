@@ -1,7 +1,4 @@
-/**
- * Which passwords are accepted (docs/design.md, "Contract"), and how a password becomes the bytes that are hashed. The list of common
- * passwords and the keyboard layouts are loaded with the first new password.
- */
+/** Which passwords are accepted (docs/design.md, "Contract"), and how a password becomes the bytes that are hashed. */
 import { createRequire } from 'node:module'
 import { ERRORS } from '#base/errors'
 import { canonicalEmail, EMAIL_MAX_LENGTH } from '../users/user.ts'
@@ -12,13 +9,13 @@ export const PASSWORD_MAX_LENGTH = 128
 /** NFC: the same password typed on another keyboard may be decomposed ("é" as one code point or two). */
 export const canonicalPassword = (password: string): string => password.normalize('NFC')
 
-/** Common passwords below this length are not loaded: the length check rejects them. */
+/** The length check rejects shorter ones. */
 const MIN_LENGTH = 8
 
 interface Dictionary {
   /** In lower case. */
   readonly passwords: ReadonlySet<string>
-  /** For each keyboard layout the pairs of adjacent keys, as two characters. */
+  /** Pairs of adjacent keys by keyboard layout. */
   readonly layouts: readonly ReadonlySet<string>[]
 }
 
@@ -34,7 +31,7 @@ const adjacentKeys = (layout: Layout): ReadonlySet<string> => {
   return pairs
 }
 
-/** Loads the common passwords and the keyboard graphs, which blocks the event loop once. */
+/** Loads the dictionary, which blocks the event loop once. */
 const loadDictionary = (): Dictionary => {
   const { dictionary, adjacencyGraphs } =
     require('@zxcvbn-ts/language-common') as typeof import('@zxcvbn-ts/language-common')
@@ -53,10 +50,9 @@ const dictionary = (): Dictionary => {
   return loaded
 }
 
-/** @param password in lower case. */
 export const isCommon = (password: string): boolean => dictionary().passwords.has(password)
 
-/** @param characters in lower case. @returns whether each is next to the previous on one keyboard: `qwertzui`, `1q2w3e4r`. */
+/** Whether each is next to the previous on one keyboard: `qwertzui`, `1q2w3e4r`. @param characters in lower case. */
 const isKeyboardPath = (characters: readonly string[]): boolean =>
   dictionary().layouts.some(pairs =>
     characters.every((character, index) => index === 0 || pairs.has(`${characters[index - 1]}${character}`)),
@@ -80,7 +76,7 @@ const visible = (text: string): string =>
 /** The form in which whole passwords are compared: visible, regardless of letter case (NIST SP 800-63B-4 §3.1.1.2). */
 const folded = (text: string): string => visible(text).trim().toLowerCase()
 
-/** @returns the shortest part whose repetition is the whole (the last time maybe cut short); `null` if there is none. */
+/** The shortest part whose repetition is the whole, the last time maybe cut short; `null` if there is none. */
 const repeatedPart = (characters: readonly string[]): readonly string[] | null => {
   for (let part = 1; part <= characters.length / 2; part += 1) {
     if (characters.every((character, index) => character === characters[index % part]))
@@ -89,7 +85,7 @@ const repeatedPart = (characters: readonly string[]): readonly string[] | null =
   return null
 }
 
-/** Compares what is typed: in visible form, one character such as U+FDFA becomes 18, so a part that is short to type may be long. */
+/** Compares what is typed: in visible form, U+FDFA becomes 18 characters. */
 const repeatsShortPart = (password: string, minLength: number): boolean => {
   const part = repeatedPart([...canonicalPassword(password)])
   return part !== null && part.length < minLength
@@ -108,9 +104,8 @@ const isSequence = (characters: readonly string[]): boolean => {
 }
 
 /**
- * @param password in visible form.
- * @returns the violated rule. Of the patterns that zxcvbn matches, those that span the whole password: zxcvbn itself is too slow for
- * the longest passwords, and reports only the matches that it ranks best.
+ * @param password in visible form. @returns the violated rule. Patterns must span the whole password: zxcvbn itself is too slow for long
+ * ones, and reports only the matches that it ranks best.
  */
 const visibleViolation = (
   password: string,
@@ -143,15 +138,11 @@ const emailForms = (email: unknown): string[] => {
   return [canonical, canonical.slice(0, canonical.lastIndexOf('@'))].map(folded)
 }
 
-/** Whether a password is the e-mail or its local part, in any letter case: attackers try these first. */
+/** Whether a password is the e-mail or its local part, in any letter case. */
 export const isOwnEmail = (password: string, email: string): boolean =>
   emailForms(email).includes(folded(password))
 
-/**
- * @param minLength minimum characters of a password.
- * @param email the e-mail of the same request, as entered, if any.
- * @returns the violated rule, except for the length, which the schema checks: passwords of another length have no violation here.
- */
+/** @param email of the same request, as entered. @returns the violated rule; none for another length, which the schema refuses. */
 export const passwordViolations = (password: string, minLength: number, email: unknown): string[] => {
   if (password.length > 2 * PASSWORD_MAX_LENGTH) return []
   const length = [...password].length

@@ -1,9 +1,9 @@
 /** The rate limits of the core; features declare theirs. */
 
 export interface WindowLimit {
-  /** How much is allowed within a window: requests, or mails. */
+  /** Requests, or mails, within a window. */
   readonly points: number
-  /** The length of a window, whole seconds from the first request or mail on. */
+  /** The length of a window, from the first request or mail on. */
   readonly seconds: number
 }
 
@@ -27,10 +27,10 @@ const PER_ADDRESS = {
   mail: { points: 20, seconds: 60 },
 } satisfies Record<string, WindowLimit>
 
-/** The name of the limit on the writes of a user, in headers and metrics. */
+/** The name of the limit on writes of a user in headers and metrics. */
 export const WRITE_LIMIT = 'write'
 
-/** The names of the core's counters that limit no route. They share a namespace with the limits of routes. */
+/** The names of counters that limit no route, in one namespace with the limits of routes. */
 export const COUNTERS = [
   'mails',
   'clean-up',

@@ -1,6 +1,6 @@
 /**
- * The limit on password attempts for one account. Attempts are counted before hashing, so that a thousand parallel ones do
- * not all pass; and also without an account, so that a rejection does not reveal whether there is one.
+ * The limit on password attempts for one account. They are counted before hashing, so that a thousand parallel ones do not all pass; and
+ * also without an account, so that a rejection does not reveal whether there is one.
  */
 
 import { ServiceError } from '#base/errors'
@@ -11,20 +11,17 @@ import type { KnownNetworks } from './known-networks.ts'
 import type { LoginThrottleLimits } from './limits.ts'
 import { digestKey } from './rate-limit-keys.ts'
 
-/** A password attempt: its account and its actor. */
 export interface LoginSubject {
-  /** The key of the counters. */
   readonly key: string
-  /** The account whose own key it is; `null` if strangers choose the key. */
+  /** `null` if strangers choose the key. */
   readonly userId: string | null
-  /** In canonical form; there may be no such account. */
+  /** There may be no such account. */
   readonly email: string
   readonly actor: Actor
 }
 
 export interface LoginThrottle {
   /**
-   * @param subject {@link emailSubject} or {@link userSubject}.
    * @param verify returns `undefined` for a wrong password. If it throws, the attempt does not count.
    * @throws {ServiceError} `tooManyRequests` before `verify` is called; errors of `verify`
    */
@@ -39,10 +36,7 @@ export const emailSubject = (email: string, ip: string | null): LoginSubject => 
   actor: anonymous(ip),
 })
 
-/**
- * The holder of a mailed token. Attempts on the password elsewhere do not make them wait, and nobody else knows the key.
- * @param digest of the token.
- */
+/** The holder of a mailed token. Attempts elsewhere do not make them wait, and nobody else knows the key. @param digest of the token. */
 export const tokenSubject = (digest: string, email: string, ip: string | null): LoginSubject => ({
   key: `token:${digest}`,
   userId: null,
@@ -50,7 +44,7 @@ export const tokenSubject = (digest: string, email: string, ip: string | null): 
   actor: anonymous(ip),
 })
 
-/** The account's own user, signed in: other clients cannot throttle them, and a stolen session cannot try passwords without limit. */
+/** A signed-in user: others cannot throttle them, and a stolen session cannot try passwords without limit. */
 export const userSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
   key: `user:${id}`,
   userId: id,
@@ -66,7 +60,6 @@ export const codeSubject = ({ id, email }: User, ip: string | null): LoginSubjec
   actor: anonymous(ip),
 })
 
-/** An attempt that was allowed and counted. */
 interface Attempt {
   /** Does not count it. */
   cancel(): Promise<unknown>
@@ -74,11 +67,9 @@ interface Attempt {
   succeed(): Promise<unknown>
 }
 
-/** The waits after the free attempts. */
 interface Waits {
-  /** Allows one attempt, then none until the delay is over. One atomic operation of the store, so parallel attempts cannot all pass. */
+  /** Allows one attempt, then none until the delay is over; atomic, so that parallel attempts cannot all pass. */
   readonly lock: RateLimit
-  /** How many attempts passed the lock. */
   readonly lockCount: RateLimit
 }
 
@@ -97,10 +88,7 @@ export class StoredLoginThrottle implements LoginThrottle {
   readonly #networks: Pick<KnownNetworks, 'find'>
   readonly #onThrottled: (subject: LoginSubject, seconds: number) => void
 
-  /**
-   * @param networks those of users.
-   * @param onThrottled called for each rejected attempt, with the seconds to wait.
-   */
+  /** @param onThrottled called for each rejected attempt, with the seconds to wait. */
   constructor(
     open: OpenRateLimit,
     limits: LoginThrottleLimits,
@@ -165,8 +153,7 @@ export class StoredLoginThrottle implements LoginThrottle {
         sampledAs: 'login-attempts',
       })
     }
-    // The window begins with this attempt, not with the first one: otherwise attempts became free again every few minutes. It never
-    // ends before the one that others have reached.
+    // The window begins with this attempt: otherwise attempts became free again every few minutes. It never ends before that of others.
     const countedFor = delay + window
     await Promise.all([
       lockCount.set(waitKey, passed + 1, countedFor),

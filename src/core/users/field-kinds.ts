@@ -2,12 +2,11 @@
 import { type JsonObject, NO_METADATA } from './metadata.ts'
 import { NO_ROLES, sortedRoles } from './roles.ts'
 
-/** The values of a field, and how they are stored. */
 export interface FieldKind<Value> {
   readonly name: 'text' | 'roles' | 'metadata'
   /** The value of users without one. A constant, so that it costs cached users nothing. */
   readonly absent: Value
-  /** The value in the form that is stored and returned. */
+  /** The value as it is stored and returned. */
   readonly canonical: (value: Value) => Value
   /** `null` for {@link FieldKind.absent}. Equal for equal values: statements compare it. */
   readonly toColumn: (value: Value) => string | null
@@ -48,32 +47,26 @@ export interface FieldDeclaration {
   // biome-ignore lint/suspicious/noExplicitAny: of any kind
   readonly kind: FieldKind<any>
   readonly column: string
-  /** The column of case-folded text by which users are searched and sorted. */
+  /** Case-folded text, by which users are searched and sorted. */
   readonly searchColumn?: string
-  /** The migration of the core that adds the column; never changed. The first fields were there before this table. */
+  /** The migration that adds the column; never changed. The first fields have none. */
   readonly migration?: `${number}_${string}`
   /** `user`: users themselves, and administrators. */
   readonly writtenBy: 'user' | 'administrators'
-  /** Whether a sign-up may have it. */
   readonly atSignUp?: true
   /** What admin keys need to write it besides `users:write`. */
   readonly adminScope?: string
-  /** Whether other users see it. */
   readonly inProfile?: true
-  /**
-   * For texts: whether administrators filter users by its value, by a parameter of `GET /admin/users` and an option of `users list` with the
-   * name of the field, and in the console. The index `users_by_<column>` of the column and `id` serves it.
-   */
+  /** For texts: administrators filter users by it (route, command, console). The index `users_by_<column>` of the column and `id` serves it. */
   readonly filter?: true
-  /** JSON Schema of input, with the keywords of `src/http/validation/keywords.ts`. */
+  /** JSON Schema, with the keywords of `src/http/validation/keywords.ts`. */
   readonly schema: Readonly<Record<string, unknown>>
-  /** JSON Schema of responses. */
   readonly responseSchema: Readonly<Record<string, unknown>>
   /** The option of `users create`: flags and description. */
   readonly option: readonly [flags: string, description: string]
 }
 
-/** The schemas of a text that may be absent. @param rules for input. */
+/** @param rules for input. */
 export const nullableText = (rules: object, examples: readonly string[], description?: string) => {
   const common = { type: ['string', 'null'], ...(description !== undefined && { description }), examples }
   return { schema: { ...common, ...rules }, responseSchema: common }

@@ -1,8 +1,7 @@
 /**
- * The fields of a user that the service stores and returns, but does not interpret, except for roles and language. Each is one entry of
- * {@link USER_FIELDS}. The column and its migration, the types, the rows, the records of cached tokens, requests and responses, the
- * OpenAPI document, sign-ups, import, export, copy and the options of the command line follow from it. CONTRIBUTING.md has the recipe.
- * `team-fields.ts` has those that a team adds.
+ * The fields of a user that the service stores and returns, but does not interpret, except for roles and language. Everything follows from an
+ * entry of {@link USER_FIELDS}: column and migration, types, requests, responses, OpenAPI, sign-ups, import, export, options of commands.
+ * CONTRIBUTING.md has the recipe; `team-fields.ts` has those that a team adds.
  */
 import { type FieldDeclaration, type FieldKind, METADATA, nullableText, ROLES, TEXT } from './field-kinds.ts'
 import { LOCALE_MAX_LENGTH } from './locale.ts'
@@ -91,7 +90,6 @@ export type FieldName = keyof Fields
 
 type ValueOf<Name extends FieldName> = Fields[Name]['kind'] extends FieldKind<infer Value> ? Value : never
 
-/** The fields of a user. */
 export type FieldValues = { readonly [Name in FieldName]: ValueOf<Name> }
 
 type FieldWith<Property> = {
@@ -108,16 +106,13 @@ type SearchField = FieldWith<{ readonly searchColumn: string }>
 /** Fields that administrators filter users by. */
 export type FilterField = FieldWith<{ readonly filter: true }>
 
-/** The fields that a sign-up has. */
 export type SignUpFields = Pick<FieldValues, SignUpField>
 
 export type FieldColumn = Fields[FieldName]['column']
 type SearchColumn = Fields[SearchField]['searchColumn']
 
-/** The columns of fields. */
 export type FieldColumns = Readonly<Record<FieldColumn, string | null> & Record<SearchColumn, string>>
 
-/** With the declaration of each, as code that does not know the field sees it. */
 export const FIELDS: readonly (FieldDeclaration & {
   readonly field: FieldName
   readonly column: FieldColumn
@@ -135,10 +130,8 @@ export const OWN_FIELDS = fieldsWhere<OwnField>(({ writtenBy }) => writtenBy ===
 export const SIGN_UP_FIELDS = fieldsWhere<SignUpField>(({ atSignUp }) => atSignUp === true)
 export const PROFILE_FIELDS = fieldsWhere<ProfileField>(({ inProfile }) => inProfile === true)
 
-/** The fields that administrators filter users by, with their declarations. */
 export const FILTERS = FIELDS.filter(({ filter }) => filter === true)
 
-/** @returns what is given of the fields with `filter`. */
 export const filterFieldsIn = (
   given: Readonly<Record<string, unknown>>,
 ): Readonly<Partial<Record<FilterField, string>>> =>
@@ -152,9 +145,8 @@ export const ADMIN_SCOPES_OF_FIELDS: Readonly<Record<string, string>> = Object.f
 )
 
 /**
- * Compiles a function that returns an object, from the text of its properties for each field. A loop over the fields takes three to five
- * times as long as a function with constant names, and every row that is read becomes a user.
- * @param parameters of the function. Properties can also use `kinds`, by field.
+ * Compiles a function that returns an object, from the text of its properties for each field: a loop over the fields takes three to five
+ * times as long, and every row that is read becomes a user. Properties can also use `kinds`, by field.
  */
 export const compileFields = <Args extends readonly unknown[], Result>(
   parameters: string,
@@ -173,10 +165,9 @@ type Given<Name extends FieldName> = { readonly [Key in Name]?: FieldValues[Key]
 const newField = ({ field }: { readonly field: FieldName }): string =>
   `${field}: kinds.${field}.canonical(given.${field} ?? kinds.${field}.absent)`
 
-/** The fields of a new user: what is given, in the form that is stored, and what users have by default. */
+/** What is given, in the form that is stored, and what users have by default. */
 export const newFields = compileFields<[given: Given<FieldName>], FieldValues>('given', newField)
 
-/** The fields of a sign-up: what is given, in the form that is stored, and what users have by default. */
 export const newSignUpFields = compileFields<[given: Given<SignUpField>], SignUpFields>(
   'given',
   newField,

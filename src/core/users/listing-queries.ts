@@ -15,10 +15,9 @@ export const SORT_COLUMNS = {
 
 const LAST_CODE_POINT = 0x10ffff
 
-/** The next code point, skipping the surrogates. */
 const next = (point: number): number => (point === 0xd7ff ? 0xe000 : point + 1)
 
-/** The first text after all texts that start with `prefix`, in the order of code points; `null` if there is none. */
+/** The first text after all that start with `prefix`, by code points; `null` if there is none. */
 const afterAllWith = (prefix: string): string | null => {
   const points = Array.from(prefix, character => character.codePointAt(0) ?? 0)
   while (points.at(-1) === LAST_CODE_POINT) points.pop()
@@ -26,25 +25,22 @@ const afterAllWith = (prefix: string): string | null => {
   return last === undefined ? null : String.fromCodePoint(...points, next(last))
 }
 
-/** A query over users, before conditions are added. */
 export type Users<Row = object> = SelectQueryBuilder<DatabaseSchema, 'users', Row>
 
 export type SearchColumn = 'first_name_key' | 'last_name_key' | 'email'
 
-/** The columns that a search matches. */
 export const searchColumns = ({ searchEmail }: UserFilter): readonly SearchColumn[] => [
   'first_name_key',
   'last_name_key',
   ...(searchEmail ? (['email'] as const) : []),
 ]
 
-/** The range of a column that a search matches. An index serves it, and unlike `LIKE` it has no wildcards. */
+/** The range of a search: an index serves it, and unlike `LIKE` it has no wildcards. */
 export const searchRange = (search: string): { from: string; before: string | null } => {
   const from = searchKey(search)
   return { from, before: afterAllWith(from) }
 }
 
-/** Whether one of the columns starts with the search text. */
 export const startsWith =
   (search: string, columns: readonly SearchColumn[]) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) => {
     const { from, before } = searchRange(search)
@@ -55,16 +51,13 @@ export const startsWith =
     )
   }
 
-/** The exclusive bounds of a filter on the creation time; `null` where there is none. */
+/** The exclusive bounds of the creation time; `null` where there is none. */
 export const creation = ({ createdAfter, createdBefore, lastRequestBefore }: UserFilter) => {
   const ends = [createdBefore, lastRequestBefore].filter(timestamp => timestamp !== undefined)
   return { after: createdAfter ?? null, before: ends.length === 0 ? null : Math.min(...ends) }
 }
 
-/**
- * Whether a user has made a request after a timestamp. There is no index on timestamps, as every flush would have to update it:
- * SQLite looks up each user's, PostgreSQL may also scan all of them.
- */
+/** No index has timestamps, because every flush would have to update it: SQLite looks up each user's, PostgreSQL may scan all. */
 const requestedAfter = (timestamp: number) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) =>
   eb.exists(
     eb
@@ -92,7 +85,7 @@ const hasRole = (role: string) => (eb: ExpressionBuilder<DatabaseSchema, 'users'
       .whereRef('user_roles.user_key', '=', 'users.key'),
   )
 
-/** Applies a filter except for the creation time and ids: each engine implements the lookup by ids itself. */
+/** Applies a filter, except for the creation time, and for ids, which each engine looks up itself. */
 export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
   const { lastRequestAfter, lastRequestBefore } = filter
   let result = users
@@ -108,7 +101,7 @@ export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilt
   return result
 }
 
-/** Applies a filter except for ids. */
+/** Applies a filter, except for ids. */
 export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
   const { after, before } = creation(filter)
   let result = filteredBesidesCreation(users, filter)
@@ -117,16 +110,13 @@ export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row>
   return result
 }
 
-/** The columns by which a list is sorted: the key and the id. */
+/** The columns of the sort key and of the id. */
 export type OrderColumns = readonly [string, string]
 
 /** The order of creation of the users with a role, from the primary key of `user_roles`. */
 export const ROLE_ORDER: OrderColumns = ['user_roles.user_created_at', 'user_roles.user_id']
 
-/**
- * The users of one page, along an index from the position on (keyset pagination).
- * @param order columns with the same values, for a query that reads the index of another table.
- */
+/** One page along an index (keyset pagination). @param order columns of another index with the same values. */
 export const onPage = <Row>(
   users: Users<Row>,
   { filter, sort, after, limit }: UserQuery,
@@ -170,13 +160,10 @@ export const pageQuery = (users: Users, query: UserQuery, order?: OrderColumns) 
     : page.select(sql.raw<string>(featureMethods(signInTables)).as('feature_methods'))
 }
 
-/**
- * Bytes of metadata in one page of an export, which has at least one user. Parsing and serialising them blocks the event loop for
- * milliseconds.
- */
+/** Bytes of metadata in one page of an export: parsing and serialising them blocks the event loop for milliseconds. */
 export const EXPORTED_METADATA = 262_144
 
-/** The bytes of a user's metadata. Neither engine reads the text for its length. */
+/** The bytes of metadata, for which neither engine reads the text. */
 export const METADATA_BYTES = METADATA_COLUMNS.map(column => `coalesce(octet_length(${column}), 0)`).join(
   ' + ',
 )

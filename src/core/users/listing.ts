@@ -1,7 +1,4 @@
-/**
- * Keyset pagination of users (docs/design.md, "Contract"): a page starts after the last row of the previous one, so deep pages cost the
- * same.
- */
+/** Keyset pagination of users (docs/design.md, "Contract"): a page starts after the last row of the previous one. */
 import { asciiLowerCase } from '#base/ascii'
 import { cursorOfPosition, positionOfCursor } from '#base/pagination'
 import type { FilterField } from './fields.ts'
@@ -22,7 +19,7 @@ export interface UserFilter {
   readonly email?: string
   readonly disabled?: boolean
   readonly role?: string
-  /** The values of fields with `filter`, as they are stored. */
+  /** The values as they are stored. */
   readonly fields?: Readonly<Partial<Record<FilterField, string>>>
   /** At most {@link MAX_IDS}, each once, in lower case. */
   readonly ids?: readonly string[]
@@ -30,16 +27,12 @@ export interface UserFilter {
   readonly createdAfter?: number
   readonly createdBefore?: number
   readonly lastRequestAfter?: number
-  /**
-   * Users created before this time without a request since, including those without any request. Users who signed up later
-   * are not inactive: an administrator who disables the users found must not disable new ones.
-   */
+  /** Users without a request since, created before this time: those who signed up later are not inactive. */
   readonly lastRequestBefore?: number
 }
 
 /** A table whose rows sign their owners in. */
 export interface SignInTable {
-  /** The name of the sign-in method. */
   readonly method: string
   readonly table: { readonly name: string; readonly owner: string }
   /** Only rows that have one of these texts in a column; `null` for all. */
@@ -48,10 +41,9 @@ export interface SignInTable {
 
 export type SignInTables = readonly SignInTable[]
 
-/** The number of users on the longest page. */
 export const MAX_IDS = 100
 
-/** Splits a comma-separated list. Returns each id once, in lower case as stored (RFC 9562 §4). */
+/** The ids of a comma-separated list, each once, in lower case as stored (RFC 9562 §4). */
 export const parseIds = (list: string): readonly string[] => [...new Set(asciiLowerCase(list).split(','))]
 
 /** The sort key and the id of the last row before a page. */
@@ -65,7 +57,7 @@ export interface UserQuery {
   readonly sort: { readonly field: SortField; readonly descending: boolean }
   readonly after: Position | null
   readonly limit: number
-  /** Leave out the metadata, as if the users had none: it may take 16 KiB for each of them. */
+  /** Reads users as if they had no metadata, which may take 16 KiB for each. */
   readonly omitMetadata?: boolean
   /** For `User.featureMethods`. By default users have none. */
   readonly signInTables?: SignInTables
@@ -82,14 +74,12 @@ export const parseSort = (sort: Sort): UserQuery['sort'] => {
   return { field: (descending ? sort.slice(1) : sort) as SortField, descending }
 }
 
-/** The value by which `field` sorts a user. */
 export const sortKey = (user: User, field: SortField): number | string =>
   field === 'createdAt' ? user.createdAt : searchKey(user[field])
 
-/** The position behind a user. */
 export const encodeCursor = (sort: Sort, user: User): string =>
   cursorOfPosition(sort, sortKey(user, parseSort(sort).field), user.id)
 
-/** @throws {ServiceError} `badCursor` if it is not a cursor of a list with this sort. */
+/** @throws {ServiceError} `badCursor`, also for a cursor of another sort. */
 export const decodeCursor = (sort: Sort, cursor: string): Position =>
   positionOfCursor(sort, cursor, parseSort(sort).field === 'createdAt' ? 'number' : 'string')

@@ -1,4 +1,4 @@
-/** Rows in the tables of features: deletion with their user, and clean-up. The names of tables and columns are from their declarations. */
+/** Rows in the tables of features: deletion with their user, and clean-up. Names are from declarations. */
 
 import { type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
 import { invalidatesNothing, type UncachedWrite } from '#storage/operations/write'
@@ -12,7 +12,7 @@ import {
   uniquesOf,
 } from '#storage/stored-feature'
 
-/** A row in a table of a feature, without the column that names the user who owns it. */
+/** A row in a table of a feature, without the column that names the owner. */
 export interface OwnedRow {
   readonly table: string
   readonly values: Readonly<Record<string, string | number | null>>
@@ -21,9 +21,7 @@ export interface OwnedRow {
 /** The tables of features whose rows belong to users, in the order of deletions. */
 export interface OwnedTables {
   readonly all: readonly OwnedTable[]
-  /** Tables whose rows were mailed to their users. */
   readonly mailed: readonly OwnedTable[]
-  /** Tables whose rows are factors of their users. */
   readonly factors: readonly OwnedTable[]
 }
 
@@ -67,7 +65,7 @@ export const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTa
   return table
 }
 
-/** The columns of each unique index in which rows of a new user can conflict with others. @throws {Error} if no table of that name has an owner. */
+/** The unique indexes in which rows of a new user can conflict. @throws {Error} if no table of that name has an owner. */
 export const uniquesOfNewUser = (
   tables: readonly OwnedTable[],
   name: string,
@@ -76,7 +74,7 @@ export const uniquesOfNewUser = (
   return uniquesOf(table).filter(columns => !columns.includes(table.owner))
 }
 
-/** @returns an `INSERT`, up to its columns: first that of the user. @throws {Error} if no table of that name has an owner. */
+/** @returns an `INSERT` up to its columns, the owner first. @throws {Error} if no table of that name has an owner. */
 export const insertOwned = (
   tables: readonly OwnedTable[],
   name: string,
@@ -88,9 +86,8 @@ export const insertOwned = (
 
 export const cleanUpOperations = {
   /**
-   * Removes at most `limit` old rows, oldest first. On PostgreSQL it skips locked rows.
-   * @param before rows with this value of the column or a higher one stay.
-   * @returns whether there may be more.
+   * Removes at most `limit` old rows, oldest first, and skips locked ones. @param before rows with this value of the column or a higher one
+   * stay. @returns whether there may be more.
    */
   removeOldRows: (
     { name, key }: Pick<NamedTable, 'name' | 'key'>,

@@ -1,6 +1,4 @@
-/**
- * Lists, counts and exports of users (docs/design.md, "Contract"). The server chooses the index; a statement that times out ends with 503.
- */
+/** Lists, counts and exports of users (docs/design.md, "Contract"). A statement that times out ends with 503. */
 
 import type { Reader, Statement } from '#storage/postgres/database'
 import { queryBuilder, statement } from '#storage/postgres/query-builder'
@@ -29,10 +27,7 @@ import {
 
 const queries = queryBuilder<DatabaseSchema>()
 
-/**
- * The users with the given ids, selected before every other condition. Otherwise the server would, at some sizes, scan an index
- * in the order of the list until it has found enough of them.
- */
+/** Selected before every other condition: the server would at some sizes scan an index in the order of the list. */
 const withIds = (ids: readonly string[]): Users =>
   queries
     .with(
@@ -44,7 +39,7 @@ const withIds = (ids: readonly string[]): Users =>
 const usersOf = ({ ids }: UserFilter): Users =>
   ids === undefined ? queries.selectFrom('users') : withIds(ids)
 
-/** The users with a role, read from `user_roles`: its primary key has the order and the bounds of creation. */
+/** The primary key of `user_roles` has the order and the bounds of creation. */
 const withRole = (role: string, filter: UserFilter): Users => {
   const { after, before } = creation(filter)
   let users = queries
@@ -72,13 +67,12 @@ export const listUsers = async (reader: Reader, query: UserQuery): Promise<reado
 export const countUsers = async (reader: Reader, filter: UserFilter): Promise<number> =>
   (await reader.read<{ total: number }>(countStatement(filter)))[0]?.total ?? 0
 
-/** Matches that are counted rather than estimated, if that is cheap. */
+/** Matches that are counted if that is cheap. */
 const FEW = 10_000
 
 /** The planner's cost of what takes about ten milliseconds. */
 const CHEAP = 2_000
 
-/** The matches of a filter, counted up to one more than {@link FEW}. */
 const fewStatement = (filter: UserFilter): Statement =>
   statement(
     queries
@@ -90,7 +84,6 @@ const fewStatement = (filter: UserFilter): Statement =>
       .select(eb => eb.fn.countAll<number>().as('total')),
   )
 
-/** A node of a plan (`EXPLAIN`). */
 interface Plan {
   readonly 'Node Type': string
   readonly 'Total Cost': number
@@ -101,14 +94,13 @@ interface Plan {
 const limitOf = (plan: Plan): Plan | undefined =>
   plan['Node Type'] === 'Limit' ? plan : plan.Plans?.map(limitOf).find(limit => limit !== undefined)
 
-/** What the server has counted of the table's rows as they were written. It knows none after a crash, and on a replica. */
+/** Rows as the server has counted them when they were written. None after a crash, and on a replica. */
 const WRITTEN_ROWS =
   "SELECT nullif(n_live_tup, 0) AS total FROM pg_stat_user_tables WHERE relid = 'users'::regclass"
 
 /**
- * About how many match: the planner's estimate, but no more than there are rows; few matches are counted. The planner multiplies the table's
- * pages by the rows on a page at the last autovacuum: after an import that was half, or ten times, the number. Planning takes about a
- * millisecond, whatever the size of the table.
+ * The planner's estimate, but no more than there are rows; few matches are counted. The planner multiplies the table's pages by the rows on a
+ * page at the last autovacuum: after an import it is off by a factor of two to ten.
  */
 export const estimateUsers = async (reader: Reader, filter: UserFilter): Promise<number> => {
   const few = fewStatement(filter)
@@ -128,7 +120,7 @@ export const estimateUsers = async (reader: Reader, filter: UserFilter): Promise
   return total > FEW ? Math.max(estimate, total) : total
 }
 
-/** The sum is computed while the index is read, and long metadata only read for users within the page. */
+/** Long metadata is only read for users within the page. */
 const exportText = (...columns: readonly string[]): string => `SELECT * FROM (
     ${selectUser(
       'password_hash',
@@ -139,10 +131,10 @@ const exportText = (...columns: readonly string[]): string => `SELECT * FROM (
 
 export const EXPORT_USERS = exportText()
 
-/** Users of one page of an export. Converting them blocks the event loop for about three milliseconds. */
+/** Users of a page: about three milliseconds of the event loop. */
 const EXPORT_PAGE = 500
 
-/** The next page of an export, in the order of creation. No connection is held between two pages. */
+/** No connection is held between two pages. */
 export const exportUsers = async (
   reader: Reader,
   after: Position | null,

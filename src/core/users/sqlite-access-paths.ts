@@ -1,7 +1,4 @@
-/**
- * Access paths to the users that a filter matches: ranges of indexes, read in slices of a bounded number of rows, however few of
- * them match.
- */
+/** Access paths to the users that a filter matches: ranges of indexes, read in slices of a bounded number of rows. */
 import { sql } from 'kysely'
 import { queryBuilder } from '#storage/sqlite/query-builder'
 import type { Reader } from '#storage/sqlite/reader'
@@ -31,7 +28,6 @@ type KeyColumn = 'created_at' | 'first_name_key' | 'last_name_key' | 'email' | F
 export interface IndexRange {
   /** `user_roles`: the primary key of that table, after the role. */
   readonly index: `users_by_${KeyColumn}` | 'users_disabled' | 'user_roles'
-  /** The role, with the index `user_roles`. */
   readonly role?: string
   readonly column: KeyColumn
   readonly descending: boolean
@@ -48,7 +44,6 @@ export interface IndexRange {
 /** Disjoint ranges that together contain all matches of a filter. */
 export type AccessPath = readonly IndexRange[]
 
-/** Numbers by value, text by code points as SQLite does. */
 const compareKeys = (a: number | string, b: number | string): number =>
   typeof a === 'number' || typeof b === 'number'
     ? Number(a) - Number(b)
@@ -64,10 +59,7 @@ const laterPosition = (a: Position | null, b: Position | null, descending: boole
   return comparePositions(a, b) > 0 === descending ? b : a
 }
 
-/**
- * Rows in a first slice. Few rows fill nearly every page of a list without a search; few are also used where table rows are
- * examined, which may have to come from the disk. Many are used where the index has all columns that the filter needs.
- */
+/** Rows in a first slice: few where table rows are read, which may come from the disk; many where the index has all columns. */
 const FEW_ROWS = 128
 const MANY_ROWS = 1_000
 
@@ -75,11 +67,10 @@ const MANY_ROWS = 1_000
 const filtersByLastRequest = ({ lastRequestAfter, lastRequestBefore }: UserFilter): boolean =>
   lastRequestAfter !== undefined || lastRequestBefore !== undefined
 
-/** @param readsTable whether the index lacks columns that the slice needs. */
 const firstRows = (filter: UserFilter, readsTable: boolean): number =>
   readsTable || filtersByLastRequest(filter) ? FEW_ROWS : MANY_ROWS
 
-/** A filter's bounds of creation as positions, both in ascending order. No id is empty, so `''` sorts before all ids of a timestamp. */
+/** Bounds of creation as positions. No id is empty, so `''` sorts before all ids of a timestamp. */
 const creationBounds = (filter: UserFilter) => {
   const { after, before } = creation(filter)
   return {
@@ -117,7 +108,6 @@ export const sortedRange = (query: SortedQuery): IndexRange => {
   }
 }
 
-/** All users with a role, in the order of creation. */
 const roleRange = ({ filter, sort, after }: SortedQuery, role: string): IndexRange => {
   const { role: _, ...others } = filter
   return {
@@ -182,19 +172,13 @@ const disabledRange = ({ disabled: _, ...others }: UserFilter): IndexRange => {
   }
 }
 
-/**
- * Whether the range by creation is useful. That of a role always is. Without one, the range of disabled users has the same bounds
- * and is smaller.
- */
+/** That of a role always is. Otherwise the range of disabled users has the same bounds and is smaller. */
 const hasCreationRange = (filter: UserFilter): boolean => {
   const { after, before } = creation(filter)
   return filter.role !== undefined || (!filter.disabled && (after !== null || before !== null))
 }
 
-/**
- * The access paths that may be much smaller than the whole table.
- * @param sortedBy the field whose index is read anyway; `null` for none. That index already has the bounds of creation.
- */
+/** The access paths that may be much smaller than the whole table. @param sortedBy the field whose index is read anyway; `null` for none. */
 export const selectivePaths = (filter: UserFilter, sortedBy: SortField | null): readonly AccessPath[] => [
   ...(filter.search === undefined ? [] : [searchPath(filter, filter.search)]),
   ...filteredColumns(filter).map(({ column, value }) => [fieldRange(filter, column, value)]),
@@ -205,7 +189,6 @@ export const selectivePaths = (filter: UserFilter, sortedBy: SortField | null): 
 // SQLite uses a partial index only if the query contains the index's condition literally.
 const ONLY_DISABLED = 'disabled = 1'
 
-/** The columns of a range's positions. */
 export const positionColumns = ({ index, column }: IndexRange): OrderColumns =>
   index === 'user_roles' ? ROLE_ORDER : [`users.${column}`, 'users.id']
 
@@ -218,7 +201,6 @@ const ROLES_FIRST = sql<UsersTable>`user_roles`.as<'users'>(
 const indexedUsers = (index: string) =>
   sql<UsersTable>`users`.as<'users'>(sql.raw(`users INDEXED BY ${index}`))
 
-/** The matches in a range. */
 export const usersInRange = (range: IndexRange): Users => {
   const { index, role, descending, after, upTo } = range
   const position = `(${positionColumns(range).join(', ')})`
@@ -233,10 +215,7 @@ export const usersInRange = (range: IndexRange): Users => {
   return range.matching(users)
 }
 
-/**
- * Selects the last position of a slice of `rows` rows; no row when the range has fewer. It reads only the index. It is
- * not built by Kysely because it runs for every slice, and building it takes as long as running it.
- */
+/** The last position of a slice of `rows` rows; no row if the range has fewer. As text: Kysely would take as long as the query. */
 export const sliceEndQuery = (range: IndexRange, rows: number) => {
   const { index, role, descending, after, upTo } = range
   const [key, id] = positionColumns(range)
@@ -256,10 +235,7 @@ export const sliceEndQuery = (range: IndexRange, rows: number) => {
   }
 }
 
-/**
- * Bounds of the rows of later slices. How long a row takes depends on whether the index has all columns that the filter needs, and far
- * more on whether the row comes from the disk.
- */
+/** Bounds of the rows of later slices. */
 const MIN_ROWS = 32
 const MAX_ROWS = 2_000
 
@@ -271,10 +247,7 @@ const nextRows = (rows: number, duration: number): number =>
     ? Math.min(rows * 2, MAX_ROWS)
     : Math.max(Math.floor((rows * SLICE_TIME) / duration), MIN_ROWS)
 
-/**
- * Divides an access path into slices.
- * @param visit called with each slice; returns true to stop.
- */
+/** Divides an access path into slices. @param visit called with each slice; returns true to stop. */
 export function* eachSlice(
   reader: Reader,
   path: AccessPath,

@@ -37,10 +37,7 @@ const withIds = (ids: readonly string[]): Users =>
     .selectFrom('users')
     .where('users.id', 'in', sql<string>`(SELECT value FROM json_each(${JSON.stringify(ids)}))`)
 
-/**
- * A filter by id or e-mail, whose few possible matches a unique index finds, and the conditions that remain to be checked.
- * @returns `null` for other filters.
- */
+/** A filter by id or e-mail, whose few possible matches a unique index finds, and the remaining conditions; `null` for other filters. */
 export const uniqueLookup = ({ ids, ...filter }: UserFilter): { users: Users; filter: UserFilter } | null => {
   if (ids !== undefined) return { users: withIds(ids), filter }
   return filter.email === undefined ? null : { users: queries.selectFrom('users'), filter }
@@ -70,7 +67,7 @@ function* scanInOrder(reader: Reader, query: UserQuery): SlicedTask<readonly Use
   return [...page.values()]
 }
 
-/** The first positions in the order of the list, each user once, as in `scanInOrder`. */
+/** Each user once, as in `scanInOrder`. */
 const firstPositions = (positions: readonly Position[], { sort, limit }: UserQuery): readonly Position[] => {
   const sign = sort.descending ? -1 : 1
   return [...new Map(positions.map(position => [position.id, position])).values()]
@@ -85,7 +82,6 @@ export const firstMatchesQuery = (slice: IndexRange, query: UserQuery) =>
     filter: {},
   })
 
-/** The users at some positions, in the order of the list. */
 export const usersAtQuery = (positions: readonly Position[], query: UserQuery) =>
   pageQuery(withIds(positions.map(({ id }) => id)), { ...query, filter: {}, after: null })
 
@@ -100,8 +96,8 @@ function* scanMatches(reader: Reader, query: UserQuery, path: AccessPath): Slice
 }
 
 /**
- * One page. It is not known in advance which access path is the shortest, so all of them run in turn. A page costs at most the
- * cheapest path times the number of paths, even if all matches are at the end of the sort order.
+ * Which access path is the shortest is not known in advance, so all of them run in turn: a page costs at most the cheapest path times the
+ * number of paths.
  */
 export function* listUsers(reader: Reader, query: UserQuery): SlicedTask<readonly User[]> {
   const lookup = uniqueLookup(query.filter)
@@ -146,8 +142,8 @@ const SAMPLE_SIZE = 200
 const offsetOf = (slice: number): number => (slice * 0.618_033_988_749_895) % 1
 
 /**
- * About the number of matches: a count that ends soon, else what a sample of all users makes of it. Users are numbered from 1 on, and
- * numbers of removed users are not used again. Every filter has the same sample: a part is never larger than the whole.
+ * A count if that ends soon, else an estimate from a sample of all users, who are numbered from 1 on. Every filter has the same sample: a
+ * part is never larger than the whole.
  */
 export function* estimateUsers(
   reader: Reader,
@@ -189,10 +185,9 @@ const exportText = (
 
 export const EXPORT_USERS = exportText()
 
-/** Users of one page of an export. A page blocks the event loop for about two milliseconds, serialization included. */
+/** Users of a page: about two milliseconds of the event loop, with serialization. */
 const EXPORT_PAGE = 200
 
-/** The next page of an export, in the order of creation. */
 export function* exportUsers(
   reader: Reader,
   after: Position | null,

@@ -1,4 +1,4 @@
-/** The list of a user's factors, which operations of features that add and remove factors keep. */
+/** The list of a user's factors. */
 
 import { firstRow, type Steps } from '#storage/operations/operation'
 import { endsAccess, refusedFor, type Write } from '#storage/operations/write'
@@ -13,7 +13,6 @@ import { factorsColumn, toFactors } from './user-rows.ts'
 /** A change of the ways to sign in that the user makes in a session. */
 export interface OwnFactorChange {
   readonly session: ActingSession
-  /** Whether the user's other sessions end. */
   readonly endsOthers: boolean
 }
 
@@ -23,9 +22,8 @@ function* lockOwner(userId: string, own: OwnFactorChange | null): Steps<SessionR
 }
 
 /**
- * Runs a change of the ways in which the event's user signs in. It locks the user first. The session must still exist: a new password, for
- * example, has ended it. The proofs of identity of other sessions end, and their pending changes.
- * @param own `null` if an administrator makes it.
+ * Runs a change of the ways in which the event's user signs in, and locks the user. Proofs of identity of other sessions end, and pending
+ * changes. @param own `null` if an administrator makes it; else its session must still exist.
  * @param change returns why it is refused, and what it has written is rolled back; else `null`.
  */
 export function* changeFactors<Refusal extends string>(
@@ -41,7 +39,7 @@ export function* changeFactors<Refusal extends string>(
   return endsAccess(userId, 'done')
 }
 
-/** @returns the column with the factors of a user, who should be locked; `undefined` if there is no such user. */
+/** The column with the factors; `undefined` if there is no such user. */
 export function* factorsOf(userId: string): Steps<string | null | undefined> {
   const user = yield* firstRow<{ factors: string | null }>({
     text: 'SELECT factors FROM users WHERE id = $1',
@@ -51,8 +49,7 @@ export function* factorsOf(userId: string): Steps<string | null | undefined> {
 }
 
 /**
- * Adds a factor to the list of a user whom the operation has locked, or removes it. Every change of a factor counts as a change of the
- * user, so the operation must invalidate the user.
+ * Adds a factor to the list of a locked user, or removes it. It counts as a change of the user, whom the operation must invalidate.
  * @param at milliseconds since the epoch.
  */
 export function* setFactor(userId: string, factor: Factor, isSet: boolean, at: number): Steps<void> {

@@ -53,16 +53,13 @@ export interface UpdateOptions {
   readonly revokeSessions: boolean
   /** Invalidate all of the user's e-mail tokens, and the mailed code to sign in, in the same transaction. */
   readonly invalidateTokens: boolean
-  /**
-   * For a change that users make themselves: the id of the session or API key. It must exist, and the user must be enabled. `null` for
-   * changes by others.
-   */
+  /** The session or API key with which users change themselves: it must exist, and the user be enabled. `null` for changes by others. */
   readonly credentialId: string | null
   /** Change only a user with one of these versions; `null`: any. */
   readonly versions: readonly number[] | null
 }
 
-/** Why a user was not changed. `accountDisabled` and `sessionNotFound` (or no such API key) only with `credentialId`. */
+/** `accountDisabled` and `sessionNotFound` (also for an API key) only with `credentialId`. */
 export type UpdateRefusal =
   | 'userNotFound'
   | 'accountDisabled'
@@ -73,10 +70,7 @@ export type UpdateRefusal =
 /** The end of an update of a user. It returns the {@link UserRow}. */
 export const RETURNING_USER = `RETURNING ${USER_VALUES}`
 
-/**
- * Invalidates everything that was mailed to a user and gives access to the account.
- * @param mailed tables of features, whose rows were mailed to their users.
- */
+/** Invalidates everything mailed that gives access to the account. @param mailed tables of features whose rows were mailed. */
 export function* invalidateMails(mailed: readonly OwnedTable[], userId: string): Steps<void> {
   yield {
     text: `DELETE FROM email_tokens WHERE user_key = ${USER_KEY}`,
@@ -86,9 +80,8 @@ export function* invalidateMails(mailed: readonly OwnedTable[], userId: string):
 }
 
 /**
- * Changes nothing and returns no row if the user is missing, is not what the options require, or has these values already. The
- * subquery waits for the lock: an UPDATE that waits would already have a transaction id, and so the position of its event (docs/design.md,
- * "Account life cycle"), before its turn.
+ * Returns no row if the user is missing, is not what the options require, or has these values already. The subquery waits for the lock: an
+ * UPDATE that waits would get its transaction id, and so the position of its event (docs/design.md, "Account life cycle"), before its turn.
  */
 const updateStatement = (
   id: string,
@@ -119,7 +112,7 @@ const updateStatement = (
 const mayEndAccess = (changes: UserChanges): boolean =>
   Object.keys(changes).some(field => !OWN_FIELDS.some(own => own === field))
 
-/** Locks the user and finds out why an update has changed nothing. @returns the user if the update is not refused. */
+/** Finds out why an update has changed nothing. @returns the user, locked, if it is not refused. */
 function* lockForUpdate(
   id: string,
   { credentialId, versions }: UpdateOptions,
@@ -134,7 +127,6 @@ function* lockForUpdate(
   return versions === null || versions.includes(user.version) ? user : 'versionChanged'
 }
 
-/** @returns the user, and whether this has changed them; or why it may not. */
 function* changeUser(
   id: string,
   changes: UserChanges,
@@ -154,7 +146,7 @@ function* changeUser(
 }
 
 export const userOperations = (tables: OwnedTables, removals: UserRemovals) => ({
-  /** @returns the changed user, or the reason for no change. A user who has these values already keeps the version, without an event. */
+  /** @returns the user, or why nothing changed. A user who has these values already keeps the version, without an event. */
   *update(
     id: string,
     changes: UserChanges,
@@ -174,8 +166,7 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
   },
 
   /**
-   * Deletes a user with everything that belongs to them, and the addresses in their events. The event becomes the user's
-   * newest: its timestamp moves behind that of a later event.
+   * Deletes a user with everything that belongs to them, and the addresses in their events. The event becomes the user's newest.
    * @param session in which the user, who must be enabled, deletes the account; `null` if an administrator does.
    */
   *remove(
@@ -195,11 +186,7 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     return endsAccess(removed.evicts, { outcomes: removed.outcomes })
   },
 
-  /**
-   * Removes every factor of the event's user, also unconfirmed ones, and no proof of identity of the user's sessions counts any more.
-   * @param methods those of the service.
-   * @returns `none` if the user had no factor.
-   */
+  /** Removes every factor of the event's user, also unconfirmed ones, and every proof of identity. @param methods all of the service. */
   *removeFactors(
     event: AuditEvent,
     methods: readonly MethodAmr[],
@@ -225,7 +212,7 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
   },
 })
 
-// Constants: composing the text for each query, and hashing it to find the prepared statement, took a third of the query's time.
+// Constants: composing the text, and hashing it to find the prepared statement, took a third of the query's time.
 const userById = (...columns: readonly string[]): string => `${selectUser(...columns)} WHERE id = $1`
 const USER_BY_ID = userById()
 const USER_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`

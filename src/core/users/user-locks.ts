@@ -1,6 +1,6 @@
 /**
- * Locks on users, taken before a write that reads the user's state. What an operation has checked stays true until it ends, and
- * its events follow those of every operation that held the lock before (see `Dialect.inTurn`).
+ * Locks on users, taken before a write that reads their state. What an operation has checked stays true until it ends, and its events follow
+ * those of every operation that held the lock before (`Dialect.inTurn`).
  */
 import type { Dialect } from '#storage/operations/dialect'
 import { firstRow, type Statement, type Steps } from '#storage/operations/operation'
@@ -10,12 +10,12 @@ import type { UserState } from './refusals.ts'
 export const stateColumns = (hash: number): string =>
   `disabled, CASE WHEN CAST($${hash} AS text) IS NULL OR password_hash = $${hash} THEN 1 ELSE 0 END AS verified`
 
-/** Locks the table of users as an update of a row does, before a user is locked. */
+/** Locks the table as an update of a row does, before a user is locked. */
 export const LOCK_USERS_TABLE: Statement = { text: dialect => dialect.lockUsersTable, values: [] }
 
 /**
- * Until the operation ends, the user stays what it is (`shared`), and no other operation locks the user (`change`, and `remove` before
- * the user is removed). An operation must not lock `shared` first and `change` later: two would deadlock.
+ * Until the operation ends, the user stays what it is (`shared`), or no other operation locks the user. An operation must not lock `shared`
+ * first and `change` later: two would deadlock.
  */
 type Strength = 'shared' | 'change' | 'remove'
 
@@ -27,11 +27,7 @@ const lockOf = (strength: Strength, dialect: Dialect): { readonly turn: string; 
   }
 }
 
-/**
- * Locks a user, in the order of arrival.
- * @param verifiedHash the password's hash that was verified; `null` if none was.
- * @returns `undefined` if the user does not exist.
- */
+/** Locks a user, in the order of arrival. @param verifiedHash of the password; `null` if none was. @returns `undefined` for no such user. */
 export const lockUser = (
   id: string,
   verifiedHash: string | null = null,

@@ -9,7 +9,7 @@ import { type NewUser, searchKey, type User, type UserChanges } from './user.ts'
 /** The row of a new user, with case-folded names. The store assigns `key`; factors are added later. */
 export type UserColumns = Omit<UsersTable, 'key' | 'factors'>
 
-/** The columns of fields: each with that of its case-folded text, if it has one. */
+/** The columns of fields, each with that of its case-folded text. */
 const FIELD_COLUMNS = FIELDS.flatMap(({ column, searchColumn }) =>
   searchColumn === undefined ? [column] : [column, searchColumn],
 ) as readonly (keyof FieldColumns)[]
@@ -51,7 +51,6 @@ export const userColumns = (user: NewUser): UserColumns => ({
   ...fieldColumns(user, searchKey),
 })
 
-/** The columns of a user that reads return. */
 export const READ_COLUMNS = [
   'id',
   'email',
@@ -68,14 +67,13 @@ export const READ_COLUMNS = [
 export const HAS_PASSWORD = 'CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END'
 
 /**
- * A user's columns, whether there is a password, and the last request, for `SELECT` and `RETURNING`. Without a join: SQLite as better-sqlite3 builds it
- * (ENABLE_STAT4) plans a join again for every value, which took 20 µs instead of 4.
+ * A user's columns, for `SELECT` and `RETURNING`. Without a join: better-sqlite3's SQLite (ENABLE_STAT4) plans a join again for every value,
+ * which took 20 µs instead of 4.
  */
 export const USER_VALUES = `${READ_COLUMNS.join(', ')},
   ${HAS_PASSWORD} AS has_password,
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at`
 
-/** A user as read with {@link USER_VALUES}. */
 export type UserRow = Pick<UsersTable, (typeof READ_COLUMNS)[number]> & {
   has_password: number
   last_request_at: number | null
@@ -83,10 +81,9 @@ export type UserRow = Pick<UsersTable, (typeof READ_COLUMNS)[number]> & {
   feature_methods?: string
 }
 
-/** A user as read by `selectUser('password_hash')`. */
 export type UserRowWithHash = UserRow & Pick<UserColumns, 'password_hash'>
 
-/** Selects users; a condition on `users` must follow. @param columns further ones. */
+/** A condition on `users` must follow. @param columns further ones. */
 export const selectUser = (...columns: readonly string[]): string =>
   `SELECT ${[USER_VALUES, ...columns].join(', ')} FROM users`
 
@@ -116,13 +113,11 @@ export const toListedUser = (row: UserRow): User => {
   return names === undefined ? user : { ...user, featureMethods: toFeatureMethods(names) }
 }
 
-/** A user and the hash of their password, as one record. */
 export const toUserWithHash = (row: UserRowWithHash): User & { passwordHash: string | null } => ({
   ...toListedUser(row),
   passwordHash: row.password_hash,
 })
 
-/** A user, and the hash with which a password is verified. */
 export const toCredentials = (row: UserRowWithHash): { user: User; passwordHash: string | null } => ({
   user: toUser(row),
   passwordHash: row.password_hash,
@@ -139,7 +134,6 @@ const changedFieldColumns = (changes: Partial<FieldValues>): Record<string, stri
   return columns
 }
 
-/** The columns that a change of a user sets. */
 export const changedColumns = ({
   email,
   emailVerified,

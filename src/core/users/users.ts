@@ -23,19 +23,15 @@ export interface PageRequest {
   readonly sort: Sort
   readonly cursor?: string | undefined
   readonly limit: number
-  /** Read only what other users see: neither metadata nor sign-in methods. */
+  /** Only what other users see: neither metadata nor sign-in methods. */
   readonly isPublic?: boolean
 }
 
-/**
- * Notifies features of a removal that is stored.
- * @throws {ServiceError} the error of the feature that has refused it.
- */
+/** Notifies features of a stored removal. @throws {ServiceError} the error of the feature that has refused it. */
 export type FinishRemoval = (outcome: Removed | RemovalRefused) => void
 
 export interface UsersDeps {
   readonly store: UserStore
-  /** The tables from which administrators see the sign-in methods of users. */
   readonly signInTables: SignInTables
   readonly mails: Mails
   readonly finishRemoval: FinishRemoval
@@ -58,10 +54,8 @@ export class Users {
   }
 
   /**
-   * Changes a user. Disabling ends all sessions, so that tokens stay invalid when the user is enabled again. A changed e-mail
-   * is unverified unless `changes` sets `emailVerified`, and its owner is mailed. Disabling and another e-mail invalidate all e-mail
-   * tokens.
-   * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
+   * Changes a user. Disabling ends all sessions. A changed e-mail is unverified unless `changes` sets `emailVerified`, and both addresses are
+   * mailed. Disabling and another e-mail end all e-mail tokens. @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
    */
   async update(id: string, changes: UserChanges, actor: Actor, versions: Versions = null): Promise<User> {
     const { store, mails, clock } = this.#deps
@@ -70,7 +64,7 @@ export class Users {
     const complete = isEmailChanged ? { emailVerified: false, ...changes } : changes
     const event = newEvent(eventType(changes), actor, id, clock(), { fields: Object.keys(changes) })
     const isExpected = versions === null || versions.includes(current.version)
-    // Whether an e-mail changes, and so whether it stays verified and who is told, is known of this version alone.
+    // What another e-mail changes is known of this version alone.
     const options = {
       revokeSessions: changes.disabled === true,
       invalidateTokens: changes.disabled === true || changes.email !== undefined,
@@ -107,10 +101,8 @@ export class Users {
   }
 
   /**
-   * Changes the user's own names and metadata.
-   * @param credentialId of the session or API key that makes the change.
-   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or deleted, or the session or API key revoked
-   * meanwhile
+   * Changes the user's own fields. @param credentialId the session or API key that makes the change.
+   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or deleted, or the credential revoked meanwhile
    */
   async updateOwn(
     id: string,
@@ -138,9 +130,8 @@ export class Users {
   }
 
   /**
-   * Deletes the user's own account, like {@link remove}. The caller has required a proof of identity.
-   * @throws {ServiceError} `signInRequired` when the user was disabled or deleted, or the session ended meanwhile; and those of features
-   * that refuse it
+   * Deletes the user's own account. The caller has required a proof of identity. @throws {ServiceError} `signInRequired` when the user was
+   * disabled or deleted, or the session ended meanwhile; and those of features that refuse it
    */
   async removeOwn(owner: SessionOwner, actor: Actor): Promise<void> {
     const { store, mails, finishRemoval, clock } = this.#deps

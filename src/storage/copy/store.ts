@@ -4,7 +4,6 @@ import type { Engine, RecordedRow } from '../migrations/session.ts'
 /** An error that the operator can fix. The message is complete: no stack trace is needed. */
 export class CopyError extends Error {}
 
-/** The name of a store in the messages of errors. */
 export type Role = 'the source' | 'the target'
 
 /** The values of the columns of {@link CopiedTable}. An integer may be a `bigint`, or a number as text. */
@@ -15,7 +14,7 @@ export interface CopiedTable {
   readonly columns: readonly string[]
 }
 
-/** The numbers that the store has assigned last, whether or not their rows still exist. They are never assigned again. */
+/** The numbers that were assigned last, whether or not their rows still exist. They are never assigned again. */
 export interface LastNumbers {
   /** `users.key` */
   readonly key: number

@@ -22,8 +22,8 @@ const textOf = (statement: MigrationStatement): string =>
   typeof statement === 'string' ? statement : statement.text
 
 /**
- * The checksum of the statements that a migration runs on an empty database. Formatting, and whether the migration is SQL or a function of
- * Kysely, do not change it. Values are left out, because they may be timestamps and new ids.
+ * The checksum of the statements on an empty database: neither formatting, nor whether it is SQL or a function of Kysely, changes
+ * it. Values are left out, because they may be timestamps and new ids.
  */
 const checksumOf = async (migration: FeatureMigration, engine: Engine): Promise<string> => {
   const statements =
@@ -35,7 +35,7 @@ const checksumOf = async (migration: FeatureMigration, engine: Engine): Promise<
   return hash.digest('hex')
 }
 
-/** The checksums of a feature's migrations by name, in their order. */
+/** Checksums by the names of migrations, in their order. */
 const checksumsOf = async (
   { migrations = {} }: StoredFeature,
   engine: Engine,
@@ -59,7 +59,7 @@ const recordedOf = (rows: readonly RecordedRow[], feature: StoredFeature): Map<s
     ),
   )
 
-/** Whether a database has the tables of exactly these features as they are declared; others may be there too. */
+/** Whether a database has the tables of these features; others may be there too. */
 export const migratedFeatures = async (
   engine: Engine,
   rows: readonly RecordedRow[],
@@ -77,7 +77,6 @@ export const migratedFeatures = async (
   return true
 }
 
-/** @throws {FeatureError} instead of the error of the migration. */
 const runMigration = async (
   { engine, run }: MigrationSession,
   feature: string,
@@ -142,7 +141,7 @@ interface IndexColumn {
   readonly column: string | null
 }
 
-/** Selects each {@link IndexColumn} of a table, also of the primary key. SQLite does not list a key that is the number of the row. */
+/** Selects indexes, also the primary key. SQLite does not list a key that is the number of the row. */
 const SELECT_INDEXES: Readonly<Record<Engine, string>> = {
   sqlite: `SELECT own.name AS "index", own."unique" AS "isUnique", part.name AS "column", part.seqno AS position
     FROM pragma_index_list(?) AS own JOIN pragma_index_info(own.name) AS part WHERE NOT own.partial

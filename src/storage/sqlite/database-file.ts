@@ -1,7 +1,6 @@
 /**
- * Detects when the files that SQLite has open are no longer those that a restart would open: the database at its path, the
- * write-ahead log (`-wal`, WAL) and the index of the WAL (`-shm`). SQLite does not check this, and would go on writing to files
- * without a name, which a restart cannot find.
+ * Detects when the files that SQLite has open are no longer those that a restart would open: the database, its write-ahead log (`-wal`, WAL)
+ * and the index of the WAL (`-shm`). SQLite does not check this, and would go on writing to files without a name.
  */
 import { closeSync, existsSync, fstatSync, openSync, realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -11,9 +10,9 @@ import { acquireDescriptor, type FileId, idOf, type SharedDescriptor } from './s
 export interface FileProblem {
   /** Names the file and states what the operator has to do. */
   readonly message: string
-  /** The content is not what was written, or may be lost: only a restart helps. Moving files back does not. */
+  /** The content is wrong, or may be lost. Moving files back does not help. */
   readonly needsRestart: boolean
-  /** There is another `-shm` file, so another process may be using the database through it. */
+  /** Another process may be using the database through another `-shm` file. */
   readonly mayHaveOtherUsers: boolean
 }
 
@@ -26,7 +25,6 @@ export interface OpenFiles {
   readonly path: string
   readonly fd: number
   readonly walFd: number
-  /** By the suffix of the file name. */
   readonly ids: Readonly<Record<Suffix, FileId>>
 }
 
@@ -66,16 +64,12 @@ export class DatabaseFileHandle {
   #walFd: number | null = null
   #isReleased = false
 
-  /** @throws {Error} when the file does not exist. */
   constructor(path: string) {
     this.#path = resolve(path)
     this.#descriptor = acquireDescriptor(this.#path)
   }
 
-  /**
-   * Call it when SQLite has opened the file and has read from it.
-   * @throws {Error} when the file was replaced in the meantime.
-   */
+  /** Call it when SQLite has read from the file. @throws {Error} when the file was replaced in the meantime. */
   openFiles(): OpenFiles {
     const real = realpathSync.native(this.#path)
     this.#walFd = openSync(`${real}-wal`, 'r')
@@ -115,10 +109,7 @@ export const pathProblem = ({ path, ids }: OpenFiles): FileProblem | null => {
 /** Milliseconds between two checks of the paths. */
 const CHECK_INTERVAL = 250
 
-/**
- * Checks the paths from the event loop too, because the writer thread may be waiting for another process's lock. A problem lasts
- * until neither of them sees one.
- */
+/** From the event loop too: the writer thread may wait for another process's lock. A problem lasts until neither of them sees one. */
 export class FileWatch {
   readonly #files: OpenFiles
   readonly #onChange: (problem: FileProblem | null) => void
@@ -138,7 +129,6 @@ export class FileWatch {
     return this.#pathProblem ?? this.#writerProblem
   }
 
-  /** @param problem the current one of the writer thread, or `null`. */
   setWriterProblem(problem: FileProblem | null): void {
     // A replacement thread cannot detect what had been overwritten before it started.
     if (!this.#writerProblem?.needsRestart) this.#writerProblem = problem
@@ -165,10 +155,10 @@ export interface WalState {
   readonly checkpointed: number
 }
 
-/** How often unexpected bytes are read before they count as a problem: SQLite may be writing them. */
+/** Reads of unexpected bytes before they count as a problem: SQLite may be writing them. */
 const ATTEMPTS = 3
 
-/** How often a database that is too short is read before that is a problem: another process may be about to extend it. */
+/** Reads of a database that is too short: another process may be about to extend it. */
 const TRUNCATION_ATTEMPTS = 20
 
 /** Milliseconds between two such reads of the database. */
@@ -180,8 +170,8 @@ const sleep = (milliseconds: number): void => {
 }
 
 /**
- * Detects changes of the content by anything but SQLite. For the writer thread, which makes the checkpoints: the content at the
- * first check counts as correct, and from then on only checkpoints change the database file. A problem lasts until a restart.
+ * Detects changes of the content by anything but SQLite. The content at the first check counts as correct, and from then on only the
+ * checkpoints of the writer thread change the file. A problem lasts until a restart.
  */
 export class FileContent {
   readonly #files: OpenFiles
@@ -199,7 +189,7 @@ export class FileContent {
     this.#readWalState = readWalState
   }
 
-  /** Checks the database header and the end of the WAL. @returns `null` when they are as SQLite wrote them. */
+  /** `null` when the database header and the end of the WAL are as SQLite wrote them. */
   problem(): FileProblem | null {
     const { path } = this.#files
     if (!this.#isOwnDatabase()) this.#problem ??= contentProblem(path)
@@ -208,9 +198,8 @@ export class FileContent {
   }
 
   /**
-   * Runs a checkpoint of this connection. A failed one is repeated and writes its pages again. The exception is a checkpoint
-   * that a reader kept from completing: SQLite does not sync it, and never writes its pages again. If the disk fails later, only
-   * a restart, which recovers the WAL from its start, restores all pages.
+   * A failed checkpoint is repeated and writes its pages again, except one that a reader kept from completing: SQLite does not sync it, and
+   * never writes its pages again. If the disk fails later, only a restart, which recovers the WAL from its start, restores them.
    */
   checkpoint(run: () => void): void {
     const before = this.#header
@@ -269,9 +258,8 @@ export class FileContent {
 }
 
 /**
- * Refuses a WAL that belongs to another database. SQLite would recover any valid WAL into the database beside it. Such a WAL is
- * left when a database is replaced while its service runs and is killed, or after its service has crashed.
- * @throws {Error} with the code `FOREIGN_LOG`, stating what the operator has to do.
+ * Refuses the WAL of another database, which SQLite would recover into the database beside it. It is left when a database is replaced
+ * after its service was killed or has crashed. @throws {Error} with the code `FOREIGN_LOG`, stating what the operator has to do.
  */
 export const assertOwnWal = (path: string): void => {
   const exists = existsSync(path)

@@ -1,4 +1,4 @@
-/** Creates and opens a database file, and tells the failures of one apart. */
+/** Creates and opens database files. */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
@@ -12,8 +12,8 @@ export type Connection = Database.Database
 const SYNCHRONOUS_FULL = 2
 
 /**
- * Creates a folder with its parents, accessible to their owner only, and syncs the entry of each new folder. SQLite syncs only
- * the database's own folder, so a power cut could otherwise remove that folder with every acknowledged write.
+ * Accessible to the owner only. Syncs the entry of each new folder: SQLite syncs only the database's own, so that a power cut could otherwise
+ * remove it with every acknowledged write.
  */
 const createFolder = (path: string): void => {
   const folder = resolve(path)
@@ -24,9 +24,8 @@ const createFolder = (path: string): void => {
 }
 
 /**
- * Creates the database file and its folder when they are missing, accessible to their owner only. SQLite would make the file
- * readable by everyone, and gives the WAL the mode of the database. An existing file is not opened: closing it would drop the
- * locks of every connection that this process has to it (see `shared-descriptors.ts`).
+ * Creates the file and its folder if they are missing, accessible to their owner only: SQLite would make it readable by everyone. An existing
+ * file is not opened, because closing it would drop this process's locks (see `shared-descriptors.ts`).
  */
 export const createDatabaseFile = (file: string): void => {
   createFolder(dirname(file))
@@ -34,10 +33,8 @@ export const createDatabaseFile = (file: string): void => {
 }
 
 /**
- * Opens a database file, which must exist. `synchronous` is set explicitly because better-sqlite3 sets `NORMAL` on a file that is
- * already in WAL mode, with which a power cut may lose the last commits.
- * @param lockTimeout milliseconds to wait for a lock that another process holds.
- * @throws {Error} when the file cannot be opened, or not with WAL and `synchronous=FULL`, or is not in UTF-8.
+ * `synchronous` is set because better-sqlite3 sets `NORMAL` on a file in WAL mode, with which a power cut may lose the last commits.
+ * @param lockTimeout milliseconds. @throws {Error} for a missing file, or not with WAL, `synchronous=FULL` and UTF-8.
  */
 export const openDatabase = (file: string, lockTimeout: number): Connection => {
   const db = new Database(file, { timeout: lockTimeout, fileMustExist: true })
@@ -61,14 +58,14 @@ export const openDatabase = (file: string, lockTimeout: number): Connection => {
 }
 
 /**
- * Increments the database's stamp (SQLite's `user_version`), by which an older state of the database is distinguished from a
- * later one (`file-format.ts`). At most once per transaction: the first stamp of a WAL must be the database's next one.
+ * Increments SQLite's `user_version`, by which an older state of the database is told from a later one (`file-format.ts`). At most once a
+ * transaction: the first stamp of a WAL must be the database's next one.
  */
 export const stamp = (db: Connection): void => {
   const last = db.pragma('user_version', { simple: true }) as number
   db.pragma(`user_version = ${(last + 1) | 0}`)
 }
 
-/** The error of a request whose statement has failed. @param cause is logged, never sent. */
+/** @param cause is logged, never sent. */
 export const storeError = (cause: unknown): ServiceError =>
   new ServiceError(isMistake(cause) ? 'internalError' : 'storeUnavailable', { cause })

@@ -18,14 +18,12 @@ import { type Connect, type StartWriter, WriterOwner } from './writer-owner.ts'
 
 export interface SqliteEngine extends Engine {
   readonly reader: Reader
-  /** Runs reads that take long. */
   readonly timeSlicer: TimeSlicer
 }
 
-/** The message to the operator when a problem with the database file has ended. */
 const FILE_RESTORED = 'the database file is in place again: the service continues'
 
-/** Opens the reader, and then identifies the files that it has open. Closes everything on failure. */
+/** Closes everything on failure. */
 const openReader = (file: string, fileHandle: DatabaseFileHandle) => {
   let reader: Reader | undefined
   try {
@@ -108,7 +106,7 @@ const engineOfEventLoop = (
   }
 }
 
-/** Its library is imported with the first count: commands count nothing, and load less code. */
+/** The library is imported with the first count: commands count nothing. */
 const rateLimitInMemory = (options: RateLimitOptions): RateLimit => {
   let limit: RateLimit | undefined
   const load = async (): Promise<RateLimit> => {
@@ -138,16 +136,14 @@ const rateLimitsInMemory = (): OpenRateLimit => {
   }
 }
 
-/** What a worker thread needs to use the database that its process has open: data that can be sent to it. */
+/** Data that can be sent to a worker thread. */
 export interface WorkerStore {
   readonly files: OpenFiles
   readonly invalidations: SharedArrayBuffer
-  /** Receives ports to the writer thread. */
   readonly writers: MessagePort
   readonly rateLimits: MessagePort
 }
 
-/** The engine of a process with several event loops. */
 export interface SharedEngine {
   /** The engine of this event loop. Closed after those of the workers, it ends the writer thread. */
   readonly engine: SqliteEngine
@@ -156,10 +152,8 @@ export interface SharedEngine {
 }
 
 /**
- * Opens the database in `file`, which is created when missing and migrated when it is of an older version.
- * @param operations the URL of the module with the writes, which the writer thread imports: see `WriterOperations`.
- * @param startWriter by default starts a thread for this store.
- * @throws {Error} when the file cannot be opened or migrated.
+ * Opens the database in `file`, which is created or migrated if needed. @param operations the URL of the module with the writes, see
+ * `WriterOperations`. @param startWriter by default starts a thread for this store. @throws {Error} when it cannot be opened or migrated.
  */
 export const openSharedEngine = async (
   file: string,
@@ -206,13 +200,12 @@ export const openSharedEngine = async (
   }
 }
 
-/** @throws {Error} when the files at the path are not the open ones. */
 const assertInPlace = (files: OpenFiles): void => {
   const problem = pathProblem(files)
   if (problem !== null) throw Object.assign(new Error(problem.message), { code: 'DATABASE_FILE' })
 }
 
-/** Opens the reader of files that this process has open. Another database at the path would still be read when it is gone again. */
+/** Checks again afterwards: another database at the path would still be read when it is gone. */
 const joinReader = (files: OpenFiles): Reader => {
   // Opening another file would change it.
   assertInPlace(files)
@@ -226,10 +219,7 @@ const joinReader = (files: OpenFiles): Reader => {
   }
 }
 
-/**
- * Opens the database in a worker thread of a process that has it open.
- * @throws {Error} when the files at the path are not those that the process has open.
- */
+/** Opens the database in a worker thread of a process that has it open. @throws {Error} when other files are at the path. */
 export const joinSharedEngine = ({ files, invalidations, writers, rateLimits }: WorkerStore): SqliteEngine =>
   engineOfEventLoop(joinReader(files), {
     files,

@@ -1,14 +1,10 @@
-/**
- * Reads the database and the WAL without SQLite, by their file formats (https://sqlite.org/fileformat2.html §1.3, §4.1).
- * Numbers are big-endian.
- */
+/** Reads the database and the WAL without SQLite (https://sqlite.org/fileformat2.html §1.3, §4.1). Numbers are big-endian. */
 import { readSync } from 'node:fs'
 
 export const HEADER_SIZE = 100
 const WAL_HEADER_SIZE = 32
 const FRAME_HEADER_SIZE = 24
 
-/** Offsets of the salts in the header of a frame and of the WAL. */
 const FRAME_SALTS = 8
 const WAL_SALTS = 16
 const SALTS_SIZE = 8
@@ -16,13 +12,10 @@ const SALTS_SIZE = 8
 /** Magic, page size and WAL mode: bytes that never change while a store has the database open. */
 const FIXED_SIZE = 24
 
-/** File format versions for writing and reading, at the offsets 18 and 19: 2 is WAL mode. */
+/** The versions at the offsets 18 and 19: 2 is WAL mode. */
 const isInWalMode = (header: Buffer): boolean => header[18] === 2 && header[19] === 2
 
-/**
- * How far the stamp of a later state may be ahead. The first stamp of a database is random, so another database is unlikely to
- * pass for a later state of this one.
- */
+/** How far a later stamp may be ahead: the first is random, so another database is unlikely to pass for a later state of this one. */
 const MAX_STAMPS_AHEAD = 2 ** 20
 
 /** @returns `undefined` when the file ends before `position + size`. */
@@ -31,15 +24,14 @@ export const readBytes = (fd: number, size: number, position: number): Buffer | 
   return readSync(fd, bytes, 0, size, position) === size ? bytes : undefined
 }
 
-/** The database's stamp: SQLite's `user_version`, which `stamp` in `database.ts` increments. */
+/** SQLite's `user_version`, which `stamp` in `database.ts` increments. */
 const stampOf = (header: Buffer): number => header.readInt32BE(60)
 
-/** The size in bytes that the header of a database states. */
+/** The size of a database by its header, in bytes. */
 export const sizeOf = (header: Buffer): number =>
   // The page size 65,536 does not fit into the field and is stored as 1.
   header.readUInt32BE(28) * (header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16))
 
-/** Whether a checkpoint may have replaced the header `before` with the header `now`. */
 export const isSameOrLater = (before: Buffer, now: Buffer): boolean => {
   const ahead = (stampOf(now) - stampOf(before)) | 0
   return (
@@ -63,11 +55,11 @@ export const endsWithCommit = (walFd: number, frames: number, pageSize: number):
   return salts.equals(frame.subarray(FRAME_SALTS, FRAME_SALTS + SALTS_SIZE)) && frame.readUInt32BE(4) > 0
 }
 
-/** Bytes of the WAL's header and of a frame's header that the checksum covers. */
+/** Bytes that checksums cover. */
 const WAL_HEADER_SUMMED = 24
 const FRAME_HEADER_SUMMED = 8
 
-/** The magic number of a WAL whose checksums read words in big-endian order. The number for little-endian order is one less. */
+/** Checksums read words in big-endian order; little-endian is one less. */
 const BIG_ENDIAN_CHECKSUMS = 0x377f0683
 
 type Checksum = readonly [number, number]
@@ -89,7 +81,7 @@ const hasChecksum = (bytes: Buffer, at: number, [a, b]: Checksum): boolean =>
 interface WalContent {
   /** Whether SQLite would recover a commit. */
   readonly hasCommits: boolean
-  /** The first and the last stamp in the commits; `undefined` when no commit has a stamp. */
+  /** `undefined` when no commit has a stamp. */
   readonly stamps: { readonly first: number; readonly last: number } | undefined
 }
 
@@ -119,9 +111,8 @@ const readWal = (walFd: number): WalContent => {
 }
 
 /**
- * Whether a WAL may belong to a database: its first stamp is the database's next one, or a checkpoint has already copied some of
- * the WAL's pages into the database. The stamp 0 is that of a database without stamps.
- * @param header of the database; `undefined` for an empty file.
+ * Whether a WAL may belong to a database: its first stamp is the next one, or a checkpoint has already copied some of its pages. The stamp 0
+ * is that of a database without stamps. @param header `undefined` for an empty file.
  */
 export const walMatches = (header: Buffer | undefined, walFd: number): boolean => {
   const { hasCommits, stamps } = readWal(walFd)

@@ -1,19 +1,18 @@
 /**
- * Invalidations in memory that threads share (docs/design.md, "Workers on SQLite"). The writer thread publishes the id of everyone whose
- * cached state a commit made stale, before it acknowledges the commit. Every event loop delivers what is new to its caches before it uses
- * them: so a revocation is in force in all of them when its caller learns of it, at the cost of one atomic load for a request.
+ * Invalidations in memory that threads share (docs/design.md, "Workers on SQLite"). The writer thread publishes whose cached state a commit
+ * made stale before it acknowledges the commit, and every event loop delivers what is new before it uses a cache: one atomic load.
  */
 
-/** Slots. A power of two, so that an overflow of the position skips none. */
+/** A power of two, so that an overflow of the position skips none. */
 const CAPACITY = 16_384
 
-/** An event loop that is further behind evicts everyone: slots that it reads may be overwritten meanwhile. */
+/** An event loop that is further behind evicts everyone: its slots may be overwritten meanwhile. */
 const MAX_BEHIND = CAPACITY / 2
 
-/** Characters of an id, and bytes of its slot. Only ids of this form are cached. */
+/** Bytes of a cached id. */
 const ID_LENGTH = 36
 
-/** Bytes of the position: the number of published invalidations, which overflows. */
+/** Bytes of the position, which overflows. */
 const HEADER_SIZE = 4
 
 /** The first byte of a slot that stands for everyone. */
@@ -32,7 +31,7 @@ const parts = (buffer: SharedArrayBuffer) => ({
 
 const startOf = (position: number): number => ((position >>> 0) % CAPACITY) * ID_LENGTH
 
-/** The end of the writer thread, or of the thread that has replaced it: one at a time. */
+/** The end of the writer thread, or of the one that has replaced it: one at a time. */
 export class InvalidationPublisher {
   readonly #position: Int32Array
   readonly #slots: Uint8Array
@@ -43,7 +42,6 @@ export class InvalidationPublisher {
     this.#slots = slots
   }
 
-  /** @param ids of users and admin keys. */
   publish(ids: readonly string[]): void {
     if (ids.length > MAX_IDS || ids.some(id => id.length !== ID_LENGTH)) return this.publishEveryone()
     for (const id of ids)
@@ -72,7 +70,6 @@ export interface InvalidationHandler {
   readonly invalidateAll: () => void
 }
 
-/** The end of one event loop. */
 export class InvalidationReceiver {
   readonly #position: Int32Array
   readonly #slots: Uint8Array

@@ -1,9 +1,7 @@
 /**
- * Runs the batches of its clients, the event loops, in one transaction, so that many writes share one fsync (group commit), and
- * neither an fsync nor another process's lock blocks an event loop.
- *
- * After each commit it checks that the open file is still the one at its path, and only then acknowledges the batch. It makes
- * the checkpoints itself, after that check: SQLite would make them within the commit, even into a file that was replaced.
+ * Runs the batches of the event loops in one transaction, so that many writes share one fsync (group commit), and none blocks an event
+ * loop. After each commit it checks that the open file is still the one at its path, and only then acknowledges the batch. It makes the
+ * checkpoints itself, after that check: SQLite would make them within the commit, even into a file that was replaced.
  */
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -35,10 +33,7 @@ const WATCH_INTERVAL = 250
 /** Frames (4 MB) in the WAL at which a checkpoint is made: SQLite's default. */
 const CHECKPOINT_FRAMES = 1_000
 
-/**
- * Bytes that must be free before a disk that was full is used again. A probe writes one page, which may fit into space that the
- * failed batch has left.
- */
+/** Bytes that must be free before a full disk is used again: the page of a probe may fit into space that the failed batch has left. */
 const MIN_FREE_SPACE = 2 ** 20
 
 const DISK_FULL: Failure = { message: 'the disk is full', code: 'SQLITE_FULL', stack: undefined }
@@ -62,13 +57,12 @@ const failedFor = ({ message }: FileProblem): Failed =>
   failedWith({ message, code: undefined, stack: undefined })
 
 interface CommittedBatch {
-  /** In the order of the calls. */
   readonly outcomes: readonly Outcome[]
   /** The ids of everyone whose cached state is stale. */
   readonly evicted: readonly string[]
 }
 
-/** Runs calls in one transaction, each in a savepoint: a call that fails rolls back its own changes only. */
+/** Each call has a savepoint: one that fails rolls back its own changes only. */
 const prepareBatch = (db: Connection, operations: ReadonlyMap<string, RunOperation>) => {
   const runCall = db.transaction(({ operation, args }: Call): Write<unknown> => {
     const run = operations.get(operation)
@@ -107,14 +101,13 @@ const openForWrites = (path: string): Connection => {
 
 class WriteLoop {
   readonly #files: WriterData
-  /** Ends the thread. */
   readonly #exit: () => void
   readonly #db: Connection
   readonly #invalidations: InvalidationPublisher
   readonly #runBatch: ReturnType<typeof prepareBatch>
   readonly #content: FileContent
   readonly #totalChanges
-  /** Counts the commits of other connections. No other connection of this process writes. */
+  /** Counts the commits of other processes. */
   readonly #dataVersion
   readonly #watch: NodeJS.Timeout
   readonly #clients = new Set<MessagePort>()
@@ -125,12 +118,10 @@ class WriteLoop {
   /** Whether the WAL was emptied into the database file since the problem began. */
   #isWalEmptied = false
   /**
-   * Whether the next batch is the first one in the WAL. The first and the last batch of a WAL increment the stamp: by the first
-   * stamp a WAL of another database is recognised, and by the last one an earlier copy of the database differs from what a
-   * checkpoint makes of it.
+   * Whether the next batch is the first one in the WAL. The first and the last batch of a WAL increment the stamp: the first shows whether a
+   * WAL belongs to the database, the last distinguishes an earlier copy of the database from what a checkpoint makes of it.
    */
   #startsWal = true
-  /** Whether the disk was full during the last batch. */
   #wasDiskFull = false
   /** Whether a commit is not acknowledged yet, because the file is not checked. */
   #hasUncheckedCommit = false
@@ -193,10 +184,7 @@ class WriteLoop {
     }
   }
 
-  /**
-   * Checkpoints the whole WAL into the open database file, wherever that file is now. Otherwise a restart would not find the WAL,
-   * or would find it beside another database.
-   */
+  /** Checkpoints the WAL into the open database file, wherever that is now: a restart would not find the WAL, or beside another database. */
   #emptyWal({ needsRestart, mayHaveOtherUsers }: FileProblem): void {
     if (this.#isWalEmptied || needsRestart || mayHaveOtherUsers) return
     try {
@@ -236,7 +224,7 @@ class WriteLoop {
     return bavail * bsize < MIN_FREE_SPACE
   }
 
-  /** Commits a batch and checks the file. @returns the response to the batch. @throws what SQLite or the disk failed with. */
+  /** @throws what SQLite or the disk failed with. */
   #commit(calls: readonly Call[]): Committed | Failed {
     if (this.#problem !== null) return failedFor(this.#problem)
     const isIdle = calls.every(({ operation }) => operation === BARRIER)
@@ -269,7 +257,7 @@ class WriteLoop {
     return batches
   }
 
-  /** Posts exactly one response to each client, since event loops match responses with batches by their order. */
+  /** Posts one response to each client: event loops match responses with batches by their order. */
   #respond(batches: ReadonlyMap<MessagePort, readonly Call[]>): void {
     let failure: Failure | null = null
     let response: Committed | Failed
@@ -306,7 +294,7 @@ class WriteLoop {
     }
   }
 
-  /** Recovers after an error. A truncated WAL causes the same read errors as a failing disk, so the file is checked first. */
+  /** A truncated WAL causes the same read errors as a failing disk, so the file is checked first. */
   #recover({ code }: Failure): void {
     this.#wasDiskFull = code === DISK_FULL.code
     if (this.#tryCheckFile() !== null || !code?.startsWith('SQLITE_IOERR')) return

@@ -18,10 +18,9 @@ import {
 /** Calls in one transaction: enough to share an fsync, and few enough to post in well under a millisecond. */
 const MAX_BATCH = 500
 
-/** Upper bounds for the number of calls in a batch. */
 const BATCH_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, MAX_BATCH]
 
-/** Calls that may wait for a slow disk. Further calls fail at once with `overloaded`. */
+/** Further calls fail at once with `overloaded`. */
 const MAX_WAITING = 20_000
 
 /** Milliseconds for which the result of the last write replaces a probe. */
@@ -35,7 +34,6 @@ interface PendingCall {
 
 const toError = ({ message, code }: Failure): Error => Object.assign(new Error(message), { code })
 
-/** The error of one call. */
 const toCallError = (failure: Failure): Error => {
   if (failure.code !== 'OPERATION') return storeError(toError(failure))
   const error = new OperationError(failure.message)
@@ -43,13 +41,13 @@ const toCallError = (failure: Failure): Error => {
   return error
 }
 
-/** The error for failures of the store itself: a full disk, a lock that is held too long, a broken file. */
+/** The error for a full disk, a lock that is held too long, a broken file. */
 const storeUnavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export interface WriterEvents {
-  /** Delivers the invalidations of every commit so far. Called before a write is acknowledged. */
+  /** Called before a write is acknowledged. */
   readonly deliverInvalidations: () => void
-  /** Called with the file's current problem, as the thread sees it; `null` when there is none. */
+  /** As the thread sees it; `null` when there is none. */
   readonly onFileProblem: (problem: FileProblem | null) => void
 }
 
@@ -65,7 +63,6 @@ export class Writer {
   #waiting: PendingCall[] = []
   /** The calls that the thread is running. */
   #batch: PendingCall[] = []
-  /** When it was sent, in milliseconds of `performance.now()`. */
   #sentAt = 0
   readonly #batchSizes = new Histogram(BATCH_SIZES)
   readonly #commits = new Histogram(DURATIONS)
@@ -74,7 +71,6 @@ export class Writer {
     this.#events = events
   }
 
-  /** @param port leads to a thread that has just started. */
   connect(port: MessagePort): void {
     this.#port = port
     port.on('message', (message: WriterMessage) => this.#receive(message))
@@ -90,23 +86,17 @@ export class Writer {
     }
   }
 
-  /**
-   * Runs an operation. The promise resolves when its transaction is synced to the file that a restart would open.
-   * @throws {ServiceError} `storeUnavailable`, `overloaded`
-   */
+  /** Resolves when the transaction is synced. @throws {ServiceError} `storeUnavailable`, `overloaded` */
   run(operation: string, args: readonly unknown[]): Promise<unknown> {
     return this.#call({ operation, args })
   }
 
-  /** @param isUnavailable whether calls fail at once, because a restart would open another file. */
+  /** Calls fail at once while a restart would open another file. */
   setUnavailable(isUnavailable: boolean): void {
     this.#isUnavailable = isUnavailable
   }
 
-  /**
-   * Resolves when the store takes writes: the last write succeeded within a second, or else a small write succeeds.
-   * @throws {ServiceError} `storeUnavailable`, `overloaded`
-   */
+  /** Resolves if the last write succeeded within a second, or a small one does. @throws {ServiceError} `storeUnavailable`, `overloaded` */
   async probe(): Promise<void> {
     if (this.#isUnavailable) throw new ServiceError('storeUnavailable')
     const last = this.#lastWrite
@@ -122,7 +112,7 @@ export class Writer {
 
   /** Waits for all calls. */
   async close(): Promise<void> {
-    // Calls run in order, so all earlier calls are settled with this one. A failure leaves nothing to wait for.
+    // Calls run in order. A failure leaves nothing to wait for.
     await this.run(BARRIER, []).catch(() => undefined)
     this.#isClosed = true
     this.#port?.close()
