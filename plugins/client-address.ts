@@ -1,7 +1,7 @@
 /** The client's address, for sessions, the audit log, log lines and rate limits. Computed on access. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { clientNetwork } from '#core/rate-limits/rate-limit-keys'
+import { clientNetwork } from '#core/rate-limits/limits'
 import { clientAddress } from '#http/ip-address'
 
 declare module 'fastify' {

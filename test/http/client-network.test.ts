@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { clientNetwork } from '#core/rate-limits/rate-limit-keys'
+import { clientNetwork } from '#core/rate-limits/limits'
 import { clientAddress } from '#http/ip-address'
 
 const NETWORKS: Record<string, (string | undefined)[]> = {

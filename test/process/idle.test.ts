@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { schemaOf } from '#core/store/migrations'
 import { BUILT_IN_FEATURES } from '#features/built-in'
-import { ensureSchema } from '#storage/sqlite/ensure-schema'
+import { ensureSchema } from '#storage/sqlite/migrate'
 import { temporaryFolder } from '../support/build.ts'
 import { type Running, startServer } from '../support/process.ts'
 

@@ -5,8 +5,7 @@ import { coreMigrations, schemaOf } from '#core/store/migrations'
 import type { Feature } from '#feature/declaration'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { type Connection, openDatabase } from '#storage/sqlite/database'
-import { ensureSchema } from '#storage/sqlite/ensure-schema'
-import { migrate } from '#storage/sqlite/migrate'
+import { ensureSchema, migrate } from '#storage/sqlite/migrate'
 import { notes } from '../../examples/notes/notes.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { CHECKSUMS, checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
@@ -32,7 +31,7 @@ t.test('the known schema is what the migrations record', async t => {
 })
 
 const open = (added: string): string => `
-const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
+const { ensureSchema } = await import('./src/storage/sqlite/migrate.ts')
 await ensureSchema(process.env.DATABASE, schemaOf([...BUILT_IN_FEATURES, ${added}]))`
 
 t.test('a start that finds this schema takes no lock, any other start migrates', async t => {

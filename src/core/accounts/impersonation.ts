@@ -20,8 +20,7 @@ export class Impersonation {
 
   /**
    * Opens a session that ends with the admin key, when it expires or is revoked.
-   * @param actor the administrator with the key.
-   * @throws {ServiceError} `userNotFound`, `accountDisabled`; `adminKeyRequired` if the key has been revoked meanwhile.
+   * @throws {ServiceError} `userNotFound`, `accountDisabled`; `adminKeyRequired` if the key has been revoked meanwhile
    */
   async begin(
     userId: string,
@@ -48,7 +47,7 @@ export class Impersonation {
     return authResult(tokens, user, session)
   }
 
-  /** Checks the admin key once more, after the session was opened: a simultaneous revocation may not have seen the session. */
+  /** After the session was opened: a simultaneous revocation may not have seen it. */
   async #confirmKey({ id, scopes }: PresentedAdminKey): Promise<void> {
     const isRootKey = scopes === null
     if (!isRootKey && (await this.#deps.adminKeys.endSessionsIfRevoked(id)))

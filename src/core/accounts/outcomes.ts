@@ -34,18 +34,8 @@ export class Outcomes {
 
   /** @param rejection of the sign-in method. */
   static ofSignIns(rejection: ErrorName | DeclaredError): Outcomes {
-    return new Outcomes(
-      [
-        'code_required',
-        'wrong_code',
-        'account_disabled',
-        'email_not_verified',
-        'throttled',
-        'overloaded',
-        'cancelled',
-      ],
-      typeof rejection === 'string' ? rejection : rejection.code,
-    )
+    const known = Object.values(BY_ERROR).filter(outcome => outcome !== 'email_taken')
+    return new Outcomes(known, typeof rejection === 'string' ? rejection : rejection.code)
   }
 
   get values(): Readonly<Record<string, number>> {

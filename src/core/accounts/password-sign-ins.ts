@@ -30,7 +30,7 @@ export class PasswordSignIns {
     this.#deps = deps
   }
 
-  /** For a sign-in whose body has not been read. @returns the error that it gets if its hash would be rejected; `null` if not. */
+  /** The error of a sign-in whose hash would be rejected, before its body is read; `null` if there is room. */
   refusal(): ServiceError | null {
     const { signIns, hasher } = this.#deps
     return signIns.countRefusal('password', hasher.refusal())
@@ -38,8 +38,8 @@ export class PasswordSignIns {
 
   /**
    * Opens a session. An unknown e-mail, a wrong password, an account without a password and a disabled account cost the same hash.
-   * @param signedInAs the user who sends the request, if any: their own attempts are throttled apart from those of others.
-   * @throws {ServiceError} `wrongCredentials`, `overloaded`, `clientClosedRequest`, `draining`, and the errors of {@link SignIns.complete}
+   * @param signedInAs who sends the request, if anybody: their own attempts are throttled apart from those of others.
+   * @throws {ServiceError} `wrongCredentials`, and the errors of {@link SignIns.complete}
    */
   async signIn(
     { email, password, code }: Credentials,
@@ -60,7 +60,7 @@ export class PasswordSignIns {
     return result
   }
 
-  /** @throws {ServiceError} `wrongCredentials`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining` */
+  /** @throws {ServiceError} `wrongCredentials`, `tooManyRequests` */
   async #verify(
     email: string,
     password: string,

@@ -14,8 +14,8 @@ import type { Imported, ImportedRow } from '../store/store.ts'
 import { insertOwned, type OwnedRow, uniquesOfNewUser } from '../users/owned-rows.ts'
 import type { NewUser, UserWithHash } from '../users/user.ts'
 import { factorsColumn, USER_COLUMNS, userColumns } from '../users/user-rows.ts'
-import { EMAIL_TOKEN_COLUMNS, emailTokenColumns } from './email-token-rows.ts'
 import { type AccountExtras, assertOwnSession } from './stored-accounts.ts'
+import { EMAIL_TOKEN_COLUMNS, emailTokenColumns } from './stored-email-tokens.ts'
 
 const SESSION = 1 + USER_COLUMNS.length
 const TOKEN = SESSION + SESSION_COLUMNS.length
@@ -151,69 +151,35 @@ interface UserIds {
 const idsByEmail = (rows: readonly UserIds[]): Map<string, string> =>
   new Map(rows.map(({ id, email }) => [email, id]))
 
-const isUniqueViolation = (error: unknown): boolean =>
-  error instanceof ServiceError && (error.cause as { code?: unknown } | undefined)?.code === UNIQUE_VIOLATION
-
-interface Batch {
-  readonly users: readonly UserWithHash[]
-  readonly events: readonly AuditEvent[]
-  readonly rows: readonly ImportedRow[]
+/** For an import that the value of a row violates. Nothing was stored. */
+const noneIfTaken = (error: unknown): readonly null[] => {
+  const cause = error instanceof ServiceError ? (error.cause as { code?: unknown } | undefined) : undefined
+  if (cause?.code === UNIQUE_VIOLATION) return []
+  throw error
 }
-
-const part = ({ users, events, rows }: Batch, indexes: readonly number[]): Batch => ({
-  users: indexes.map(index => users[index] as UserWithHash),
-  events: indexes.map(index => events[index] as AuditEvent),
-  rows: rows.flatMap(row => {
-    const user = indexes.indexOf(row.user)
-    return user === -1 ? [] : [{ ...row, user }]
-  }),
-})
 
 export const accountStatements = (database: Database, tables: readonly OwnedTable[]) => {
   /** @returns the indexes of the rows with unique values that other rows have. */
   const takenRows = async (rows: readonly ImportedRow[]): Promise<readonly number[]> => {
     const taken: number[] = []
-    const numbered = rows.map((row, index) => ({ ...row, index }))
-    for (const [table, ofTable] of Map.groupBy(numbered, row => row.table)) {
-      const uniques = uniquesOfNewUser(tables, table)
-      if (uniques.length === 0) continue
-      const found = await database.read<{ index: number }>({
-        text: `SELECT (item ->> 'index')::int AS index FROM json_array_elements($1::json) AS each (item)
-            CROSS JOIN LATERAL json_populate_record(NULL::${quoted(table)}, item -> 'values') AS record
-          WHERE ${uniques.map(columns => existsWith(table, columns)).join(' OR ')}`,
-        values: [JSON.stringify(ofTable.map(({ index, values }) => ({ index, values })))],
+    for (const [index, { table, values }] of rows.entries()) {
+      const conflicts = uniquesOfNewUser(tables, table).map(columns => existsWith(table, columns))
+      if (conflicts.length === 0) continue
+      const found = await database.read({
+        text: `SELECT 1 FROM json_populate_record(NULL::${quoted(table)}, $1::json) AS record WHERE ${conflicts.join(' OR ')}`,
+        values: [JSON.stringify(values)],
       })
-      taken.push(...found.map(({ index }) => index))
+      if (found.length > 0) taken.push(index)
     }
-    return taken.toSorted((one, other) => one - other)
-  }
-
-  /** @returns `null` for a user whose conflicting user or row no longer exists. */
-  const attempt = async (batch: Batch): Promise<readonly (Imported | null)[]> => {
-    try {
-      return await attemptTogether(batch)
-    } catch (error) {
-      if (!isUniqueViolation(error)) throw error
-    }
-    // Nothing was stored. Alone, each user whose rows do not conflict can be added.
-    const outcomes: (Imported | null)[] = []
-    for (const index of batch.users.keys()) outcomes.push(await attemptAlone(part(batch, [index])))
-    return outcomes
-  }
-
-  const attemptAlone = async (batch: Batch): Promise<Imported | null> => {
-    try {
-      const [outcome] = await attemptTogether(batch)
-      return outcome ?? null
-    } catch (error) {
-      if (!isUniqueViolation(error)) throw error
-    }
-    const rows = await takenRows(batch.rows)
-    return rows.length === 0 ? null : { status: 'rowsTaken', rows }
+    return taken
   }
 
   /** @returns `null` for a user whose conflicting user no longer exists. @throws {ServiceError} if the value of a row is taken. */
-  const attemptTogether = async ({ users, events, rows: rowsOfUsers }: Batch) => {
+  const importTogether = async (
+    users: readonly UserWithHash[],
+    events: readonly AuditEvent[],
+    rowsOfUsers: readonly ImportedRow[],
+  ) => {
     const statement = importStatement(tables, users, events, rowsOfUsers)
     const added = idsByEmail(await database.writeUncached<UserIds>(statement))
     if (added.size === users.length) return users.map(() => ({ status: 'created' as const }))
@@ -236,6 +202,20 @@ export const accountStatements = (database: Database, tables: readonly OwnedTabl
     })
   }
 
+  const importAlone = async (
+    user: UserWithHash,
+    event: AuditEvent,
+    rows: readonly ImportedRow[],
+  ): Promise<Imported> => {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const [outcome] = await importTogether([user], [event], rows).catch(noneIfTaken)
+      if (outcome) return outcome
+      const taken = await takenRows(rows)
+      if (taken.length > 0) return { status: 'rowsTaken', rows: taken }
+    }
+    throw new ServiceError('overloaded')
+  }
+
   return {
     async addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean> {
       assertOwnSession(user, extras)
@@ -247,19 +227,14 @@ export const accountStatements = (database: Database, tables: readonly OwnedTabl
       events: readonly AuditEvent[],
       rows: readonly ImportedRow[],
     ): Promise<readonly Imported[]> {
-      const batch = { users, events, rows }
-      const outcomes = [...(await attempt(batch))]
-      for (let attempts = 1; attempts < ATTEMPTS; attempts += 1) {
-        // The conflicting users or rows have been removed since.
-        const remaining = users.flatMap((_, index) => (outcomes[index] === null ? [index] : []))
-        if (remaining.length === 0) break
-        const again = await attempt(part(batch, remaining))
-        for (const [position, index] of remaining.entries()) outcomes[index] = again[position] ?? null
+      // Nothing is stored if the value of a row is taken. Alone, each user whose rows do not conflict can be added.
+      const outcomes = await importTogether(users, events, rows).catch(noneIfTaken)
+      const imported: Imported[] = []
+      for (const [index, user] of users.entries()) {
+        const own = rows.flatMap(row => (row.user === index ? [{ ...row, user: 0 }] : []))
+        imported.push(outcomes[index] ?? (await importAlone(user, events[index] as AuditEvent, own)))
       }
-      return outcomes.map(outcome => {
-        if (outcome === null) throw new ServiceError('overloaded')
-        return outcome
-      })
+      return imported
     },
   }
 }

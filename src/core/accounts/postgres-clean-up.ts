@@ -1,7 +1,6 @@
 /**
- * Removes expired rows with one statement per slice. It locks rows in the order of ids, like every write that locks several
- * sessions. It skips locked rows, which are being written, or removed by another instance. Once a row is locked, PostgreSQL
- * checks its condition again.
+ * Removes a slice of expired rows with one statement. It locks rows in the order of ids, like every write of several sessions, and skips
+ * locked ones, which are being written or removed. Once a row is locked, PostgreSQL checks its condition again.
  */
 
 import type { Database, Statement } from '#storage/postgres/database'

@@ -2,9 +2,8 @@
 const ATTEMPTS = 3
 
 /**
- * Repeats an operation that a simultaneous change of the same account can invalidate, at most three times.
- * @param operation returns `undefined` where such a change came first. Its parameter counts the attempts from 1.
- * @returns `undefined` after three such changes in a row.
+ * Repeats an operation, at most three times, while it returns `undefined` because a simultaneous change of the same account came first.
+ * @param operation gets the number of the attempt, from 1 on.
  */
 export const retryOnChange = async <Outcome>(
   operation: (attempt: number) => Promise<Outcome | undefined>,

@@ -3,13 +3,10 @@ import { ServiceError } from '#base/errors'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 
-/** Verifies codes. */
 export interface SecondFactor {
   /**
-   * Uses up a code: of the user's authenticator app, or a recovery code. Wrong codes of apps are throttled for each user.
-   * @param ip the client's address.
-   * @returns whether the code was right.
-   * @throws {ServiceError} `tooManyRequests`, `codesUnavailable`, `storeUnavailable`
+   * Uses up a code of the user's authenticator app, whose wrong codes are throttled, or a recovery code. @returns whether it was right.
+   * @throws {ServiceError} `tooManyRequests`, `codesUnavailable`
    */
   verify(user: User, code: string, ip: string | null): Promise<boolean>
 }
@@ -21,7 +18,6 @@ export class PresentedCode {
   readonly #ip: string | null
   #acceptedFor: string | null = null
 
-  /** @param code `undefined` if the request has none. */
   constructor(secondFactor: SecondFactor, code: string | undefined, ip: string | null) {
     this.#secondFactor = secondFactor
     this.#code = code
@@ -29,9 +25,8 @@ export class PresentedCode {
   }
 
   /**
-   * Must be called after the password, or another proof, was verified: the error reveals that the user has a second factor.
-   * @returns whether the user has sent a code.
-   * @throws {ServiceError} `secondFactorRequired`, `wrongSecondFactor`, if the user needs a code; errors of {@link SecondFactor.verify}
+   * Must be called after the password, or another proof, was verified: the error reveals the second factor. @returns whether a code was sent.
+   * @throws {ServiceError} `secondFactorRequired`, `wrongSecondFactor`; errors of {@link SecondFactor.verify}
    */
   async require(user: User): Promise<boolean> {
     if (!needsCode(user)) return false

@@ -21,6 +21,7 @@ import {
 import type { AuditEvent } from '../audit-log/event.ts'
 import { countEvents, recordStatement } from '../audit-log/stored-events.ts'
 import { type ActingSession, sessionExists } from '../auth/stored-sessions.ts'
+import type { EmailTokensTable } from '../store/tables.ts'
 import type { Factor } from '../users/factors.ts'
 import type { OwnedTables } from '../users/owned-rows.ts'
 import { refusalOf, type SessionRefusal } from '../users/refusals.ts'
@@ -38,9 +39,31 @@ import {
   MAIL_WINDOW,
   MAX_MAILS,
 } from './email-token.ts'
-import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, selectEmailToken } from './email-token-rows.ts'
 import { isUnderAnonymousMailLimit, knownNetworksOf } from './stored-mail-limits.ts'
 import { addPendingChange } from './stored-pending-changes.ts'
+
+/** An e-mail token without its user, which is a key in the table and an id elsewhere. */
+type EmailTokenRow = Omit<EmailTokensTable, 'user_key'>
+
+export const EMAIL_TOKEN_COLUMNS = [
+  'digest',
+  'purpose',
+  'email',
+  'created_at',
+  'expires_at',
+] as const satisfies readonly (keyof EmailTokenRow)[]
+
+export const emailTokenColumns = (token: EmailToken): EmailTokenRow => ({
+  digest: token.digest,
+  purpose: token.purpose,
+  email: token.email,
+  created_at: token.createdAt,
+  expires_at: token.expiresAt,
+})
+
+/** Selects e-mail tokens with the property names of `EmailToken`; a condition must follow. */
+const selectEmailToken = `SELECT digest, purpose, email, created_at AS "createdAt", expires_at AS "expiresAt",
+  (SELECT id FROM users WHERE key = user_key) AS "userId" FROM email_tokens`
 
 /** Shows that a client may confirm the e-mail of an account: a session of the account, or its verified password and code. */
 export type AccountProof =

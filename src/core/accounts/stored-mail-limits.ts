@@ -1,6 +1,6 @@
 /**
- * Limits on mails for which anybody can ask. Requests from networks from which the user has signed in count apart, so that strangers cannot
- * use up the mails of the owner.
+ * Limits on mails for which anybody can ask. Requests from networks of the user's sign-ins count apart, so that strangers cannot use up the
+ * mails of the owner.
  */
 
 import { firstIdAt } from '#base/ids'
@@ -9,10 +9,7 @@ import type { AuditEvent } from '../audit-log/event.ts'
 import { KNOWN_FOR, networkDigest } from '../rate-limits/known-networks.ts'
 import { MAIL_WINDOW, MAX_MAILS, MAX_MAILS_IN_ALL } from './email-token.ts'
 
-/**
- * @param ip in canonical form.
- * @returns the digest of the client's network, if the user has signed in from it; else `null`.
- */
+/** The digest of a client's network, if the user has signed in from it; else `null`. The address is in canonical form. */
 type KnownNetworkOf = (ip: string | null) => string | null
 
 /** One statement, whether or not there is such a user. */
@@ -36,9 +33,8 @@ export function* knownNetworksOf(
 }
 
 /**
- * Whether the user of an event, who must be locked, may be mailed once more. The events record the mails with the addresses of who asked.
- * @param event of the request.
- * @param countedBy the types of events that record such a mail.
+ * Whether the user, who must be locked, may be mailed once more. Events of the types `countedBy` record the mails, with the addresses of who
+ * asked.
  */
 export function* isUnderAnonymousMailLimit(
   { userId, actor, at }: AuditEvent,

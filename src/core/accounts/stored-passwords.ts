@@ -1,4 +1,4 @@
-/** Writes of passwords. */
+/** Changes of passwords. A reset is a sign-in (`stored-sign-ins.ts`), a removal that of a sign-in method (`stored-sign-in-methods.ts`). */
 
 import {
   firstRow,
@@ -60,11 +60,9 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
     ),
 
   /**
-   * Changes the password, or sets the first one: ends all sessions of the user, opens this one, and invalidates pending reset and
-   * e-mail-change links. Nothing changes unless, in the same transaction, the user is enabled.
+   * Changes the password, or sets the first one, of an enabled user: ends all sessions, opens this one, and ends pending links.
    * @param session has the password in its `amr`, and gets what the acting session has proved besides.
-   * @param acting the session that makes the change, and the verified hash of the current password; `null` if there is none.
-   * @returns the changed user, or the reason for no change.
+   * @param acting the session that makes the change, and the verified current hash; `null` for none.
    */
   *changePassword(
     session: Session,

@@ -43,21 +43,15 @@ export const signInMethodOperations = (features: readonly AccountFeature[], { al
     return row !== undefined
   }
 
-  function* hasConfirmedEmail(userId: string): Steps<boolean> {
+  function* is(condition: string, userId: string): Steps<boolean> {
     const user = yield* firstRow({
-      text: 'SELECT id FROM users WHERE id = $1 AND email_verified = 1',
+      text: `SELECT id FROM users WHERE id = $1 AND ${condition}`,
       values: [userId],
     })
     return user !== undefined
   }
-
-  function* hasPassword(userId: string): Steps<boolean> {
-    const user = yield* firstRow({
-      text: 'SELECT id FROM users WHERE id = $1 AND password_hash IS NOT NULL',
-      values: [userId],
-    })
-    return user !== undefined
-  }
+  const hasConfirmedEmail = (userId: string) => is('email_verified = 1', userId)
+  const hasPassword = (userId: string) => is('password_hash IS NOT NULL', userId)
 
   /** Whether the user, who is locked, can sign in without a password. */
   function* hasOtherMethod(userId: string, { methods, hasMailed }: KnownMethods): Steps<boolean> {

@@ -1,7 +1,7 @@
 /**
- * Keys for programs: API keys of users (`gate_pat_…`) and admin keys (`gate_adm_…`). A key is its prefix, 32 random bytes in base62 (43
- * digits), and the CRC-32 of everything before it in base62 (6 digits). Secret scanners recognise the prefix, and verify the
- * checksum without a request. The store has only the SHA-256 of a key: with 256 random bits a slow hash would protect nothing more.
+ * Keys for programs: API keys (`gate_pat_…`) and admin keys (`gate_adm_…`). A key is its prefix, 32 random bytes and the CRC-32 of both, in
+ * base62. Secret scanners recognise the prefix, and verify the checksum without a request. The store has only the SHA-256: 256 random bits
+ * need no slow hash.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -16,10 +16,9 @@ const SECRET_BYTES = 32
 const SECRET_LENGTH = 43
 const CHECKSUM_LENGTH = 6
 
-/** The prefix, which has the same length for both kinds, and the digits. */
 export const KEY_LENGTH = API_KEY_PREFIX.length + SECRET_LENGTH + CHECKSUM_LENGTH
 
-/** Characters that lists show: the prefix and four digits, 24 of 256 bits. */
+/** Lists show the prefix and four digits, 24 of 256 bits. */
 const SHOWN_LENGTH = API_KEY_PREFIX.length + 4
 
 const base62 = (value: bigint, length: number): string => {
@@ -38,7 +37,7 @@ export interface NewOpaqueKey {
   readonly shownPrefix: string
 }
 
-/** The SHA-256 of a key in hexadecimal, which is stored instead of the key. */
+/** SHA-256 in hexadecimal. */
 export const keyDigest = (key: string): string => createHash('sha256').update(key).digest('hex')
 
 export const newOpaqueKey = (prefix: KeyPrefix): NewOpaqueKey => {
@@ -48,7 +47,7 @@ export const newOpaqueKey = (prefix: KeyPrefix): NewOpaqueKey => {
   return { text, digest: keyDigest(text), shownPrefix: text.slice(0, SHOWN_LENGTH) }
 }
 
-/** Whether a text has the form of a key: prefix, length and checksum. Mistyped and invented keys are rejected without the store. */
+/** Whether prefix, length and checksum are those of a key: mistyped and invented keys are rejected without the store. */
 export const isOpaqueKey = (prefix: KeyPrefix, text: string): boolean =>
   text.length === KEY_LENGTH &&
   text.startsWith(prefix) &&

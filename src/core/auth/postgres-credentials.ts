@@ -12,7 +12,7 @@ import type { AdminKey } from './admin-key.ts'
 import type { FoundApiKey } from './api-key.ts'
 import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type ApiKeyRow, toAdminKey, toApiKey } from './key-rows.ts'
 import type { Session } from './session.ts'
-import { AFTER_IDS, SESSION_COLUMNS, sessionColumns, toSession } from './session-rows.ts'
+import { AFTER_IDS, SESSION_COLUMNS, type SessionRow, sessionColumns, toSession } from './session-rows.ts'
 import { OPENING_STATE, openingValues, type VerifiedState } from './stored-sessions.ts'
 
 /** The numbers of the first parameters of the session and of the event. */
@@ -46,18 +46,12 @@ const openSessionStatement = (
   ],
 })
 
-interface FoundRow extends UserRow {
+/** A session with its user: columns that both have are renamed. */
+interface FoundRow extends UserRow, Omit<SessionRow, 'id' | 'created_at' | 'last_request_at' | 'network'> {
   readonly key: number
   readonly session_id: string
   readonly opened_at: number
-  readonly expires_at: number
   readonly session_last_request_at: number
-  readonly ip: string | null
-  readonly user_agent: string | null
-  readonly impersonated_by: string | null
-  readonly authenticated_at: number | null
-  readonly method: string | null
-  readonly amr: string | null
 }
 
 /** @param condition selects the sessions. */

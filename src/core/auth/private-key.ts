@@ -53,10 +53,7 @@ const isConsistent = (key: KeyObject): boolean => {
   return verify(null, text, createPublicKey(key), sign(null, text, key))
 }
 
-/**
- * @param text PEM, whose line breaks may be written as `\n`.
- * @throws {PrivateKeyError}
- */
+/** @param text PEM, whose line breaks may be written as `\n`. @throws {PrivateKeyError} */
 export const parsePrivateKey = (text: string): PrivateKey => {
   const key = parse(text.replaceAll('\\n', '\n').trim())
   const algorithm = algorithmOf(key)

@@ -30,28 +30,22 @@ export class Sessions {
 
   /**
    * Revokes one of the user's own sessions.
-   * @throws {ServiceError} `sessionNotFound`, also for another user's session; `signInRequired` if the user was disabled or
-   * removed in the meantime
+   * @throws {ServiceError} `sessionNotFound`, also for another user's session; `signInRequired` if the user was disabled or removed meanwhile
    */
   async revoke(userId: string, id: string, actor: Actor): Promise<void> {
-    const { store, clock } = this.#deps
-    const event = newEvent('session.ended', actor, userId, clock(), { session: id })
-    const outcome = await store.revoke(id, event)
+    const outcome = await this.#revoke(userId, id, actor)
     if (outcome === 'revoked') return
     throw new ServiceError(outcome === 'sessionNotFound' ? outcome : 'signInRequired')
   }
 
   /** Revokes a session of a user, for an administrator. @throws {ServiceError} `sessionNotFound`: disabled users have none */
   async revokeOf(userId: string, id: string, actor: Actor): Promise<void> {
-    const { store, clock } = this.#deps
-    const event = newEvent('session.ended', actor, userId, clock(), { session: id })
-    if ((await store.revoke(id, event)) !== 'revoked') throw new ServiceError('sessionNotFound')
+    if ((await this.#revoke(userId, id, actor)) !== 'revoked') throw new ServiceError('sessionNotFound')
   }
 
   /** Revokes the session of the request. A session that has already ended is no error. */
   async signOut(userId: string, id: string, actor: Actor): Promise<void> {
-    const { store, clock } = this.#deps
-    await store.revoke(id, newEvent('session.ended', actor, userId, clock(), { session: id }))
+    await this.#revoke(userId, id, actor)
   }
 
   /** Revokes the user's own sessions, except `exceptId` if given. @throws {ServiceError} `signInRequired` */
@@ -64,6 +58,11 @@ export class Sessions {
   async revokeAll(userId: string, actor: Actor): Promise<void> {
     const outcome = await this.#revokeAll(userId, actor, { exceptId: null, onlyEnabled: false })
     if (outcome !== 'revoked') throw new ServiceError('userNotFound')
+  }
+
+  #revoke(userId: string, id: string, actor: Actor) {
+    const { store, clock } = this.#deps
+    return store.revoke(id, newEvent('session.ended', actor, userId, clock(), { session: id }))
   }
 
   #revokeAll(userId: string, actor: Actor, options: RevokeAllOptions): Promise<'revoked' | UserRefusal> {

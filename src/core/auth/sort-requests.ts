@@ -9,11 +9,7 @@ const VALUES = 2_048
 /** Numbers of a pair. */
 const PAIR = 2
 
-/**
- * One pass of the radix sort: moves pairs to another array, in the order of one digit of their keys. Pairs with the same digit keep
- * their order, which the digits before have given them.
- * @param unit what the digit counts.
- */
+/** One pass of the radix sort, in the order of one digit. Pairs with the same digit keep their order. @param unit what the digit counts. */
 const sortByDigit = async (from: Float64Array, to: Float64Array, unit: number): Promise<void> => {
   // A bitwise operator cuts off the fraction, and the bits of a key above 32.
   const digitAt = (index: number): number => ((from[index] as number) / unit) & (VALUES - 1)
@@ -52,8 +48,8 @@ const mergeEqualKeys = (pairs: Float64Array): Float64Array => {
 }
 
 /**
- * Sorts last requests by the keys of their users, integers from 0 on, and keeps the newest of each. A radix sort, in slices.
- * @param pairs of key and timestamp, flattened; they are overwritten.
+ * A radix sort of last requests by the keys of their users, in slices, which keeps the newest of each.
+ * @param pairs of key (an integer from 0 on) and timestamp, flattened; they are overwritten.
  */
 export const sortRequests = async (pairs: Float64Array): Promise<Float64Array> => {
   let largest = 0

@@ -4,13 +4,12 @@ import { invalidatesNothing, type Write } from '#storage/operations/write'
 
 /** Timestamps in milliseconds since the epoch. */
 export interface ExpiredSessions {
-  /** Removes sessions whose absolute end is at or before this time. */
+  /** Removes sessions whose absolute end is at or before it. */
   readonly endedBy: number
   /** Removes sessions whose last request is at or before this time. */
   readonly idleSince: number
 }
 
-/** Sessions that one slice examines. */
 const EXAMINED = 1_000
 
 const EXPIRED = `SELECT id FROM (
@@ -25,10 +24,9 @@ interface Id {
 
 export const sessionRemoval = {
   /**
-   * Reads the next sessions in the order of their ids: an index of their ends would cost every request. Sessions that are being written
-   * are skipped until the next pass. Nothing is invalidated, because `Authenticator` checks the expiry of cached sessions itself.
-   * @param after the last id of the previous slice, `''` at the beginning.
-   * @returns the last id of this slice, `''` after the last session.
+   * Removes expired ones of the next sessions, in the order of ids: an index of their ends would cost every request. Invalidates nothing:
+   * `Authenticator` checks the expiry of cached sessions.
+   * @param after the last id of the previous slice, `''` at the beginning. @returns the last id of this slice, `''` after the last session.
    */
   *removeSessions(
     { endedBy, idleSince }: ExpiredSessions,

@@ -1,4 +1,4 @@
-/** Writes and reads of sessions. PostgreSQL opens and finds one with a single statement: `postgres-credentials.ts`. */
+/** Sessions, and the proofs of identity in them. PostgreSQL opens and finds one with a single statement: `postgres-credentials.ts`. */
 
 import {
   firstRow,

@@ -1,11 +1,7 @@
-/**
- * The limit on mails to one recipient. It counts addresses, not accounts: accounts are cheap to open, and any address can
- * be entered.
- */
+/** The limit on mails to one recipient, by address: accounts are cheap to open, and any address can be entered. */
 
 import type { OpenRateLimit, RateLimit } from '#storage/rate-limit'
-import type { WindowLimit } from '../rate-limits/limits.ts'
-import { digestKey } from '../rate-limits/rate-limit-keys.ts'
+import { digestKey, type WindowLimit } from '../rate-limits/limits.ts'
 import type { MailKinds, MailRecipient, MailSender, MailValues } from './kinds.ts'
 
 export interface RateLimitedMailerDeps<Kinds extends MailKinds> {
@@ -42,7 +38,7 @@ export class RateLimitedMailer<Kinds extends MailKinds> implements MailSender<Ki
     this.#pending.add(done)
   }
 
-  /** Waits until every pending mail is counted. Call it before the mailer beneath is closed, which would drop those mails. */
+  /** Waits until every mail is counted. Call it before the mailer beneath is closed. */
   async counted(): Promise<void> {
     await Promise.all(this.#pending)
   }

@@ -70,10 +70,7 @@ const isLine = (value: unknown): boolean =>
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
 
-/**
- * The mail of a host's template.
- * @throws {Error} of the template, or if its result is not a {@link MailText}.
- */
+/** @throws {Error} of a host's template, or if its result is not a {@link MailText}. */
 export const composeFrom = (
   template: MailTemplate,
   { link }: MailKind,
@@ -89,10 +86,7 @@ export const composeFrom = (
   return { subject, text, html: html ?? page('', subject, textAsHtml(text)) }
 }
 
-/**
- * @param locale of the recipient. @param values what the kind's body declares; `MailSender` checks their types.
- * @returns the mail in the recipient's language if the kind has that, else in English.
- */
+/** In the recipient's language if the kind has that, else in English. `MailSender` checks the types of `values`. */
 export const compose = (
   kind: MailKind,
   site: MailSite,

@@ -1,17 +1,13 @@
 /**
- * The networks from which a user has signed in. Their attempts wait apart from those of strangers, who otherwise could keep the owner of
- * an account out. The store notes the network of each session, see migration `0009_known_networks`.
+ * The networks from which a user has signed in: attempts there wait apart from those of strangers, who otherwise could keep the owner out.
+ * The store notes the network of each session, see migration `0009_known_networks`.
  */
-import { clientNetwork, digestKey } from './rate-limit-keys.ts'
+import { clientNetwork, digestKey } from './limits.ts'
 
-/** Milliseconds after the last sign-in from a network. */
+/** Milliseconds after the last sign-in. */
 export const KNOWN_FOR = 90 * 86_400_000
 
-/**
- * A digest with the user's id, so that rows of two users do not show that they share a network.
- * @param ip in canonical form.
- * @returns `null` for an unknown address.
- */
+/** With the user's id, so that rows of two users do not show that they share a network. @param ip in canonical form. */
 export const networkDigest = (userId: string, ip: string | null): string | null =>
   ip === null ? null : digestKey(`${userId} ${clientNetwork(ip)}`)
 
@@ -29,10 +25,7 @@ export class KnownNetworks {
     this.#deps = deps
   }
 
-  /**
-   * Takes the same two look-ups whether or not there is such an account.
-   * @returns the digest of the client's network, if it is one of the user; else `null`.
-   */
+  /** The digest of a network of the user; else `null`. Takes the same two look-ups whether or not there is such an account. */
   async find(
     user: { readonly userId: string } | { readonly email: string },
     ip: string | null,

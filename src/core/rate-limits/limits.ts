@@ -1,4 +1,7 @@
-/** The rate limits of the core; features declare theirs. */
+/** The rate limits of the core, and the keys of counters. Features declare their limits. */
+import { createHash } from 'node:crypto'
+import { isIPv4 } from 'node:net'
+import ipaddr from 'ipaddr.js'
 
 export interface WindowLimit {
   /** Requests, or mails, within a window. */
@@ -62,4 +65,18 @@ export const RATE_LIMITS: RateLimits = {
   perRecipient: { points: 10, seconds: 3_600 },
   // A user who mistypes does not notice; an attacker has some 15 attempts in the first 15 minutes, then four an hour.
   loginThrottle: { freeAttempts: 5, window: 900, initialDelay: 1, maxDelay: 900 },
+}
+
+/** A key of 128 bits, so that neither memory nor a table contains the e-mail, or the network of a user. */
+export const digestKey = (text: string): string =>
+  createHash('sha256').update(text).digest('base64url').slice(0, 22)
+
+/**
+ * @param address in canonical form.
+ * @returns the IPv4 address, or the /64 of an IPv6 address (what one subscriber gets); an empty string for `null`.
+ */
+export const clientNetwork = (address: string | null): string => {
+  if (address === null || isIPv4(address)) return address ?? ''
+  const groups = ipaddr.IPv6.parse(address).parts.slice(0, 4)
+  return `${groups.map(group => group.toString(16)).join(':')}::/64`
 }

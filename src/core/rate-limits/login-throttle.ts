@@ -8,8 +8,7 @@ import type { OpenRateLimit, RateLimit } from '#storage/rate-limit'
 import { type Actor, actingUser, anonymous } from '../audit-log/event.ts'
 import type { User } from '../users/user.ts'
 import type { KnownNetworks } from './known-networks.ts'
-import type { LoginThrottleLimits } from './limits.ts'
-import { digestKey } from './rate-limit-keys.ts'
+import { digestKey, type LoginThrottleLimits } from './limits.ts'
 
 export interface LoginSubject {
   readonly key: string

@@ -47,9 +47,8 @@ export class ThrottleEvents {
   }
 
   /**
-   * Records `session.sign-in-throttled` if there is such an account, once for each wait and at most once a minute. All work
-   * is deferred, so that neither the response nor its time reveals whether there is one.
-   * @param seconds until the next attempt is allowed.
+   * Records `session.sign-in-throttled` if there is such an account, once for each wait and at most once a minute. Deferred, so that response
+   * times do not reveal whether there is one. @param seconds until the next attempt is allowed.
    */
   record(subject: LoginSubject, seconds: number): void {
     this.#attempts += 1

@@ -42,10 +42,7 @@ export const serializeAccount = (user: SerializableUser, lastRequestAt = user.la
   lastRequestAt: toIsoOrNull(lastRequestAt),
 })
 
-/**
- * The JSON of {@link serializeAccount} up to `lastRequestAt`, which is the last property. Copied, because every response would copy a
- * slice.
- */
+/** The JSON of {@link serializeAccount} up to `lastRequestAt`, the last property. A copy, because every response would copy a slice. */
 export const accountTextOf = (user: User): string =>
   Buffer.from(JSON.stringify(serializeAccount(user, null)).slice(0, -'null}'.length)).toString()
 

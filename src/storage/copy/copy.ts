@@ -4,7 +4,7 @@ import type { StorageLocation } from '../location.ts'
 import { isUpToDate } from '../migrations/run.ts'
 import type { Schema } from '../migrations/schema.ts'
 import { tablesOf } from '../stored-feature.ts'
-import { type CopiedTable, CopyError, type CopySource, type CopyTarget } from './store.ts'
+import { type CopiedTable, CopyError, type CopyStore } from './store.ts'
 
 export interface CopyReport {
   /** The number of rows by table. */
@@ -23,18 +23,18 @@ export interface CopyOptions {
   readonly onProgress: (done: number, total: number) => void
 }
 
-const openSource = async (from: StorageLocation): Promise<CopySource> =>
+const openSource = async (from: StorageLocation): Promise<CopyStore> =>
   from.engine === 'sqlite'
     ? (await import('./sqlite.ts')).openSource(from.file)
     : (await import('./postgres.ts')).openSource(from.url)
 
-const openTarget = async (to: StorageLocation, schema: Schema): Promise<CopyTarget> =>
+const openTarget = async (to: StorageLocation, schema: Schema): Promise<CopyStore> =>
   to.engine === 'sqlite'
     ? (await import('./sqlite.ts')).openTarget(to.file, schema)
     : (await import('./postgres.ts')).openTarget(to.url, schema)
 
 /** @returns the features that have migrated the source, but are not among those of this version. @throws {CopyError} */
-const assertSchema = async (source: CopySource, schema: Schema): Promise<readonly string[]> => {
+const assertSchema = async (source: CopyStore, schema: Schema): Promise<readonly string[]> => {
   const recorded = await source.recorded().catch(cause => {
     throw new CopyError(`the source: it is no database of this version of the service (${cause.message})`, {
       cause,
@@ -51,8 +51,8 @@ const assertSchema = async (source: CopySource, schema: Schema): Promise<readonl
 
 /** @throws {CopyError} if the target has rows, or does not have a column of the source. */
 const planTables = async (
-  source: CopySource,
-  target: CopyTarget,
+  source: CopyStore,
+  target: CopyStore,
   names: readonly string[],
 ): Promise<readonly CopiedTable[]> => {
   const tables: CopiedTable[] = []
@@ -76,8 +76,8 @@ const planTables = async (
 }
 
 const copyTables = async (
-  source: CopySource,
-  target: CopyTarget,
+  source: CopyStore,
+  target: CopyStore,
   tables: readonly CopiedTable[],
   { signal, onProgress }: CopyOptions,
 ): Promise<Record<string, number>> => {
@@ -101,10 +101,8 @@ const copyTables = async (
 }
 
 /**
- * Copies all users with what belongs to them, the audit log and the tables of features, in one transaction of the target: it is copied as a
- * whole, or the target stays empty. Keys and positions stay the same, so references and cursors hold.
- * @throws {CopyError} for errors that the operator can fix.
- * @throws the reason of the signal.
+ * Copies all users with what belongs to them, the audit log and the tables of features, in one transaction of the target. Keys and positions
+ * stay the same, so references and cursors hold. @throws {CopyError} for errors that the operator can fix; the reason of the signal.
  */
 export const copy = async (
   from: StorageLocation,

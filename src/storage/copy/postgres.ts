@@ -14,8 +14,7 @@ import {
   BATCH,
   type CopiedTable,
   CopyError,
-  type CopySource,
-  type CopyTarget,
+  type CopyStore,
   errorOf,
   type LastNumbers,
   type Role,
@@ -49,7 +48,7 @@ const LAST_KEY = `coalesce(pg_sequence_last_value(pg_get_serial_sequence('users'
 
 const listOf = (names: readonly string[]): string => names.map(quoted).join(', ')
 
-class PostgresStore implements CopySource, CopyTarget {
+class PostgresStore implements CopyStore {
   readonly engine = 'postgres'
   readonly #role: Role
   readonly #client: Connection
@@ -178,9 +177,9 @@ class PostgresStore implements CopySource, CopyTarget {
 }
 
 /** @throws {CopyError} */
-export const openSource = (url: string): Promise<CopySource> =>
+export const openSource = (url: string): Promise<CopyStore> =>
   PostgresStore.open('the source', () => PrimaryServer.open(url))
 
 /** Migrates the database. @throws {CopyError} */
-export const openTarget = (url: string, schema: Schema): Promise<CopyTarget> =>
+export const openTarget = (url: string, schema: Schema): Promise<CopyStore> =>
   PostgresStore.open('the target', () => migratePrimary(url, schema))

@@ -6,14 +6,13 @@ import type { Schema } from '../migrations/schema.ts'
 import type { RecordedRow } from '../migrations/session.ts'
 import { stamp } from '../sqlite/database.ts'
 import { assertOwnWal } from '../sqlite/database-file.ts'
-import { ensureSchema } from '../sqlite/ensure-schema.ts'
+import { ensureSchema } from '../sqlite/migrate.ts'
 import { quoted } from '../stored-feature.ts'
 import {
   BATCH,
   type CopiedTable,
   CopyError,
-  type CopySource,
-  type CopyTarget,
+  type CopyStore,
   errorOf,
   type LastNumbers,
   type Role,
@@ -25,7 +24,7 @@ const LOCK_TIMEOUT = 2_000
 
 const listOf = (names: readonly string[]): string => names.map(quoted).join(', ')
 
-class SqliteStore implements CopySource, CopyTarget {
+class SqliteStore implements CopyStore {
   readonly engine = 'sqlite'
   readonly #role: Role
   readonly #file: string
@@ -137,13 +136,13 @@ class SqliteStore implements CopySource, CopyTarget {
 }
 
 /** The file is never created. @throws {CopyError} */
-export const openSource = (file: string): CopySource => {
+export const openSource = (file: string): CopyStore => {
   if (!existsSync(file)) throw new CopyError(`the source: there is no file ${file}`)
   return new SqliteStore('the source', file)
 }
 
 /** Creates the file if it is missing, and migrates it. @throws {CopyError} */
-export const openTarget = async (file: string, schema: Schema): Promise<CopyTarget> => {
+export const openTarget = async (file: string, schema: Schema): Promise<CopyStore> => {
   try {
     await ensureSchema(file, schema)
   } catch (error) {

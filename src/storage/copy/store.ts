@@ -22,34 +22,28 @@ export interface LastNumbers {
   readonly position: number
 }
 
-interface Store {
+/** A store that is copied, or one that the copy fills. Its functions throw {@link CopyError}. */
+export interface CopyStore {
   readonly engine: Engine
-  /** The columns of a table, without those that the engine computes. Empty if there is no such table. @throws {CopyError} */
+  /** The migrations of a source. Fails if it is no database of the service, or of one of its earlier versions. */
+  recorded(): Promise<readonly RecordedRow[]>
+  /**
+   * Keeps every other process from writing until {@link close}, and fails if one of the service is connected.
+   * @param last of the source, for a target.
+   */
+  begin(tables: readonly string[], last?: LastNumbers): Promise<void>
+  /** The columns of a table, without those that the engine computes. Empty if there is no such table. */
   columns(table: string): Promise<readonly string[]>
   count(table: string): Promise<number>
+  lastNumbers(): Promise<LastNumbers>
+  /** All rows in batches. @param order columns; empty for any order. */
+  rows(table: CopiedTable, order: readonly string[]): AsyncIterable<readonly Row[]>
+  /** Removes what triggers have added. */
+  clear(table: string): Promise<void>
+  add(table: CopiedTable, rows: readonly Row[]): Promise<void>
+  commit(last: LastNumbers): Promise<void>
   /** Ends the transaction without a change. */
   close(): Promise<void>
-}
-
-export interface CopySource extends Store {
-  /** @throws {CopyError} if it is no database of the service, or of one of its earlier versions. */
-  recorded(): Promise<readonly RecordedRow[]>
-  /** Keeps every other process from writing until {@link close}. @throws {CopyError} if a process of the service is connected. */
-  begin(tables: readonly string[]): Promise<void>
-  lastNumbers(): Promise<LastNumbers>
-  /** All rows in batches. @param order columns; empty for any order. @throws {CopyError} */
-  rows(table: CopiedTable, order: readonly string[]): AsyncIterable<readonly Row[]>
-}
-
-export interface CopyTarget extends Store {
-  /** Begins the transaction of the copy. @throws {CopyError} if a process of the service is connected. */
-  begin(tables: readonly string[], last: LastNumbers): Promise<void>
-  /** Removes what triggers have added. @throws {CopyError} */
-  clear(table: string): Promise<void>
-  /** @throws {CopyError} */
-  add(table: CopiedTable, rows: readonly Row[]): Promise<void>
-  /** @throws {CopyError} */
-  commit(last: LastNumbers): Promise<void>
 }
 
 /** Rows in a batch. */

@@ -1,7 +1,7 @@
 /** Migrations of features that are functions of Kysely. Loaded only if there is one: Kysely takes 100 ms and 7 MB of a start. */
 import {
   type DatabaseConnection,
-  type Driver,
+  DummyDriver,
   Kysely,
   PostgresAdapter,
   PostgresIntrospector,
@@ -26,16 +26,10 @@ const builderOver = (engine: Engine, run: Run): Kysely<unknown> => {
       yield { rows: [...(await run<never>(sql, parameters))] }
     },
   }
-  const nothing = async (): Promise<void> => undefined
-  const driver: Driver = {
-    init: nothing,
+  const driver = Object.assign(new DummyDriver(), {
     acquireConnection: async () => connection,
     beginTransaction: refuseTransaction,
-    commitTransaction: refuseTransaction,
-    rollbackTransaction: refuseTransaction,
-    releaseConnection: nothing,
-    destroy: nothing,
-  }
+  })
   const isSqlite = engine === 'sqlite'
   return new Kysely<unknown>({
     dialect: {

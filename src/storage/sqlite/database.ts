@@ -69,3 +69,20 @@ export const stamp = (db: Connection): void => {
 /** @param cause is logged, never sent. */
 export const storeError = (cause: unknown): ServiceError =>
   new ServiceError(isMistake(cause) ? 'internalError' : 'storeUnavailable', { cause })
+
+/** Of frequent texts there are about fifty. Those of features and lists may have thousands of shapes: a full cache is emptied. */
+const MAX_STATEMENTS = 500
+
+/** @returns the prepared statement of a text. */
+export const statementCache = (db: Connection): ((sql: string) => Database.Statement<unknown[]>) => {
+  const prepared = new Map<string, Database.Statement<unknown[]>>()
+  return sql => {
+    let statement = prepared.get(sql)
+    if (statement === undefined) {
+      statement = db.prepare<unknown[]>(sql)
+      if (prepared.size === MAX_STATEMENTS) prepared.clear()
+      prepared.set(sql, statement)
+    }
+    return statement
+  }
+}

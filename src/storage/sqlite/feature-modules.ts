@@ -20,15 +20,8 @@ const exportsOf = async ({ name, module }: FeatureModule): Promise<readonly unkn
 
 const importFeature = async (declared: FeatureModule): Promise<StoredFeature> => {
   const { name, module } = declared
-  const feature = (await exportsOf(declared)).find(
-    value =>
-      typeof value === 'object' &&
-      value !== null &&
-      'module' in value &&
-      value.module === module &&
-      'name' in value &&
-      value.name === name,
-  )
+  const exported = (await exportsOf(declared)) as readonly (Partial<FeatureModule> | null | undefined)[]
+  const feature = exported.find(value => value?.module === module && value.name === name)
   if (feature === undefined)
     throw new FeatureError(
       `The module ${module} does not export the feature ${name}. Declare it there with module: import.meta.url, and export it`,

@@ -1,8 +1,8 @@
-/** Creates and migrates a database file. */
+/** Creates and migrates a database file. If its schema is up to date, as at most starts, no lock is taken. */
 import { randomInt } from 'node:crypto'
-import { migrateSchema } from '../migrations/run.ts'
+import { isUpToDate, migrateSchema, SELECT_RECORDED } from '../migrations/run.ts'
 import type { Schema } from '../migrations/schema.ts'
-import type { MigrationSession } from '../migrations/session.ts'
+import type { MigrationSession, RecordedRow } from '../migrations/session.ts'
 import { type Connection, createDatabaseFile, openDatabase } from './database.ts'
 import { assertOwnWal } from './database-file.ts'
 
@@ -45,10 +45,8 @@ const migrateFile = async (file: string, schema: Schema): Promise<void> => {
 let previous: Promise<unknown> = Promise.resolve()
 
 /**
- * Creates the database when it is missing, and brings its schema up to date, in one transaction that takes the write lock first.
- * Two processes that start at once migrate one after the other, and a crash leaves the schema unchanged. Calls in one process
- * are queued, because waiting for the lock would block the event loop.
- * @throws {Error} that names the file.
+ * Creates and migrates in one transaction that takes the write lock first: processes that start at once do it one after the other. Calls in
+ * one process are queued, because waiting for the lock would block the event loop. @throws {Error} that names the file.
  */
 export const migrate = (file: string, schema: Schema): Promise<void> => {
   const current = previous.then(() => migrateFile(file, schema))
@@ -58,4 +56,26 @@ export const migrate = (file: string, schema: Schema): Promise<void> => {
       code: error.code,
     })
   })
+}
+
+/** Takes no lock. @returns `null` for what cannot be read: the migrations report it. */
+const readRecorded = (file: string): readonly RecordedRow[] | null => {
+  let db: Connection | undefined
+  try {
+    assertOwnWal(file)
+    db = openDatabase(file, 0)
+    const isStamped = db.pragma('user_version', { simple: true }) !== 0
+    return isStamped ? db.prepare<[], RecordedRow>(SELECT_RECORDED).all() : null
+  } catch {
+    return null
+  } finally {
+    db?.close()
+  }
+}
+
+/** Creates a missing database, and migrates one of another version. @throws {Error} that names the file. */
+export const ensureSchema = async (file: string, schema: Schema): Promise<void> => {
+  const recorded = readRecorded(file)
+  if (recorded !== null && (await isUpToDate('sqlite', recorded, schema))) return
+  await migrate(file, schema)
 }

@@ -1,7 +1,7 @@
 /** Runs operations on a connection, synchronously. */
 import type { Query, Statement, Steps } from '../operations/operation.ts'
 import { isRefused, type Write } from '../operations/write.ts'
-import type { Connection } from './database.ts'
+import { type Connection, statementCache } from './database.ts'
 import { SQLITE } from './dialect.ts'
 
 const bindingOf = (value: unknown): unknown => {
@@ -17,16 +17,6 @@ export const bindingsOf = (values: readonly unknown[]): Readonly<Record<number, 
   return bindings
 }
 
-/** The core has about fifty texts. Those of features may be composed of their arguments: a full cache is emptied. */
-const MAX_STATEMENTS = 500
-
-interface Prepared {
-  /** Whether it returns rows. */
-  readonly reader: boolean
-  all(bindings: object): unknown[]
-  run(bindings: object): unknown
-}
-
 /**
  * Thrown instead of the result of an operation that was refused, or has caught the failure of a statement: its savepoint is rolled
  * back, as PostgreSQL rolls back the transaction.
@@ -40,12 +30,10 @@ export class RolledBack {
 }
 
 export class OperationRunner {
-  readonly #db: Connection
-  /** By text. */
-  readonly #prepared = new Map<string, Prepared>()
+  readonly #prepare: ReturnType<typeof statementCache>
 
   constructor(db: Connection) {
-    this.#db = db
+    this.#prepare = statementCache(db)
   }
 
   /** @throws what a statement failed with, if the operation does not catch it; {@link RolledBack} if it does, or was refused. */
@@ -71,12 +59,7 @@ export class OperationRunner {
   #run({ text, values }: Statement): readonly unknown[] {
     const sql = typeof text === 'string' ? text : text(SQLITE)
     if (sql === '') return []
-    let prepared = this.#prepared.get(sql)
-    if (prepared === undefined) {
-      prepared = this.#db.prepare(sql) as Prepared
-      if (this.#prepared.size === MAX_STATEMENTS) this.#prepared.clear()
-      this.#prepared.set(sql, prepared)
-    }
+    const prepared = this.#prepare(sql)
     const bindings = bindingsOf(values)
     if (prepared.reader) return prepared.all(bindings)
     prepared.run(bindings)

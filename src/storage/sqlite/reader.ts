@@ -1,30 +1,19 @@
 /** Reads on the event loop, with a connection of their own: each takes microseconds, and in WAL mode no writer blocks them. */
 import type { Compilable } from 'kysely'
 import { ServiceError } from '#base/errors'
-import { type Connection, openDatabase, storeError } from './database.ts'
+import { type Connection, openDatabase, statementCache, storeError } from './database.ts'
 
 /** Milliseconds to wait for another process's lock while opening. */
 const OPEN_TIMEOUT = 5_000
 
-/**
- * Prepared statements that are cached. Frequent reads use about a dozen; lists for administrators have thousands of shapes, and a
- * full cache is emptied.
- */
-const MAX_STATEMENTS = 500
-
-interface Statement {
-  get(...parameters: readonly unknown[]): unknown
-  all(...parameters: readonly unknown[]): unknown[]
-}
-
 export class Reader {
   readonly #db: Connection
-  /** By SQL text. */
-  readonly #statements = new Map<string, Statement>()
+  readonly #statement: ReturnType<typeof statementCache>
   #isUnavailable = false
 
   constructor(file: string) {
     this.#db = openDatabase(file, OPEN_TIMEOUT)
+    this.#statement = statementCache(this.#db)
     this.#db.pragma('query_only = ON')
     // Reads meet a lock only while another process recovers the file after a crash. They fail then, and do not block the event loop.
     this.#db.pragma('busy_timeout = 0')
@@ -56,16 +45,6 @@ export class Reader {
   close(): void {
     this.#isUnavailable = true
     this.#db.close()
-  }
-
-  #statement(sql: string): Statement {
-    let statement = this.#statements.get(sql)
-    if (statement === undefined) {
-      if (this.#statements.size === MAX_STATEMENTS) this.#statements.clear()
-      statement = this.#db.prepare(sql) as Statement
-      this.#statements.set(sql, statement)
-    }
-    return statement
   }
 
   #attempt<T>(read: () => T): T {

@@ -1,8 +1,7 @@
 /**
- * File descriptors for reading the bytes of database files without SQLite, shared by all stores of this process. POSIX drops
- * all locks that a process has on a file when the process closes any descriptor of that file. SQLite's locks would be dropped
- * too, and another process could then delete the WAL. So each file has one descriptor, which is closed when no store of this
- * process has the file open.
+ * File descriptors of database files, for reading bytes without SQLite. POSIX drops all locks that a process has on a file when it closes any
+ * descriptor of it, SQLite's too, and another process could then delete the WAL. So all stores of a process share one descriptor of a file,
+ * which is closed when none has the file open.
  */
 import { closeSync, fstatSync, openSync, statSync } from 'node:fs'
 
@@ -20,10 +19,7 @@ export interface SharedDescriptor {
   release(): void
 }
 
-/**
- * Opens a file, or shares the descriptor of one that is open.
- * @throws {Error} when the file does not exist or cannot be read.
- */
+/** Opens a file, or shares its descriptor. @throws {Error} when the file does not exist or cannot be read. */
 export const acquireDescriptor = (path: string): SharedDescriptor => {
   const known = descriptors.get(idOf(statSync(path, { bigint: true })))
   const fd = known?.fd ?? openSync(path, 'r')

@@ -311,8 +311,7 @@ class WriteLoop {
 }
 
 /**
- * Opens the database and runs the batches of the clients that `owner` sends, until it sends the end.
- * @param exit ends the thread at once, after a disk failure.
+ * Runs the batches of the clients that `owner` sends, until it sends the end. @param exit ends the thread at once, after a disk failure.
  * @throws {Error} when another file is at the path, {FeatureError} when a feature cannot be imported.
  */
 export const runWriteLoop = async (data: WriterData, owner: MessagePort, exit: () => void): Promise<void> => {
