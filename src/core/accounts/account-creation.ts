@@ -39,7 +39,6 @@ export const newUser = (given: GivenUser, passwordHash: string | null, createdAt
 /** An account to create, with a password or a hash. Without either, the user has no password: a reset sets the first one. */
 export interface AccountInput extends GivenUser {
   readonly password?: string
-  /** A hash from another service. */
   readonly passwordHash?: string
 }
 

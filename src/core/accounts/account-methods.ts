@@ -6,17 +6,14 @@ import type { SignIns } from './sign-ins.ts'
 
 /** A way to sign in, or a second factor. Timestamps are milliseconds since the epoch. */
 export interface AccountMethod {
-  /** The name of the sign-in method or factor. */
   readonly method: string
   /** Identifies the method or factor if a user can have several; else `null`. */
   readonly id: string | null
   /** The name by which the user recognises it. */
   readonly label: string | null
-  /** `null` if it is not known. */
   readonly addedAt: number | null
   /** `null` if it was not used, or if it is not known. */
   readonly lastUsedAt: number | null
-  /** Whether it counts as a second factor. */
   readonly isFactor: boolean
 }
 

@@ -15,7 +15,6 @@ export interface CleanUpPace {
   /** The first pass begins within this time, at random: instances that start together do not begin together. */
   readonly startWithin: number
   readonly interval: number
-  /** After each slice. */
   readonly pause: number
 }
 
@@ -63,12 +62,10 @@ export interface CleanUpDeps {
   readonly tables: readonly CleanedTable[]
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
-  /** Milliseconds for which events are kept. */
   readonly eventsKept: number
   readonly clock: () => number
   /** Called once for a failed pass. The next one continues where it ended. */
   readonly onFailure: (error: unknown) => void
-  /** Default: the pace of production. */
   readonly pace?: CleanUpPace | undefined
 }
 

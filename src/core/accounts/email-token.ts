@@ -14,7 +14,6 @@ type EmailTokenPolicy = EmailTokenAction & {
   readonly survivesPasswordChange?: true
   /** Whether users need a proof of identity to ask. The token ends with it. */
   readonly needsProof?: true
-  /** Milliseconds. */
   readonly lifetime: number
   /** The events that count for the limit: tokens are deleted when they are used. */
   readonly countedBy: readonly EventType[]
@@ -89,13 +88,11 @@ export interface EmailToken {
   readonly digest: string
   readonly purpose: EmailTokenPurpose
   readonly userId: string
-  /** The recipient. */
   readonly email: string
   readonly createdAt: number
   readonly expiresAt: number
 }
 
-/** Random bytes. */
 const SECRET_LENGTH = 32
 
 /**

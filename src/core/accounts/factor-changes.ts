@@ -5,7 +5,6 @@ import type { Actor } from '../audit-log/event.ts'
 import type { SessionRefusal } from '../store/store.ts'
 
 export interface FactorChange {
-  /** Whether the user's other sessions end. */
   readonly endsOthers: boolean
   readonly actor: Actor
 }

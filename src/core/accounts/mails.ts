@@ -33,7 +33,6 @@ export interface PasswordChangedValue {
   readonly isFirstConfirmation: boolean
 }
 
-/** Routes that take a token. */
 const VERIFY_EMAIL = '/account/verify-email'
 const RESET_PASSWORD = '/account/reset-password'
 
@@ -121,7 +120,6 @@ const de: typeof en = {
 }
 
 export const ACCOUNT_MAILS = {
-  /** Sent to a new account. */
   verification: {
     subject: 'Confirm your e-mail address',
     isRateLimited: true,
@@ -365,5 +363,4 @@ export const ACCOUNT_MAILS = {
 
 export type AccountMails = typeof ACCOUNT_MAILS
 
-/** What the use cases send mails with. */
 export type Mails = MailSender<AccountMails>

@@ -32,7 +32,6 @@ export class Outcomes {
     this.#counters = new Counters(['succeeded', ...this.#known, 'failed'])
   }
 
-  /** @param rejection of the sign-in method. */
   static ofSignIns(rejection: ErrorName | DeclaredError): Outcomes {
     const known = Object.values(BY_ERROR).filter(outcome => outcome !== 'email_taken')
     return new Outcomes(known, typeof rejection === 'string' ? rejection : rejection.code)
@@ -48,7 +47,6 @@ export class Outcomes {
     return refusal
   }
 
-  /** @throws what `call` throws. */
   async count<Result>(call: () => Promise<Result>): Promise<Result> {
     try {
       const result = await call()

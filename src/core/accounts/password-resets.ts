@@ -68,7 +68,6 @@ export class PasswordResets {
     return result
   }
 
-  /** @throws {ServiceError} `badEmailToken` */
   async #find(token: string): Promise<EmailToken> {
     const { emailTokens, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
@@ -76,7 +75,6 @@ export class PasswordResets {
     return stored
   }
 
-  /** @throws {ServiceError} `badEmailToken` */
   async #findUser(id: string): Promise<User> {
     const user = await this.#deps.users.find(id)
     if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')

@@ -13,7 +13,6 @@ export interface Credentials {
   /** In canonical form. */
   readonly email: string
   readonly password: string
-  /** For users with a second factor. */
   readonly code?: string
 }
 
@@ -60,7 +59,6 @@ export class PasswordSignIns {
     return result
   }
 
-  /** @throws {ServiceError} `wrongCredentials`, `tooManyRequests` */
   async #verify(
     email: string,
     password: string,

@@ -25,7 +25,6 @@ export interface Proof {
 
 type SessionPrincipal = SessionOwner & Pick<Principal, 'impersonatedBy'>
 
-/** @throws {ServiceError} `impersonated` */
 const assertOwnSession = ({ impersonatedBy }: SessionPrincipal): void => {
   if (impersonatedBy !== null) throw new ServiceError('impersonated')
 }

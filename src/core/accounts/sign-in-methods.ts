@@ -33,7 +33,6 @@ export interface SignInRows {
 
 export type SignInMethods<Settings = never> = Readonly<Record<string, SignInMethod<Settings>>>
 
-/** The value of RFC 8176 for an authentication with more than one factor. */
 const MULTI_FACTOR = 'mfa'
 
 export const isMultiFactor = (amr: readonly string[]): boolean => amr.includes(MULTI_FACTOR)
@@ -73,7 +72,6 @@ export interface MethodAmr {
   readonly amr: readonly string[]
 }
 
-/** What a user has removed. */
 export interface RemovedProofs {
   /** Sign-in methods whose sessions have proved nothing any more: codes were a factor beside them alone. */
   readonly methods: readonly string[]

@@ -4,7 +4,6 @@ import { isOwned, type NamedTable, quoted } from '#storage/stored-feature'
 import { FACTORS } from '../users/factors.ts'
 import type { SignInTable, SignInTables } from '../users/listing.ts'
 
-/** A sign-in method of the service. */
 export interface ConfiguredMethod {
   readonly name: string
   readonly isEnabled: boolean
@@ -50,7 +49,6 @@ export const featureMethods = (tables: SignInTables): string => {
   return names.length === 0 ? "''" : names.join(' || ')
 }
 
-/** {@link featureMethods} as the column of a `UserRow`. */
 export const featureMethodsColumn = (tables: SignInTables): string =>
   `${featureMethods(tables)} AS feature_methods`
 

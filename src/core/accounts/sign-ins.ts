@@ -14,7 +14,6 @@ import { amrWithCode, amrWithSecondFactor, type SignInMethod, type SignInRows } 
 
 /** What a method has verified. The store compares it with the user again, in the transaction that opens the session. */
 export interface VerifiedSignIn {
-  /** The user as the method has read it. */
   readonly user: User
   /** The verified hash of the password, for a method that needs nothing else. */
   readonly passwordHash?: string
@@ -34,7 +33,6 @@ export interface VerifiedSignIn {
   readonly details?: Readonly<Record<string, string>>
 }
 
-/** An account that the sign-in opens. */
 export interface NewAccountSignIn {
   readonly newUser: User
   readonly isMultiFactor?: boolean
@@ -44,13 +42,11 @@ export interface NewAccountSignIn {
 
 export interface SignInAttempt {
   readonly client: SessionClient
-  /** The code of an authenticator app, or a recovery code. */
   readonly code?: string | undefined
   /** Called again, at most twice, when the user has changed meanwhile. @throws {ServiceError} the method's rejection, among others. */
   verify(): Promise<VerifiedSignIn | NewAccountSignIn>
 }
 
-/** A method with its name, and with the name of its feature. */
 export interface NamedSignInMethod extends Omit<SignInMethod, 'isEnabled' | 'rows'> {
   readonly name: string
   readonly feature: string | null
@@ -177,7 +173,6 @@ export class SignIns {
     return method
   }
 
-  /** @returns `undefined` when the user has changed meanwhile. */
   async #tryToComplete(
     method: KnownMethod,
     code: PresentedCode,

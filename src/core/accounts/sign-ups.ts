@@ -72,7 +72,6 @@ export class SignUps {
     })
   }
 
-  /** @returns false when the e-mail is taken. */
   async #add(user: UserWithHash, ip: string | null, session: Session): Promise<boolean> {
     const { accountStore, mails } = this.#deps
     const { id, email, createdAt } = user

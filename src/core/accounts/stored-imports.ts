@@ -19,7 +19,6 @@ export type Imported =
   /** Other rows have the values of unique columns. `rows` are the indexes of the rows that conflict, among those of the user. */
   | { readonly status: 'rowsTaken'; readonly rows: readonly number[] }
 
-/** A row that is added with its user. */
 export interface ImportedRow extends OwnedRow {
   readonly user: number
 }

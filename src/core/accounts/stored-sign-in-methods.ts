@@ -19,7 +19,6 @@ export interface SignInRow {
   readonly id: string
 }
 
-/** The sign-in methods of the service. */
 export interface KnownMethods {
   readonly methods: readonly (MethodAmr & ConfiguredMethod)[]
   /** Whether every user whose e-mail is confirmed can sign in by mail. A sign-in to another account empties it. */

@@ -51,7 +51,6 @@ export class AuditLog {
     return encode(`at ${this.#store.positionKind} ${position} ${id}`)
   }
 
-  /** @throws {ServiceError} `badCursor` */
   positionOf(cursor: string): LogPosition {
     const [, positionKind, position, id = ''] = CURSOR.exec(decode(cursor)) ?? []
     if (positionKind !== this.#store.positionKind || (id !== '' && !ID.test(id)))

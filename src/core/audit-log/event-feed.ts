@@ -49,7 +49,6 @@ export class EventFeed {
     this.#deps = deps
   }
 
-  /** Passes on every event from now on. */
   async start(): Promise<void> {
     this.#after = await this.#deps.store.end()
     this.#schedule()
@@ -91,7 +90,6 @@ export class EventFeed {
     }
   }
 
-  /** @returns whether there may be another page. */
   async #readPage(): Promise<boolean> {
     const { events, next } = await this.#deps.store.follow({ filter: {}, after: this.#after, limit: PAGE })
     for (const event of events) {

@@ -6,7 +6,6 @@ import type { LogPosition } from './listing.ts'
 /** An event without its position, which the store assigns. */
 export type EventColumns = Omit<EventsTable, 'position'>
 
-/** An event as read. */
 export type EventRow = EventColumns & { readonly position: number }
 
 export const EVENT_COLUMNS = [

@@ -15,7 +15,6 @@ export interface EventStreamRequest {
   readonly filter: EventFilter
   /** The last event that the client has; `undefined`: it gets events from now on. */
   readonly cursor: string | undefined
-  /** The id of the admin key or user. */
   readonly credential: string
   /** The network of the user's client (`clientNetwork`); `null` for an admin key. */
   readonly network: string | null
@@ -23,7 +22,6 @@ export interface EventStreamRequest {
   readonly isAuthenticated: () => MaybePromise<boolean>
   /** Aborted when the client disconnects. A stream to which nothing is written would not notice. */
   readonly disconnected: AbortSignal
-  /** What the client sees of an event. */
   readonly serialize: (event: AuditEvent<string | null>) => object
 }
 
@@ -32,7 +30,6 @@ export interface EventStreamLimits {
   /** How much of `streams` users may have, and how much administrators. */
   readonly share: number
   readonly perCredential: number
-  /** Streams of users from one network. */
   readonly perNetwork: number
   /** Bytes that wait for a client. One that reads nothing for two seconds then loses its stream. */
   readonly waiting: number
@@ -62,7 +59,6 @@ const INTERVAL = 100
 /** Events of one read. */
 const PAGE = 100
 
-/** Milliseconds between two checks of a credential. */
 const CHECK_INTERVAL = 500
 
 /** Milliseconds for which a client may read nothing while there is no room for another event. */
@@ -119,7 +115,6 @@ class EventStream extends Readable {
     this.#limit = limit
   }
 
-  /** Events are pushed as they come. */
   override _read(): void {
     // Nothing to begin.
   }
@@ -134,7 +129,6 @@ class EventStream extends Readable {
     return true
   }
 
-  /** @returns false if there is no room. */
   send(text: string): boolean {
     if (this.destroyed || this.#hasEnded) return true
     if (this.readableLength + Buffer.byteLength(text) > this.#limit) return false
@@ -209,7 +203,6 @@ export class EventStreams {
     return stream
   }
 
-  /** Ends every stream. Clients connect again. */
   close(): void {
     this.#isClosed = true
     for (const stream of this.#streams) stream.end()
@@ -245,7 +238,6 @@ export class EventStreams {
       throw new ServiceError('overloaded')
   }
 
-  /** Reads the log for one stream until the end. */
   async #catchUp(stream: EventStream): Promise<void> {
     while (!stream.destroyed) {
       try {
@@ -296,7 +288,6 @@ export class EventStreams {
     void this.#catchUp(stream)
   }
 
-  /** Reads the log for all live streams, while there are any. */
   async #read(): Promise<void> {
     while (this.#live.size > 0) {
       let isComplete = true

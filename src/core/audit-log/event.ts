@@ -71,7 +71,6 @@ export type EventDetails<Of extends EventType = EventType> = Static<(typeof EVEN
 
 export type EventSchemas = Readonly<Record<string, TObject>>
 
-/** The properties of all details together, as JSON Schema. */
 export const detailProperties = (schemas: EventSchemas): TProperties =>
   Object.assign({}, ...Object.values(schemas).map(({ properties }) => properties))
 
@@ -82,7 +81,6 @@ export const detailProperties = (schemas: EventSchemas): TProperties =>
 export interface AuditEvent<UserId extends string | null = string> {
   /** UUIDv7 of `at`: ids sort by time. */
   readonly id: string
-  /** Milliseconds since the epoch. */
   readonly at: number
   /** An {@link EventType}, or one of a feature. */
   readonly type: string

@@ -34,7 +34,6 @@ export interface FollowQuery {
 
 export interface FollowPage {
   readonly events: readonly AuditEvent<string | null>[]
-  /** The position of each event, in the order of `events`. */
   readonly positions: readonly LogPosition[]
   /** Where the next page begins. No matching event lies between the last event and this position. */
   readonly next: LogPosition
@@ -43,7 +42,6 @@ export interface FollowPage {
 /** The events behind a follower are counted up to this number, because it takes time in proportion. */
 export const COUNTED = 10_000
 
-/** The position before every event. */
 export const LOG_START: LogPosition = { position: -1, id: '' }
 
 export const isLater = (one: LogPosition, other: LogPosition): boolean =>

@@ -21,7 +21,6 @@ const queries = queryBuilder<DatabaseSchema>()
 export const eventsStatement = (query: EventQuery): Statement =>
   statement(eventsQuery(queries.selectFrom('events'), query))
 
-/** One page, newest first. */
 export const listEvents = async (
   reader: Reader,
   query: EventQuery,

@@ -115,7 +115,6 @@ const signerFor = ({ id, algorithm, signingKey }: SigningKey): Sign => {
 
 const headerOf = (token: string): string => token.slice(0, token.indexOf('.'))
 
-/** The `iat` of a verified token, in seconds. */
 export const issuedAtIn = (token: string): number =>
   JSON.parse(Buffer.from(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')), 'base64url').toString())
     .iat

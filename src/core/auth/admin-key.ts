@@ -4,9 +4,7 @@ import { type ApiKey, serializeApiKey } from './api-key.ts'
 /** Keys of the store, expired ones included. */
 export const MAX_ADMIN_KEYS = 1_000
 
-/** A key of the store. */
 export interface AdminKey extends ApiKey {
-  /** What it may do: names of admin scopes. */
   readonly scopes: readonly string[]
   /** The id of the admin key that created it; `null`: the operator, on the command line. */
   readonly createdBy: string | null
@@ -15,7 +13,6 @@ export interface AdminKey extends ApiKey {
 /** An admin key in JSON, for HTTP and the command line. */
 export const serializeAdminKey = ({ createdBy, ...key }: AdminKey) => ({ ...serializeApiKey(key), createdBy })
 
-/** The admin key of a request. */
 export interface PresentedAdminKey {
   /** The id of a key of the store; for a root key a prefix of its digest, too short to reveal anything about the key. */
   readonly id: string

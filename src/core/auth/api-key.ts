@@ -8,7 +8,6 @@ export interface ApiKey {
   readonly name: string
   /** The beginning of the key, by which its owner recognises it. */
   readonly prefix: string
-  /** What it may do: names of user scopes. */
   readonly scopes: readonly string[]
   readonly createdAt: number
   /** `null`: it does not expire. */
@@ -33,7 +32,6 @@ export interface NewKeyOptions {
   readonly expiresAt: number | null
 }
 
-/** An API key and its user, as stored. */
 export interface FoundApiKey {
   readonly apiKey: ApiKey
   readonly user: User

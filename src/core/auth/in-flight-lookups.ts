@@ -62,7 +62,6 @@ interface WaitingLookup<Found, Result> {
   /** The id of the owner, or the digest of a key, whose owner only the result names. */
   readonly subject: string
   readonly lookup: Lookup<Found>
-  /** The promise of the lookup's first run. */
   readonly firstRun: Promise<Found>
   /** Called with the result before another change can be notified. */
   readonly onResult: (found: Found) => Result

@@ -5,13 +5,11 @@ import type { ApiKey } from './api-key.ts'
 /** Milliseconds after which an expired key is removed. Until then lists show that it has expired. */
 export const EXPIRED_KEPT = 90 * 86_400_000
 
-/** What both tables have. */
 interface KeysTable {
   id: string
   digest: string
   name: string
   prefix: string
-  /** JSON. */
   scopes: string
   created_at: number
   expires_at: number | null

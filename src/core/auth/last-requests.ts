@@ -12,7 +12,6 @@ import type { UserCache } from './user-cache.ts'
 /** Flattened pairs: the store's number of a user, and milliseconds since the epoch. A write by id would cost four times as much. */
 export type UserLastRequests = Float64Array
 
-/** The last request of a session, an API key or an admin key. */
 export interface CredentialLastRequest {
   readonly id: string
   readonly at: number
@@ -30,7 +29,6 @@ export interface KeyRequestStore {
 
 interface CachedCredential {
   readonly credentialId: string
-  /** Exact, in milliseconds since the epoch. */
   readonly lastRequestAt: number
 }
 
@@ -59,7 +57,6 @@ const MIN_KEY_STEP = 60_000
 /** A session's too, or once it is newer by this fraction of the idle time. */
 const IDLE_FRACTION = 1 / 100
 
-/** Users whose timestamp is due. */
 class DueUsers {
   /** Cached users, each once. An array, because a map would be filled again each second. */
   #cached: CachedUser[] = []
@@ -146,7 +143,6 @@ class DueCredentials {
     return slice.length
   }
 
-  /** Makes what was not written due again. */
   flushFailed(): void {
     for (const [id, credential] of this.#writing) if (!this.#due.has(id)) this.#due.set(id, credential)
     this.#writing = new Map()
@@ -160,7 +156,6 @@ export interface LastRequestsDeps {
   readonly adminKeys: KeyRequestStore
   /** Milliseconds between two flushes of users. Sessions that end after a short idle time are written more often. */
   readonly interval: number
-  /** Milliseconds after which an idle session ends. */
   readonly idle: number
   /** Milliseconds in which `close` repeats a failing flush: a stop loses nothing if the store recovers in time. */
   readonly closing: number
@@ -170,9 +165,7 @@ export interface LastRequestsDeps {
   readonly flushAt?: number
 }
 
-/** For metrics: since the start. */
 export interface FlushStatistics {
-  /** Written timestamps of users, sessions, API keys and admin keys. */
   readonly rows: number
   readonly failures: number
   /** Seconds of each flush that had rows to write. */

@@ -131,7 +131,6 @@ export class OffHeapTokenCache {
     return new TokenRecord(this.#log, position)
   }
 
-  /** Removes a record that {@link get} has returned. */
   remove(record: TokenRecord): void {
     record.isHot = false
     this.#log.remove(record.position)
@@ -152,7 +151,6 @@ export class OffHeapTokenCache {
     return spread(hashOf(userId), this.#changes.length - 1)
   }
 
-  /** The first entry of the bucket of a key. */
   #firstEntryOf(key: number): number {
     const bucket = spread(key, this.#mask)
     return (bucket < this.#buckets ? bucket : bucket & (this.#mask >>> 1)) * WAYS

@@ -115,14 +115,12 @@ export const sessionStatements = (database: Database) => ({
     return (await database.read<FoundRow>({ text: FIND_NEWEST_SESSIONS, values })).map(toFound)
   },
 
-  /** @param onStart called when the statement has a connection. */
   async findApiKey(digest: string, onStart?: () => void): Promise<FoundApiKey | undefined> {
     const statement = { name: 'api-key', text: FIND_API_KEY, values: [digest] }
     const [row] = await database.readByKey<FoundApiKeyRow>(statement, onStart)
     return row && toFoundApiKey(row)
   },
 
-  /** @param onStart called when the statement has a connection. */
   async findAdminKey(digest: string, onStart?: () => void): Promise<AdminKey | undefined> {
     const statement = { name: 'admin-key', text: FIND_ADMIN_KEY, values: [digest] }
     const [row] = await database.readByKey<AdminKeyRow>(statement, onStart)

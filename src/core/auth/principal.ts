@@ -8,7 +8,6 @@ export const NEVER = Number.NEGATIVE_INFINITY
 /** A user with a recent request: the stored record, and what every request changes. */
 export interface CachedUser {
   readonly user: User
-  /** The number that the store assigned to the user. */
   readonly key: number
   /** Written to the store later. {@link NEVER}, not `null`: V8 updates a number in place, but allocates one for a field that may be null. */
   lastRequestAt: number
@@ -25,7 +24,6 @@ export interface CachedUser {
 export interface Principal {
   readonly token: string
   readonly cachedUser: CachedUser
-  /** The id of the session, or of the API key. */
   readonly credentialId: string
   /** `null` for a session, which may do everything. */
   readonly scopes: readonly string[] | null

@@ -63,7 +63,6 @@ export const parsePrivateKey = (text: string): PrivateKey => {
 
 const toPem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString()
 
-/** @returns PEM. */
 export const newPrivateKey = (algorithm: AsymmetricAlgorithm): string =>
   toPem(
     (algorithm === 'EdDSA'

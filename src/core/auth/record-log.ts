@@ -1,6 +1,5 @@
 /** A log of records outside of the JavaScript heap, where garbage collection does not visit them (docs/design.md, "Hot path"). */
 
-/** Bytes of a segment. */
 const MAX_SEGMENT = 2 ** 20
 const MIN_SEGMENT = 2 ** 14
 
@@ -18,7 +17,6 @@ export interface Segment {
   readonly bytes: Buffer
   readonly numbers: Float64Array
   readonly units: Uint16Array
-  /** Records that are neither removed nor overwritten. */
   records: number
   hot: number
 }
@@ -45,14 +43,12 @@ export class RecordLog {
   #hot = 0
   #overwritten = 0
 
-  /** @param capacity bytes. */
   constructor(capacity: number) {
     const size = 2 ** Math.ceil(Math.log2(capacity / SEGMENTS))
     this.#segmentSize = this.#end = Math.min(MAX_SEGMENT, Math.max(MIN_SEGMENT, size))
     this.#maxSegments = Math.max(2, Math.ceil(capacity / this.#segmentSize))
   }
 
-  /** Records that are neither removed nor overwritten. */
   get records(): number {
     return this.#records
   }
@@ -91,7 +87,6 @@ export class RecordLog {
     return this.#segments[Math.floor(position / this.#segmentSize) % this.#maxSegments] as Segment
   }
 
-  /** The start of a record in its segment, in bytes. */
   offsetOf(position: number): number {
     return position % this.#segmentSize
   }

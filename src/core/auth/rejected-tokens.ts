@@ -2,7 +2,6 @@
 import { MAX_TOKEN_LENGTH } from './access-tokens.ts'
 import { copyString } from './token-record.ts'
 
-/** Rejected tokens per cached token. */
 const REJECTED_SHARE = 1 / 5
 
 /**
@@ -20,7 +19,6 @@ export class RejectedTokens {
   readonly #tokens = new Set<string>()
   #characters = 0
 
-  /** @param tokenCapacity the capacity of the token cache. */
   constructor(tokenCapacity: number) {
     this.#capacity = tokenCapacity * REJECTED_SHARE
     this.#characterCapacity = tokenCapacity * CHARACTERS

@@ -24,7 +24,6 @@ export const ADMIN_SCOPES = {
   'status:read': 'Read the status of the service',
 } as const satisfies ScopeDescriptions
 
-/** What scopes allow, by their names. */
 export type ScopeDescriptions = Readonly<Record<string, string>>
 
 /** Each scope once, in the order of the declarations. */

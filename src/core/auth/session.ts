@@ -38,7 +38,6 @@ export type SessionAuthentication = Pick<Session, 'method' | 'amr'>
 export interface SessionLimits {
   /** Milliseconds until the absolute end. */
   readonly lifetime: number
-  /** Milliseconds without a request after which a session ends. */
   readonly idle: number
 }
 

@@ -21,7 +21,6 @@ export class Sessions {
     this.#deps = deps
   }
 
-  /** The active sessions of a user, newest first. */
   async list(userId: string): Promise<readonly Session[]> {
     const { store, limits, clock } = this.#deps
     const now = clock()

@@ -12,7 +12,6 @@ import {
 
 export type Algorithm = 'HS256' | AsymmetricAlgorithm
 
-/** A public key (RFC 7517). */
 export interface PublicJwk {
   readonly kty: string
   readonly crv: string
@@ -111,7 +110,6 @@ export const loadSigningKeys = (sources: SigningKeySources): SigningKeys => {
 export interface Ed25519Signer {
   /** 32 bytes, as base64. */
   readonly publicKey: string
-  /** @returns 64 bytes. */
   readonly sign: (data: string) => Buffer
 }
 

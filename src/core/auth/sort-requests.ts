@@ -6,7 +6,6 @@ const SLICE = 65_536
 /** Values of a digit. Two digits order four million keys, and the counts of one fit into the processor's first cache. */
 const VALUES = 2_048
 
-/** Numbers of a pair. */
 const PAIR = 2
 
 /** One pass of the radix sort, in the order of one digit. Pairs with the same digit keep their order. @param unit what the digit counts. */

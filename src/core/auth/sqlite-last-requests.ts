@@ -7,12 +7,10 @@ import type { CredentialLastRequest, UserLastRequests } from './last-requests.ts
 /** Rows of one statement. Within a statement SQLite goes from a row to its neighbour, without a search from the root of the tree. */
 const ROWS = 100
 
-/** Numbers of a row: key and timestamp. */
 const NUMBERS = 2
 
 const RAISE = 'ON CONFLICT (user_key) DO UPDATE SET at = excluded.at WHERE at < excluded.at'
 
-/** Whether the users of some rows were removed. */
 const isOfRemovedUser = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'SQLITE_CONSTRAINT_FOREIGNKEY'
 

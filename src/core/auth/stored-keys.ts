@@ -40,7 +40,6 @@ export function* endImpersonatedSessions(keyId: string): Steps<readonly string[]
 }
 
 export const apiKeyOperations = {
-  /** Raises the timestamps of last requests. Removed keys are ignored. */
   *recordRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
     yield recordRequestsOf('api_keys', requests)
     return invalidatesNothing(undefined)
@@ -48,7 +47,6 @@ export const apiKeyOperations = {
 }
 
 export const adminKeyOperations = {
-  /** Raises the timestamps of last requests. Removed keys are ignored. */
   *recordRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
     yield recordRequestsOf('admin_keys', requests)
     return invalidatesNothing(undefined)

@@ -49,7 +49,6 @@ import {
 /** A session that makes a change after a proof of identity. The proof must still hold in the transaction of the change. */
 export interface ProvedSession {
   readonly id: string
-  /** Whether the proof needed a code. */
   readonly needsCode: boolean
   /** When the session had its proof, as read: milliseconds since the epoch. By default the proof is of the request itself. */
   readonly authenticatedAt?: number
@@ -63,7 +62,6 @@ export const sessionIdOf = (session: ActingSession): string =>
 
 /** What a sign-in has verified of a user. A session is opened only if it is still true. */
 export interface VerifiedState {
-  /** The hash of the password. */
   readonly passwordHash: string
   readonly factors: readonly Factor[]
 }
@@ -80,7 +78,6 @@ export const openingValues = ({ userId }: Session, verified: VerifiedState | nul
 ]
 
 export interface RevokeAllOptions {
-  /** The id of a session that stays; `null` for none. */
   readonly exceptId: string | null
   /** Whether the user must be enabled: a disabled user's own requests change nothing. */
   readonly onlyEnabled: boolean

@@ -28,7 +28,6 @@ export const heapTokenCapacity = (heapLimit = getHeapStatistics().heap_size_limi
   return Math.min(MAX_TOKENS, Math.max(MIN_TOKENS, Math.floor(room / TOKEN_SIZE)))
 }
 
-/** Tokens that are considered for one eviction. */
 const MAX_CANDIDATES = 8
 
 const KEY_LENGTH = 8
@@ -54,7 +53,6 @@ export class TokenCache {
   readonly #byKey = new Map<number, Principal>()
   readonly #users: UserCache
   readonly #onEvict: (principal: Principal) => void
-  /** The sum of the weights. */
   #weight = 0
 
   /** @param onEvict called before the user of an evicted token is removed from the cache of users. */
@@ -68,7 +66,6 @@ export class TokenCache {
     return this.#byKey.size
   }
 
-  /** It may no longer be current. */
   get(token: string): Principal | undefined {
     const principal = this.#byKey.get(keyOf(token))
     return principal?.token === token ? principal : undefined
@@ -79,7 +76,6 @@ export class TokenCache {
     return this.#weight < this.capacity
   }
 
-  /** Whether a token of the user can be added without an eviction. */
   hasRoomFor(user: User): boolean {
     return this.#weight + weightOf(user) <= this.capacity
   }

@@ -86,7 +86,6 @@ export interface RecordState {
   /** The counter of the user's changes. */
   readonly userSlot: number
   readonly userChanges: number
-  /** The number of requests so far. */
   readonly usedAt: number
 }
 
@@ -206,7 +205,6 @@ export class TokenRecord {
     return this.#text.slice(0, this.#unit(UNIT.accountLength))
   }
 
-  /** Whether the first level has the token too. */
   get isHot(): boolean {
     return this.#unit(UNIT.isHot) === 1
   }

@@ -87,7 +87,6 @@ export class UserCache {
     if (current !== undefined && current.user.version < version) this.remove(current)
   }
 
-  /** Whether a newer version of a user was read lately. */
   isOutdated(id: string, version: number): boolean {
     return version < (this.#versions.get(id) ?? 0) || version < (this.#earlierVersions.get(id) ?? 0)
   }

@@ -25,7 +25,6 @@ export interface PresentedSession {
 export interface PresentedProof {
   readonly session: PresentedSession | null
   readonly password: string | undefined
-  /** For users with a second factor, with the password. */
   readonly code: string | undefined
 }
 
@@ -109,7 +108,6 @@ export class EmailConfirmations {
     return 'account'
   }
 
-  /** @throws {ServiceError} `badEmailToken` */
   async #find(token: string): Promise<Found> {
     const { users, emailTokens, pendingSignUps, clock } = this.#deps
     const digest = digestOf(token)
@@ -124,7 +122,6 @@ export class EmailConfirmations {
     return { token: stored, user }
   }
 
-  /** @throws {ServiceError} `emailTaken` */
   async #assertFree(email: string): Promise<void> {
     if ((await this.#deps.users.findId(email)) !== undefined) throw new ServiceError('emailTaken')
   }

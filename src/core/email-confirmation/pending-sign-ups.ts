@@ -77,7 +77,6 @@ export class PendingSignUps {
     return opened
   }
 
-  /** @throws {ServiceError} `badEmailToken` */
   async remove({ digest }: PendingSignUp): Promise<void> {
     if (!(await this.#deps.store.removePendingSignUp(digest))) throw new ServiceError('badEmailToken')
   }

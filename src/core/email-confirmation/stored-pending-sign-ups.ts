@@ -33,7 +33,6 @@ interface PendingSignUpsTable {
   last_name: string | null
   created_at: number
   expires_at: number
-  /** JSON. */
   fields: string | null
 }
 

@@ -2,16 +2,13 @@ import { describeError, isPermanent, MailFailure } from './transport-errors.ts'
 
 /** Times in milliseconds. */
 export interface DeliveryLimits {
-  /** Mails in memory. */
   readonly capacity: number
-  /** Simultaneous attempts. */
   readonly concurrency: number
   /** Between the first attempt and the second. It doubles with each attempt, up to `maxDelay`. */
   readonly firstDelay: number
   readonly maxDelay: number
   /** After which a mail is dropped. */
   readonly maxAge: number
-  /** The longest duration of `close`. */
   readonly closing: number
 }
 
@@ -22,7 +19,6 @@ export interface DeliveryLog {
   error(context: { readonly err: Error }, message: string): void
 }
 
-/** For metrics: counts since the start. */
 export interface DeliveryStatistics {
   readonly sent: number
   readonly failed: number

@@ -47,7 +47,6 @@ export type MailValues<Kind extends MailKind> =
 
 /** What a template returns. Without `html`, the HTML part is the text. */
 export interface MailText {
-  /** One line. */
   readonly subject: string
   readonly text: string
   readonly html?: string

@@ -32,13 +32,11 @@ type Templates = Readonly<Record<string, MailTemplate | undefined>>
 
 export interface MailerDeps extends Omit<MailSite, 'host' | 'name'> {
   readonly productName: string
-  /** Templates that replace the texts of their kinds. */
   readonly templates?: Templates | undefined
   readonly log: DeliveryLog
   readonly mail: MailSettings
   /** The longest duration of `close`, in milliseconds. */
   readonly closing: number
-  /** Override the defaults. */
   readonly limits?: Partial<Limits>
 }
 

@@ -9,7 +9,6 @@ export interface RateLimitedMailerDeps<Kinds extends MailKinds> {
   readonly mails: MailSender<Kinds>
   readonly openRateLimit: OpenRateLimit
   readonly limit: WindowLimit
-  /** Called for each mail that is not sent. */
   readonly onDropped: () => void
 }
 

@@ -36,7 +36,6 @@ const page = (lang: string, subject: string, body: readonly string[]): string =>
     '</body></html>\n',
   ].join('\n')
 
-/** What every mail has in a language. */
 const FRAMES = {
   en: {
     lang: 'en-GB',
@@ -56,7 +55,6 @@ const layOut = (lang: string, subject: string, blocks: readonly Block[]): Conten
   html: page(` lang="${lang}"`, subject, blocks.map(asHtml)),
 })
 
-/** The paragraphs of a text, with its URLs as links. */
 const textAsHtml = (text: string): string[] =>
   text
     .trim()

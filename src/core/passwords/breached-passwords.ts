@@ -8,7 +8,6 @@ import { HttpClient, HttpRequestError } from '#base/http-client/http-client'
 import { Counters } from '#base/statistics/counters'
 import { canonicalPassword } from './policy.ts'
 
-/** Milliseconds until a password is accepted. */
 const TIME_LIMIT = 1_000
 
 /** Bytes; 60,000 are usual, with padding. */

@@ -17,7 +17,6 @@ export const isWeak = (encoded: string): boolean => {
 
 const { memoryCost: MEMORY, timeCost: PASSES, parallelism: LANES } = HASH_PARAMETERS
 
-/** The start of hashes with exactly our parameters. */
 const OURS = `${CURRENT}m=${MEMORY},t=${PASSES},p=${LANES}$`
 
 /** Whether a hash has our parameters, so that comparing it takes as long as {@link dummyHash}. */
@@ -197,7 +196,6 @@ const OUR_COST = {
   argon2: HASH_PARAMETERS.memoryCost * HASH_PARAMETERS.timeCost,
   /** Rounds: between those of the costs 6 (64) and 7 (128). */
   bcrypt: 80,
-  /** Bytes. */
   scrypt: 4_194_304,
 }
 
@@ -216,7 +214,6 @@ export const relativeCost = (encoded: string): number => {
   return kind === null || !isComparable(encoded) ? 0 : COSTS[kind](encoded) / OUR_COST[kind]
 }
 
-/** Bytes of UTF-8 that bcrypt hashes. */
 const BCRYPT_LENGTH = 72
 
 /**

@@ -13,7 +13,6 @@ import { dummyHash, isWeak, relativeCost } from './formats.ts'
 import type { Comparison } from './hashing-thread.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './policy.ts'
 
-/** For metrics. */
 export interface LaneStatistics {
   readonly running: number
   readonly waiting: number
@@ -99,7 +98,6 @@ export const hasherLimits = (processes: number): HasherLimits => {
 export interface LaneOptions extends LaneLimits {
   /** Milliseconds until an idle thread ends. */
   readonly idle: number
-  /** `nice` of the threads. */
   readonly nice: number
 }
 
@@ -135,7 +133,6 @@ export class HashingLane {
     return { running, waiting, rejected: this.#rejected, waits: this.#waits.value }
   }
 
-  /** @returns the error with which {@link run} would reject now. */
   refusal(): ServiceError | null {
     if (!this.#queue.isFull) return null
     this.#rejected += 1

@@ -4,14 +4,12 @@
  */
 import { HASH_PARAMETERS, isOurs } from './formats.ts'
 
-/** By how much one measurement moves the median. */
 const STEP = 0.05
 
 /** KiB, of argon2. */
 const LEAST_MEMORY = 8
 
 export interface PaddingDeps {
-  /** Milliseconds. */
   readonly now: () => number
   readonly hash: (parameters: typeof HASH_PARAMETERS) => unknown
 }

@@ -13,7 +13,6 @@ export const canonicalPassword = (password: string): string => password.normaliz
 const MIN_LENGTH = 8
 
 interface Dictionary {
-  /** In lower case. */
   readonly passwords: ReadonlySet<string>
   /** Pairs of adjacent keys by keyboard layout. */
   readonly layouts: readonly ReadonlySet<string>[]

@@ -14,7 +14,6 @@ export const networkDigest = (userId: string, ip: string | null): string | null 
 export interface KnownNetworksDeps {
   readonly users: { findId(email: string): Promise<string | undefined> | string | undefined }
   readonly sessions: { isKnownNetwork(digest: string, since: number): Promise<boolean> | boolean }
-  /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 

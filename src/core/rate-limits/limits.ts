@@ -12,7 +12,6 @@ export interface WindowLimit {
 
 /** Times in whole seconds. */
 export interface LoginThrottleLimits {
-  /** Wrong attempts without a delay. */
   readonly freeAttempts: number
   /** How long wrong attempts count. */
   readonly window: number
@@ -55,7 +54,6 @@ export interface RateLimits {
   readonly writesPerUser: WindowLimit
   /** Mails to one recipient, for any account and from any client. Each kind of mail states whether it is limited. */
   readonly perRecipient: WindowLimit
-  /** Password attempts on one account. */
   readonly loginThrottle: LoginThrottleLimits
 }
 

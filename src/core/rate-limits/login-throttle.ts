@@ -171,5 +171,4 @@ export class StoredLoginThrottle implements LoginThrottle {
   }
 }
 
-/** Lets every attempt pass (`RATE_LIMIT=off`). */
 export const noLoginThrottle: LoginThrottle = { check: (_subject, verify) => verify() }

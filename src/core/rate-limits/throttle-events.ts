@@ -19,9 +19,7 @@ export interface ThrottleEventsDeps {
   readonly clock: () => number
 }
 
-/** For metrics: counts since the start. */
 export interface ThrottleStatistics {
-  /** Rejected attempts. */
   readonly attempts: number
   /** Throttled accounts, each at most once a minute. */
   readonly accounts: number

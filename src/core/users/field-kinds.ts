@@ -54,7 +54,6 @@ export interface FieldDeclaration {
   /** `user`: users themselves, and administrators. */
   readonly writtenBy: 'user' | 'administrators'
   readonly atSignUp?: true
-  /** What admin keys need to write it besides `users:write`. */
   readonly adminScope?: string
   readonly inProfile?: true
   /** For texts: administrators filter users by it (route, command, console). The index `users_by_<column>` of the column and `id` serves it. */
@@ -66,7 +65,6 @@ export interface FieldDeclaration {
   readonly option: readonly [flags: string, description: string]
 }
 
-/** @param rules for input. */
 export const nullableText = (rules: object, examples: readonly string[], description?: string) => {
   const common = { type: ['string', 'null'], ...(description !== undefined && { description }), examples }
   return { schema: { ...common, ...rules }, responseSchema: common }

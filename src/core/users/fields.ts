@@ -96,14 +96,10 @@ type FieldWith<Property> = {
   [Name in FieldName]: Fields[Name] extends Property ? Name : never
 }[FieldName]
 
-/** Fields that users write. */
 export type OwnField = FieldWith<{ readonly writtenBy: 'user' }>
-/** Fields that a sign-up may have. */
 export type SignUpField = FieldWith<{ readonly atSignUp: true }>
-/** Fields that other users see. */
 export type ProfileField = FieldWith<{ readonly inProfile: true }>
 type SearchField = FieldWith<{ readonly searchColumn: string }>
-/** Fields that administrators filter users by. */
 export type FilterField = FieldWith<{ readonly filter: true }>
 
 export type SignUpFields = Pick<FieldValues, SignUpField>
@@ -139,7 +135,6 @@ export const filterFieldsIn = (
     FILTERS.flatMap(({ field }) => (given[field] === undefined ? [] : [[field, given[field]]])),
   )
 
-/** What admin keys need to write single fields. */
 export const ADMIN_SCOPES_OF_FIELDS: Readonly<Record<string, string>> = Object.fromEntries(
   FIELDS.flatMap(({ field, adminScope }) => (adminScope === undefined ? [] : [[field, adminScope]])),
 )

@@ -67,7 +67,6 @@ const requestedAfter = (timestamp: number) => (eb: ExpressionBuilder<DatabaseSch
       .where('last_requests.at', '>', timestamp),
   )
 
-/** The columns of fields that a filter names, with their values. */
 export const filteredColumns = ({ fields = {} }: UserFilter) => {
   const values: Readonly<Record<string, string | undefined>> = fields
   return FILTERS.flatMap(({ field, column }) => {
@@ -144,7 +143,6 @@ const selectRead = (users: Users, { omitMetadata = false }: UserQuery) =>
     ? users.select(OTHER_COLUMNS).select(METADATA_COLUMNS.map(column => sql<string | null>`null`.as(column)))
     : users.select(READ_COLUMNS)
 
-/** One page with every column of a user. */
 export const pageQuery = (users: Users, query: UserQuery, order?: OrderColumns) => {
   const { signInTables } = query
   const page = onPage(selectRead(users, query), query, order).select(eb => [

@@ -7,7 +7,6 @@ import { searchKey, type User } from './user.ts'
 export const SORT_FIELDS = ['createdAt', 'firstName', 'lastName'] as const
 export type SortField = (typeof SORT_FIELDS)[number]
 
-/** A sort field, with `-` for descending. */
 export type Sort = SortField | `-${SortField}`
 export const SORTS: readonly Sort[] = SORT_FIELDS.flatMap(field => [field, `-${field}`] as const)
 
@@ -31,7 +30,6 @@ export interface UserFilter {
   readonly lastRequestBefore?: number
 }
 
-/** A table whose rows sign their owners in. */
 export interface SignInTable {
   readonly method: string
   readonly table: { readonly name: string; readonly owner: string }

@@ -3,7 +3,6 @@
 /** Characters (RFC 5646 §4.4.1). */
 export const LOCALE_MAX_LENGTH = 35
 
-/** The message for a text that is no locale. */
 export const INVALID_LOCALE = 'must be a language tag (BCP 47), such as de or en-GB'
 
 /** Letters of a language. The registry has no longer ones, so `english` is a mistake. */

@@ -13,7 +13,6 @@ export interface UserState {
 }
 
 interface Requirements {
-  /** Whether the user must be enabled. */
   readonly onlyEnabled: boolean
 }
 

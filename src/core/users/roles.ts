@@ -1,10 +1,8 @@
 /** Roles of users: names that administrators assign and private routes require. */
 
-/** The pattern of a role in JSON Schema. */
 export const ROLE_PATTERN = '^[a-z][a-z0-9:_-]{0,63}$'
 export const MAX_ROLES = 32
 
-/** The message for a text that is not a role. */
 export const INVALID_ROLE = 'must be a role: a to z first, then at most 63 of a to z, 0 to 9, :, _ and -'
 
 const ROLE = new RegExp(ROLE_PATTERN)
@@ -14,6 +12,5 @@ export const isRole = (text: unknown): text is string => typeof text === 'string
 /** The roles of users without any. One constant, so that a cached user costs no array. */
 export const NO_ROLES: readonly string[] = Object.freeze([])
 
-/** Roles in the order in which they are stored and returned. */
 export const sortedRoles = (roles: readonly string[]): readonly string[] =>
   roles.length === 0 ? NO_ROLES : roles.toSorted()

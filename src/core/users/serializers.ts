@@ -31,7 +31,6 @@ const profileFieldsOf = compileFields<[User], Pick<FieldValues, ProfileField>>(
   PROFILE_FIELDS,
 )
 
-/** A user in JSON, for the user. */
 export const serializeAccount = (user: SerializableUser, lastRequestAt = user.lastRequestAt) => ({
   id: user.id,
   email: user.email,
@@ -46,7 +45,6 @@ export const serializeAccount = (user: SerializableUser, lastRequestAt = user.la
 export const accountTextOf = (user: User): string =>
   Buffer.from(JSON.stringify(serializeAccount(user, null)).slice(0, -'null}'.length)).toString()
 
-/** A user in JSON, for administrators. */
 export const serializeAdminUser = (user: SerializableUser, lastRequestAt = user.lastRequestAt) => ({
   ...serializeAccount(user, lastRequestAt),
   disabled: user.disabled,

@@ -37,7 +37,6 @@ export interface IndexRange {
   readonly upTo: Position | null
   /** Adds the conditions that users within the range may not meet. */
   readonly matching: (users: Users) => Users
-  /** Rows that the first slice examines. */
   readonly firstRows: number
 }
 
@@ -49,7 +48,6 @@ const compareKeys = (a: number | string, b: number | string): number =>
     ? Number(a) - Number(b)
     : Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** Compares positions in the ascending order of an index. */
 export const comparePositions = (a: Position, b: Position): number =>
   compareKeys(a.key, b.key) || compareKeys(a.id, b.id)
 
@@ -158,7 +156,6 @@ const fieldRange = (filter: UserFilter, column: FieldColumn, value: string): Ind
   firstRows: FEW_ROWS,
 })
 
-/** Disabled users, whose partial index is ordered by creation. */
 const disabledRange = ({ disabled: _, ...others }: UserFilter): IndexRange => {
   const { low, high } = creationBounds(others)
   return {
@@ -235,7 +232,6 @@ export const sliceEndQuery = (range: IndexRange, rows: number) => {
   }
 }
 
-/** Bounds of the rows of later slices. */
 const MIN_ROWS = 32
 const MAX_ROWS = 2_000
 

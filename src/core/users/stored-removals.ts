@@ -7,13 +7,11 @@ import { revokeAllSessions } from '../auth/stored-sessions.ts'
 import type { AccountFeature } from '../store/account-feature.ts'
 import { deleteOwned, type OwnedTables } from './owned-rows.ts'
 
-/** A user was removed. */
 export interface Removed {
   /** By the name of the feature: see `RemovalPart`. */
   readonly outcomes: Readonly<Record<string, unknown>>
 }
 
-/** A feature has refused the removal. */
 export interface RemovalRefused {
   /** The name of its error. */
   readonly refusal: string

@@ -49,7 +49,6 @@ import {
 } from './user-rows.ts'
 
 export interface UpdateOptions {
-  /** Revoke all of the user's sessions in the same transaction. */
   readonly revokeSessions: boolean
   /** Invalidate all of the user's e-mail tokens, and the mailed code to sign in, in the same transaction. */
   readonly invalidateTokens: boolean
@@ -220,7 +219,6 @@ const ID_BY_EMAIL = 'SELECT id FROM users WHERE email = $1'
 
 /** Reads by a key, on the event loop. Without joins, see `selectUser`. */
 export const userReads = {
-  /** @param signInTables for `User.featureMethods`. */
   find: (id: string, signInTables?: SignInTables): Query<User | undefined> =>
     query(
       signInTables === undefined

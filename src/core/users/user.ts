@@ -46,7 +46,6 @@ export const methodsOf = ({
 /** Changes that users make themselves. A text of `null` is cleared; metadata is replaced as a whole. */
 export type OwnChanges = Partial<Pick<FieldValues, OwnField>>
 
-/** Changes by administrators. */
 export interface UserChanges extends Partial<FieldValues> {
   readonly email?: string
   readonly emailVerified?: boolean

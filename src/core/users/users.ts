@@ -84,7 +84,6 @@ export class Users {
     return { ...updated, ...(current.featureMethods && { featureMethods: current.featureMethods }) }
   }
 
-  /** @throws {ServiceError} `userNotFound` */
   async get(id: string): Promise<User> {
     const { store, signInTables } = this.#deps
     const user = await store.find(id, signInTables)
@@ -145,7 +144,6 @@ export class Users {
     mails.send('accountDeleted', user)
   }
 
-  /** @throws {ServiceError} `badCursor` */
   async list({ filter, sort, cursor, limit, isPublic = false }: PageRequest): Promise<Page> {
     const after = cursor === undefined ? null : decodeCursor(sort, cursor)
     const { store, signInTables } = this.#deps

@@ -7,7 +7,6 @@ import { tablesOf } from '../stored-feature.ts'
 import { type CopiedTable, CopyError, type CopyStore } from './store.ts'
 
 export interface CopyReport {
-  /** The number of rows by table. */
   readonly tables: Readonly<Record<string, number>>
   /** Features of the source that this version does not have: their tables are left out. */
   readonly unknownFeatures: readonly string[]

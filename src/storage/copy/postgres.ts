@@ -60,7 +60,6 @@ class PostgresStore implements CopyStore {
     this.#client = client
   }
 
-  /** @throws {CopyError} */
   static async open(role: Role, findServer: () => Promise<PrimaryServer>): Promise<PostgresStore> {
     try {
       const { url } = await findServer()
@@ -176,7 +175,6 @@ class PostgresStore implements CopyStore {
   }
 }
 
-/** @throws {CopyError} */
 export const openSource = (url: string): Promise<CopyStore> =>
   PostgresStore.open('the source', () => PrimaryServer.open(url))
 

@@ -30,7 +30,6 @@ class SqliteStore implements CopyStore {
   readonly #file: string
   readonly #db: Database.Database
 
-  /** @throws {CopyError} */
   constructor(role: Role, file: string) {
     this.#role = role
     this.#file = file

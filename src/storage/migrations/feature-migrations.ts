@@ -204,7 +204,6 @@ const checkTables = async (session: MigrationSession, feature: StoredFeature): P
   }
 }
 
-/** @throws {FeatureError} */
 export const migrateFeatures = async (
   session: MigrationSession,
   features: readonly StoredFeature[],

@@ -6,7 +6,6 @@ import type { Engine, Run } from './session.ts'
 export type CoreMigration = string | ((run: Run) => Promise<void>)
 
 export interface Schema {
-  /** The migrations of the core by name, in their order. */
   readonly migrations: (engine: Engine) => ReadonlyMap<string, CoreMigration>
   /** The tables of the core that the running service writes. */
   readonly tables: readonly string[]

@@ -31,11 +31,8 @@ export interface SqlDialect {
 }
 
 /** The differences between the engines, for migrations that are functions of Kysely. */
-export interface FeatureDialect {
-  readonly engine: Engine
-  /** The type of `users.key`, and of columns that refer to it. */
+export interface FeatureDialect extends Omit<SqlDialect, 'keyType' | 'text'> {
   readonly keyType: ColumnDataType
-  /** The type of text that is compared by code points, for columns that are sorted or are keys. */
   readonly text: ColumnDataType | RawBuilder<unknown>
 }
 

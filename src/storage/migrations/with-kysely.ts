@@ -41,7 +41,6 @@ const builderOver = (engine: Engine, run: Run): Kysely<unknown> => {
   })
 }
 
-/** @throws what the migration throws. */
 export const runWithKysely = async ({ up }: KyselyMigration, engine: Engine, run: Run): Promise<void> => {
   const text: FeatureDialect['text'] = engine === 'sqlite' ? 'text' : sql.raw(SQL_DIALECTS.postgres.text)
   await up(builderOver(engine, run), { ...SQL_DIALECTS[engine], text })

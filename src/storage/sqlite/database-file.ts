@@ -21,7 +21,6 @@ type Suffix = (typeof SUFFIXES)[number]
 
 /** The files that SQLite has open. Plain data, so that it can be sent to the writer thread: descriptors belong to the process. */
 export interface OpenFiles {
-  /** The absolute path of the database. */
   readonly path: string
   readonly fd: number
   readonly walFd: number
@@ -81,7 +80,6 @@ export class DatabaseFileHandle {
     return { path: this.#path, fd, walFd: this.#walFd, ids: { '': id, '-wal': wal, '-shm': shm } }
   }
 
-  /** Call it when SQLite has closed the file. */
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
@@ -106,7 +104,6 @@ export const pathProblem = ({ path, ids }: OpenFiles): FileProblem | null => {
   }
 }
 
-/** Milliseconds between two checks of the paths. */
 const CHECK_INTERVAL = 250
 
 /** From the event loop too: the writer thread may wait for another process's lock. A problem lasts until neither of them sees one. */
@@ -161,7 +158,6 @@ const ATTEMPTS = 3
 /** Reads of a database that is too short: another process may be about to extend it. */
 const TRUNCATION_ATTEMPTS = 20
 
-/** Milliseconds between two such reads of the database. */
 const RETRY_DELAY = 100
 const SLEEP_BUFFER = new Int32Array(new SharedArrayBuffer(4))
 

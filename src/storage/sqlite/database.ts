@@ -73,7 +73,6 @@ export const storeError = (cause: unknown): ServiceError =>
 /** Of frequent texts there are about fifty. Those of features and lists may have thousands of shapes: a full cache is emptied. */
 const MAX_STATEMENTS = 500
 
-/** @returns the prepared statement of a text. */
 export const statementCache = (db: Connection): ((sql: string) => Database.Statement<unknown[]>) => {
   const prepared = new Map<string, Database.Statement<unknown[]>>()
   return sql => {

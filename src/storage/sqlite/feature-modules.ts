@@ -3,7 +3,6 @@ import { FeatureError, type StoredFeature } from '../stored-feature.ts'
 
 export interface FeatureModule {
   readonly name: string
-  /** The URL of a module that exports the feature. */
   readonly module: string
 }
 
@@ -29,7 +28,6 @@ const importFeature = async (declared: FeatureModule): Promise<StoredFeature> =>
   return feature as StoredFeature
 }
 
-/** @throws {FeatureError} when a module does not export its feature. */
 export const importFeatures = (modules: readonly FeatureModule[]): Promise<readonly StoredFeature[]> =>
   Promise.all(modules.map(importFeature))
 

@@ -79,7 +79,6 @@ const hasChecksum = (bytes: Buffer, at: number, [a, b]: Checksum): boolean =>
   bytes.readUInt32BE(at) === a && bytes.readUInt32BE(at + 4) === b
 
 interface WalContent {
-  /** Whether SQLite would recover a commit. */
   readonly hasCommits: boolean
   /** `undefined` when no commit has a stamp. */
   readonly stamps: { readonly first: number; readonly last: number } | undefined

@@ -84,7 +84,6 @@ export class InvalidationReceiver {
     this.#delivered = Atomics.load(position, 0)
   }
 
-  /** Passes on what was published since the last call. */
   deliver(): void {
     const position = Atomics.load(this.#position, 0)
     if (position !== this.#delivered) this.#deliverUntil(position)

@@ -13,7 +13,6 @@ export type RunOperation = (...args: readonly unknown[]) => Write<unknown>
 
 /** What a module exports that has the writes of an application. Functions cannot be sent to a thread, so the thread imports it. */
 export interface WriterOperations {
-  /** By name. */
   operationsOf(features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation>
   /** The operations that are written for SQLite's connection, by name. */
   prepareHandWritten(

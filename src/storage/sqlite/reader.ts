@@ -6,6 +6,7 @@ import { type Connection, openDatabase, statementCache, storeError } from './dat
 /** Milliseconds to wait for another process's lock while opening. */
 const OPEN_TIMEOUT = 5_000
 
+/** Reads throw `storeUnavailable` and `internalError`. */
 export class Reader {
   readonly #db: Connection
   readonly #statement: ReturnType<typeof statementCache>
@@ -26,17 +27,14 @@ export class Reader {
     this.#isUnavailable = isUnavailable
   }
 
-  /** @throws {ServiceError} `storeUnavailable`, `internalError` */
   get<Row>(sql: string, ...parameters: readonly unknown[]): Row | undefined {
     return this.#attempt(() => this.#statement(sql).get(...parameters)) as Row | undefined
   }
 
-  /** @throws {ServiceError} `storeUnavailable`, `internalError` */
   rows<Row>(sql: string, ...parameters: readonly unknown[]): Row[] {
     return this.#attempt(() => this.#statement(sql).all(...parameters)) as Row[]
   }
 
-  /** @throws {ServiceError} `storeUnavailable`, `internalError` */
   all<Row>(query: Compilable<Row>): Row[] {
     const { sql, parameters } = query.compile()
     return this.rows(sql, ...parameters)

@@ -25,12 +25,10 @@ export const serveRateLimits = (port: MessagePort, openRateLimit: OpenRateLimit)
   })
 }
 
-/** Runs in a worker thread. */
 export const remoteRateLimits = (port: MessagePort): OpenRateLimit => {
   const responses = new PendingResponses<unknown>()
   port.on('message', ({ id, result }: Response) => responses.receive(id, result))
   return options => {
-    /** Sends the calls of a method to the first thread. */
     const remote = <Name extends Method>(method: Name): RateLimit[Name] => {
       const call = (...args: readonly unknown[]) =>
         responses.requestReliably(id => port.postMessage({ id, options, method, args } satisfies Request))

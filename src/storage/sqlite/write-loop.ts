@@ -224,7 +224,6 @@ class WriteLoop {
     return bavail * bsize < MIN_FREE_SPACE
   }
 
-  /** @throws what SQLite or the disk failed with. */
   #commit(calls: readonly Call[]): Committed | Failed {
     if (this.#problem !== null) return failedFor(this.#problem)
     const isIdle = calls.every(({ operation }) => operation === BARRIER)

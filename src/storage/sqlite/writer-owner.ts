@@ -40,7 +40,6 @@ export class WriterOwner {
     return () => this.#clients.delete(connect)
   }
 
-  /** Ends the thread, when all clients are closed. */
   async close(): Promise<void> {
     this.#isClosed = true
     const thread = this.#thread

@@ -4,9 +4,7 @@ import type { Write } from '../operations/write.ts'
 import type { FileProblem, OpenFiles } from './database-file.ts'
 import type { FeatureModule } from './feature-modules.ts'
 
-/** What the thread is started with. */
 export interface WriterData extends OpenFiles {
-  /** The URL of a module with `WriterOperations`. */
   readonly operations: string
   readonly features: readonly FeatureModule[]
   /** The memory of `InvalidationPublisher`. */
@@ -38,7 +36,6 @@ export interface Failure {
 /** The outcome of a call. Invalidations do not come with it: they are published in shared memory. */
 export type Outcome = Pick<Write<unknown>, 'result'> | { readonly failure: Failure }
 
-/** Sent to a client of the writer thread. */
 export type WriterMessage =
   /** The outcomes of a batch, in the order of its calls: committed and synced, in the file that is at its path. */
   | { readonly type: 'committed'; readonly outcomes: readonly Outcome[]; readonly hasWritten: boolean }

@@ -57,11 +57,9 @@ export class Writer {
   /** The error of the last write, or `null` if it succeeded, and its end (milliseconds of `performance.now()`). */
   #lastWrite: { readonly at: number; readonly error: ServiceError | null } | null = null
   #probe: Promise<unknown> | null = null
-  /** `null` while there is no thread. */
   #port: MessagePort | null = null
   #isClosed = false
   #waiting: PendingCall[] = []
-  /** The calls that the thread is running. */
   #batch: PendingCall[] = []
   #sentAt = 0
   readonly #batchSizes = new Histogram(BATCH_SIZES)
@@ -110,7 +108,6 @@ export class Writer {
     await this.#probe
   }
 
-  /** Waits for all calls. */
   async close(): Promise<void> {
     // Calls run in order. A failure leaves nothing to wait for.
     await this.run(BARRIER, []).catch(() => undefined)
