@@ -15,6 +15,13 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 }
 
+export interface Statement {
+  /** Given for a constant text: the statement is then prepared under this name. */
+  readonly name?: string
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
 export interface ConnectionOptions extends pg.ClientConfig {
   /** Milliseconds until the server cancels a statement. */
   readonly statementTimeout: number

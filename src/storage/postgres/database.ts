@@ -5,7 +5,13 @@ import { ServiceError } from '#base/errors'
 import { OperationError } from '../operations/feature-operation.ts'
 import { isRefused, type Write } from '../operations/write.ts'
 import type { PoolStatistics } from '../statistics.ts'
-import { CONNECT_TIMEOUT, Connection, type ConnectionOptions, connectionOptions } from './connection.ts'
+import {
+  CONNECT_TIMEOUT,
+  Connection,
+  type ConnectionOptions,
+  connectionOptions,
+  type Statement,
+} from './connection.ts'
 import { type LeaseRow, type PendingWrite, PROOF_OF_PRIMARY, ProcessLeases } from './process-leases.ts'
 
 /**
@@ -38,12 +44,7 @@ export const CHANNEL = 'gatehouse_changes'
 /** Notifies of one user or admin key; as text, so that it can be sent in one message with a COMMIT. */
 const notifyText = (id: string): string => `NOTIFY ${CHANNEL}, ${pg.escapeLiteral(id)}`
 
-export interface Statement {
-  /** Given for a constant text: the statement is then prepared under this name. */
-  readonly name?: string
-  readonly text: string
-  readonly values: readonly unknown[]
-}
+export type { Statement } from './connection.ts'
 
 /** Runs one statement on a connection. @throws what PostgreSQL or the connection failed with. */
 export type Run = <Row extends object>(statement: Statement) => Promise<readonly Row[]>

@@ -34,7 +34,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { DURATIONS, Histogram } from '#base/statistics/histogram'
 import type { LeaseStatistics } from '../statistics.ts'
-import type { Statement } from './database.ts'
+import type { Statement } from './connection.ts'
 
 /** Milliseconds from the sending of a renewal for which a process uses its caches. */
 export const LEASE = 530
