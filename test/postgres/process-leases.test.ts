@@ -2,7 +2,11 @@
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { ProcessLeases } from '#storage/postgres/process-leases'
+import { openPostgresStorage } from '#core/store/postgres'
+import { allFeatures } from '#features/built-in'
+import { Database, ignore } from '#storage/postgres/database'
+import { PROOF_OF_PRIMARY, ProcessLeases } from '#storage/postgres/process-leases'
+import { startPostgres } from '../../scripts/postgres-server.ts'
 import {
   accountStatus,
   asAdmin,
@@ -199,6 +203,52 @@ t.test('beside a process of a release without leases, a revocation waits for its
   await a.inject({ method: 'POST', url: '/account/sign-out', headers: bearer(token) })
   const elapsed = performance.now() - begin
   t.ok(elapsed >= 999, `it waited for ${elapsed} ms`)
+})
+
+t.test('a lease is compared with the clock at each use, before any timer can run', async t => {
+  const storage = await openPostgresStorage(await newDatabase(t), 1, allFeatures())
+  t.teardown(() => storage.close())
+  const { promise: isConnected, resolve } = Promise.withResolvers<void>()
+  const states: boolean[] = []
+  storage.subscribe({
+    invalidate: () => undefined,
+    invalidateAll: () => undefined,
+    setFeedConnected: connected => connected && resolve(),
+    setFeedLate: isLate => states.push(isLate),
+    closed: () => undefined,
+  })
+  await isConnected
+  const before = states.length
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600)
+  storage.deliverInvalidations()
+  t.strictSame(states.slice(before), [true])
+})
+
+t.test('a commit whose wait for the standby is canceled is not acknowledged', async t => {
+  const server = await startPostgres()
+  t.teardown(() => server.stop())
+  await query(server.url, "ALTER SYSTEM SET synchronous_standby_names = 'absent'")
+  await query(server.url, 'SELECT pg_reload_conf()')
+  const source = { url: server.url, check: ignore, startSearch: ignore, onSwitch: ignore }
+  const options = { invalidate: ignore, hasLease: () => true, waits: false, onLapse: ignore }
+  const database = new Database(source, 1, options)
+  t.teardown(() => database.close())
+  await until(
+    async () => (await query(server.url, 'SHOW synchronous_standby_names'))[0]?.synchronous_standby_names,
+    names => names === 'absent',
+    BOUND,
+  )
+  const proof = database.read(PROOF_OF_PRIMARY).then(
+    () => 'acknowledged',
+    () => 'unknown',
+  )
+  const cancel = `SELECT pg_cancel_backend(pid) AS canceled FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
+  await until(
+    () => query(server.url, cancel),
+    canceled => canceled.length > 0,
+    BOUND,
+  )
+  t.equal(await proof, 'unknown', 'although the server reports success, with a warning')
 })
 
 t.test('the order of tokens', async t => {

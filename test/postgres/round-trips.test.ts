@@ -29,10 +29,11 @@ const SYNC = 0x53
 
 /**
  * Of the invalidation feed, which connects again when a busy machine delays a heartbeat, the flush and the look for webhooks: no request
- * waits for them. A revocation waits for confirmations, but each read of them serves all revocations.
+ * waits for them. A revocation waits for confirmations, but each read of them serves all revocations. Only a busy machine lets a lease lapse,
+ * after which a read is followed by a proof.
  */
 const BACKGROUND =
-  /heartbeat|pg_backend_pid|LISTEN |pg_control_system|last-requests-of-|webhook-states|(?:INSERT INTO|UPDATE) process_leases|lease-confirmations/
+  /heartbeat|pg_backend_pid|LISTEN |pg_control_system|last-requests-of-|webhook-states|(?:INSERT INTO|UPDATE|DELETE FROM) process_leases|lease-confirmations|proof-of-primary/
 
 /** Milliseconds: the longest time of a timer. A pass of the clean-up, or a look at a lease, would be counted with a request. */
 const NEVER = 2 ** 31 - 1

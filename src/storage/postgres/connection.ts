@@ -111,15 +111,15 @@ const isRefusedPassword = (error: unknown): boolean =>
 export class Connection extends pg.Client {
   readonly #setUp: string
   #session: Session = { pid: 0, isReadOnly: false }
+  /** Whether the synchronous standby has every commit of this connection. */
+  #isReplicated = true
 
   constructor({ statementTimeout, ...options }: ConnectionOptions) {
     super(options)
     // The statement that runs on a broken connection, or the next one, rejects. An error that nothing listens to would end the process.
     this.on('error', () => undefined)
-    // The statement timeout has ended a commit's wait for the synchronous standby. The server reports success, but a failover would lose the
-    // commit: so its outcome is unknown.
     this.on('notice', ({ routine }) => {
-      if (routine === 'SyncRepWaitForLSN') this.#internals.connection.stream.destroy()
+      if (routine === 'SyncRepWaitForLSN') this.#isReplicated = false
     })
     this.#setUp = setUp(statementTimeout)
   }
@@ -127,6 +127,15 @@ export class Connection extends pg.Client {
   /** Whether transactions were read-only by default when it was opened. */
   get isReadOnly(): boolean {
     return this.#session.isReadOnly
+  }
+
+  /**
+   * Must be called after each statement. An operator may cancel a commit's wait for the synchronous standby (`pg_cancel_backend`): the server
+   * then reports success with a warning, although a failover would lose the commit.
+   * @throws {Error} if that has happened: the outcome is unknown, and the connection must be closed.
+   */
+  assertReplicated(): void {
+    if (!this.#isReplicated) throw new Error('a commit did not wait for the synchronous standby')
   }
 
   /** Whether the connection leads through a pooler: another process responds than the one that accepted it. */

@@ -162,6 +162,9 @@ const runOn =
   (client: pg.ClientBase): Run =>
   async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
     const result = await client.query<Row>({ ...statement, values: [...values] })
+    // Each client of the pool is one.
+    const connection = client as Connection
+    connection.assertReplicated()
     // The result of several statements is a list.
     return (Array.isArray(result) ? result.at(-1) : result).rows
   }

@@ -180,6 +180,7 @@ export class InvalidationFeed {
     const columns = connection.readsPosition ? `${IS_LISTENING}, ${FLUSHED}` : IS_LISTENING
     const { text, values } = this.#leases.renewal(columns)
     const { rows } = await connection.client.query<HeartbeatRow>(text, [...values])
+    connection.client.assertReplicated()
     if (!rows[0]?.isListening) throw new Error('the connection does not listen')
     if (connection !== this.#connection) return
     const { flushed } = rows[0]
