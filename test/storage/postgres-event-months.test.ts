@@ -7,11 +7,20 @@ import type { Storage } from '#core/store/store'
 import { migrateCore } from '#storage/migrations/run'
 import { nextMonth } from '#storage/postgres/event-months'
 import { postgresSession } from '#storage/postgres/migrate'
+import { until } from '../support/until.ts'
 import { add, eventOf } from './contract/fixtures.ts'
 import { ask, beginEmpty, open, urlOf } from './postgres-support.ts'
 
 const DAY = 86_400_000
 const YEAR = 365 * DAY
+
+/** The first lock that a migration takes. */
+const MIGRATION_LOCK = 3_853_314_791_062_309_107n
+
+const WAITING_INSTANCES = `SELECT count(*)::int AS all,
+    count(*) FILTER (WHERE (classid::bigint << 32) + objid::bigint = ${MIGRATION_LOCK})::int AS migrating
+  FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted`
 
 /** The partitions, with the number of events in each. */
 const partitions = async (t: Test): Promise<Record<string, number>> => {
@@ -66,6 +75,23 @@ t.test('postgres: events of an earlier version stay, also those of a clock ahead
   t.equal((await listed(storage, user.id)).length, 2)
   const { events } = await storage.events.follow({ filter: {}, after: null, limit: 100 })
   t.strictSame(idsOf(events).slice(0, 3), ids, 'in the same order')
+})
+
+t.test('postgres: of instances that start at once, one prepares events and migrates', async t => {
+  await olderDatabase(t, [Date.now()])
+  const client = new pg.Client({ connectionString: await urlOf(t) })
+  await client.connect()
+  t.teardown(() => client.end())
+  await client.query(`SELECT pg_advisory_lock(${MIGRATION_LOCK})`)
+  const opened = Promise.all([open(t), open(t)])
+  const found = await until(
+    () => ask(t, WAITING_INSTANCES),
+    ([row]) => row?.all === 2,
+    10_000,
+  )
+  t.strictSame(found, [{ all: 2, migrating: 1 }])
+  await client.query('SELECT pg_advisory_unlock_all()')
+  await opened
 })
 
 t.test('postgres: the first partition ends after every event that there is', async t => {

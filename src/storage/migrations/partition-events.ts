@@ -14,7 +14,7 @@ const INDEXES: Readonly<Record<string, string>> = {
   by_type_position: 'type, position, id',
 }
 
-/** Any constant: the key of the lock under which events are prepared. */
+/** Any constant: the key of the lock under which an instance prepares events and migrates. */
 const LOCK = 7_239_180_447
 
 /** The start of a month that lies after all present events. */
@@ -36,7 +36,8 @@ const findConstraint = async (run: Run): Promise<number | undefined> => {
  * reading it, which would block reads and writes for seconds with ten million events. Here they go on.
  */
 export const prepareEvents = async (run: Run): Promise<void> => {
-  // Of instances that start at once, one reads.
+  // Of instances that start at once, one reads. The lock is held until the connection ends, after its migration: another's migration
+  // between two of these statements would take their table away.
   await run(`SELECT pg_advisory_lock(${LOCK})`)
   const [table] = await run<{ kind: string }>(`SELECT relkind AS kind FROM pg_class
     WHERE oid = to_regclass('events')`)
@@ -47,7 +48,6 @@ export const prepareEvents = async (run: Run): Promise<void> => {
       CHECK (id < '${firstIdAt(bound)}') NOT VALID`)
     await run(`ALTER TABLE events VALIDATE CONSTRAINT ${name}`)
   }
-  await run(`SELECT pg_advisory_unlock(${LOCK})`)
 }
 
 /** The table of events becomes the first partition of a new one. */
