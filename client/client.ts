@@ -26,18 +26,9 @@ export type {
   TokenStorage,
 } from './runtime.ts'
 
-export interface Service {
-  name: 'gatehouse'
-  version: string
-  docs?: string
-  openapi?: string
-}
+export interface Service { name: 'gatehouse'; version: string; docs?: string; openapi?: string }
 
-export interface Errors {
-  errors: {
-    [name: string]: string[]
-  }
-}
+export interface Errors { errors: { [name: string]: string[] } }
 
 export interface SignUpRequest {
   email: string
@@ -48,27 +39,18 @@ export interface SignUpRequest {
   locale?: string | null
 }
 
-export type UserMetadata = {
-  [name: string]: unknown
-}
+export type UserMetadata = { [name: string]: unknown }
 
-export type AppMetadata = {
-  [name: string]: unknown
-}
+export type AppMetadata = { [name: string]: unknown }
 
-export interface Account {
-  id: string
+export interface Account extends Profile {
   email: string
   emailVerified: boolean
-  firstName: string | null
-  lastName: string | null
   /** The language of mails and pages: a tag of BCP 47 */
   locale: string | null
   roles: string[]
   userMetadata: UserMetadata
   appMetadata: AppMetadata
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
   /** ISO 8601 in UTC, with milliseconds */
   updatedAt: string
   lastRequestAt: string | null
@@ -81,9 +63,7 @@ export interface SignedIn {
   user: Account
 }
 
-export interface Accepted {
-  status: 'accepted'
-}
+export interface Accepted { status: 'accepted' }
 
 export interface SignInRequest {
   email: string
@@ -92,9 +72,7 @@ export interface SignInRequest {
   code?: string
 }
 
-export interface ForgotPasswordRequest {
-  email: string
-}
+export interface ForgotPasswordRequest { email: string }
 
 export interface ResetPasswordRequest {
   token: string
@@ -110,35 +88,17 @@ export interface VerifyEmailRequest {
   code?: string
 }
 
-export interface RejectEmailRequest {
-  token: string
-}
+export interface RejectEmailRequest { token: string }
 
-export interface RejectedEmail {
-  rejected: 'account' | 'emailChange' | 'signUp'
-}
+export interface RejectedEmail { rejected: 'account' | 'emailChange' | 'signUp' }
 
-export interface Health {
-  status: 'ok'
-}
+export interface Health { status: 'ok' }
 
-export interface Readiness {
-  status: 'ready'
-}
+export interface Readiness { status: 'ready' }
 
-export interface JsonWebKey {
-  kty: string
-  crv: string
-  x: string
-  y?: string
-  kid: string
-  alg: string
-  use: 'sig'
-}
+export interface JsonWebKey { kty: string; crv: string; x: string; y?: string; kid: string; alg: string; use: 'sig' }
 
-export interface JsonWebKeySet {
-  keys: JsonWebKey[]
-}
+export interface JsonWebKeySet { keys: JsonWebKey[] }
 
 export interface UpdateAccountRequest {
   firstName?: string | null
@@ -225,50 +185,47 @@ export interface AccountEvent {
     | 'organization.invitation-revoked'
     | 'organization.invitation-accepted'
     | 'console.signed-in'
-  actor: {
-    type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
-    id: string | null
-  }
+  actor: { type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'; id: string | null }
   ip: string | null
   details: 
     | {
-    /** The id of the session */
-    session?: string
-    /** The sign-in method */
-    method?: string
-    /** The id of the passkey */
-    passkey?: string
-    /** The id of the identity */
-    identity?: string
-    /** The changed fields */
-    fields?: string[]
-    /** The id of the session that was kept */
-    except?: string
-    /** Whether it was a sign-in by the mailbox alone, which emptied the account */
-    emptied?: boolean
-    /** The id of the API key */
-    apiKey?: string
-    /** The id of the admin key */
-    adminKey?: string
-    /** What the admin key may do */
-    scopes?: string[]
-    /** The id of the provider */
-    provider?: string
-    /** The id of the webhook */
-    webhook?: string
-    /** The id of the event that was left out */
-    skipped?: string
-    /** Where the deliveries begin: a timestamp, or the id of an event */
-    from?: string
-    /** `gone`: the receiver responded with 410; `failing` */
-    reason?: string
-    /** The id of the organization */
-    organization?: string
-    /** The roles in the organization */
-    roles?: string[]
-    /** The id of the invitation */
-    invitation?: string
-  }
+      /** The id of the session */
+      session?: string
+      /** The sign-in method */
+      method?: string
+      /** The id of the passkey */
+      passkey?: string
+      /** The id of the identity */
+      identity?: string
+      /** The changed fields */
+      fields?: string[]
+      /** The id of the session that was kept */
+      except?: string
+      /** Whether it was a sign-in by the mailbox alone, which emptied the account */
+      emptied?: boolean
+      /** The id of the API key */
+      apiKey?: string
+      /** The id of the admin key */
+      adminKey?: string
+      /** What the admin key may do */
+      scopes?: string[]
+      /** The id of the provider */
+      provider?: string
+      /** The id of the webhook */
+      webhook?: string
+      /** The id of the event that was left out */
+      skipped?: string
+      /** Where the deliveries begin: a timestamp, or the id of an event */
+      from?: string
+      /** `gone`: the receiver responded with 410; `failing` */
+      reason?: string
+      /** The id of the organization */
+      organization?: string
+      /** The roles in the organization */
+      roles?: string[]
+      /** The id of the invitation */
+      invitation?: string
+    }
     | null
 }
 
@@ -289,9 +246,7 @@ export interface Method {
   isFactor: boolean
 }
 
-export interface MethodList {
-  results: Method[]
-}
+export interface MethodList { results: Method[] }
 
 export interface ChangePasswordRequest {
   currentPassword?: string
@@ -300,12 +255,7 @@ export interface ChangePasswordRequest {
   newPassword: string
 }
 
-export interface RemovePasswordRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
+export type RemovePasswordRequest = DeleteAccountRequest
 
 export interface ReauthenticateRequest {
   password?: string
@@ -333,9 +283,7 @@ export interface Session {
   current: boolean
 }
 
-export interface SessionList {
-  results: Session[]
-}
+export interface SessionList { results: Session[] }
 
 export interface Profile {
   id: string
@@ -351,115 +299,9 @@ export interface ProfilePage {
   nextCursor: string | null
 }
 
-export interface AuditEvent {
-  id: string
-  /** ISO 8601 in UTC, with milliseconds */
-  at: string
-  type: 
-    | 'user.created'
-    | 'user.sign-up-requested'
-    | 'user.signed-up'
-    | 'user.sign-up-repeated'
-    | 'user.signed-in'
-    | 'user.impersonated'
-    | 'user.changed'
-    | 'user.disabled'
-    | 'user.enabled'
-    | 'user.deleted'
-    | 'session.sign-in-throttled'
-    | 'session.reauthenticated'
-    | 'session.ended'
-    | 'sessions.ended'
-    | 'password.changed'
-    | 'password.reset-requested'
-    | 'password.reset'
-    | 'password.removed'
-    | 'email.verification-requested'
-    | 'email.verified'
-    | 'email.change-requested'
-    | 'email.changed'
-    | 'email.change-rejected'
-    | 'factors.removed'
-    | 'api-key.created'
-    | 'api-key.revoked'
-    | 'admin-key.created'
-    | 'admin-key.revoked'
-    | 'totp.added'
-    | 'totp.removed'
-    | 'recovery-codes.replaced'
-    | 'recovery-code.used'
-    | 'passkey.added'
-    | 'passkey.removed'
-    | 'passkey.counter-regressed'
-    | 'email-code.requested'
-    | 'magic-link.requested'
-    | 'identity.linked'
-    | 'identity.removed'
-    | 'webhook.created'
-    | 'webhook.changed'
-    | 'webhook.deleted'
-    | 'webhook.secret-rotated'
-    | 'webhook.paused'
-    | 'webhook.resumed'
-    | 'webhook.replayed'
-    | 'webhook.disabled'
-    | 'organization.created'
-    | 'organization.changed'
-    | 'organization.deleted'
-    | 'organization.member-added'
-    | 'organization.member-changed'
-    | 'organization.member-removed'
-    | 'organization.invitation-created'
-    | 'organization.invitation-revoked'
-    | 'organization.invitation-accepted'
-    | 'console.signed-in'
-  actor: {
-    type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
-    id: string | null
-  }
+export interface AuditEvent extends AccountEvent {
   /** `null` if the event concerns no user */
   userId: string | null
-  ip: string | null
-  details: 
-    | {
-    /** The id of the session */
-    session?: string
-    /** The sign-in method */
-    method?: string
-    /** The id of the passkey */
-    passkey?: string
-    /** The id of the identity */
-    identity?: string
-    /** The changed fields */
-    fields?: string[]
-    /** The id of the session that was kept */
-    except?: string
-    /** Whether it was a sign-in by the mailbox alone, which emptied the account */
-    emptied?: boolean
-    /** The id of the API key */
-    apiKey?: string
-    /** The id of the admin key */
-    adminKey?: string
-    /** What the admin key may do */
-    scopes?: string[]
-    /** The id of the provider */
-    provider?: string
-    /** The id of the webhook */
-    webhook?: string
-    /** The id of the event that was left out */
-    skipped?: string
-    /** Where the deliveries begin: a timestamp, or the id of an event */
-    from?: string
-    /** `gone`: the receiver responded with 410; `failing` */
-    reason?: string
-    /** The id of the organization */
-    organization?: string
-    /** The roles in the organization */
-    roles?: string[]
-    /** The id of the invitation */
-    invitation?: string
-  }
-    | null
 }
 
 export interface AuditEventPage {
@@ -496,9 +338,7 @@ export interface Introspection {
   jti?: string
   roles?: string[]
   /** The id of the admin key that impersonates the user (RFC 8693 §4.1) */
-  act?: {
-    sub: string
-  }
+  act?: { sub: string }
 }
 
 export interface Status {
@@ -511,12 +351,7 @@ export interface Status {
   /** When the responding process started */
   startedAt: string
   /** How new passwords are hashed */
-  passwordHash: {
-    algorithm: 'argon2id'
-    memoryKiB: number
-    iterations: number
-    parallelism: number
-  }
+  passwordHash: { algorithm: 'argon2id'; memoryKiB: number; iterations: number; parallelism: number }
   /** Whether rate limits are on */
   rateLimits: boolean
   /** Whether each request is logged */
@@ -535,32 +370,17 @@ export interface Status {
   /** The replica for lists (`DATABASE_READ_URL`), as the responding process sees it */
   replica: 
     | {
-    /** Whether lists are read from it */
-    inUse: boolean
-    /** Seconds by which it is at most behind acknowledged writes; `null` if not known */
-    lag: number | null
-    /** Why it is not used; `null` if it is */
-    problem: string | null
-  }
+      /** Whether lists are read from it */
+      inUse: boolean
+      /** Seconds by which it is at most behind acknowledged writes; `null` if not known */
+      lag: number | null
+      /** Why it is not used; `null` if it is */
+      problem: string | null
+    }
     | null
 }
 
-export interface AdminUser {
-  id: string
-  email: string
-  emailVerified: boolean
-  firstName: string | null
-  lastName: string | null
-  /** The language of mails and pages: a tag of BCP 47 */
-  locale: string | null
-  roles: string[]
-  userMetadata: UserMetadata
-  appMetadata: AppMetadata
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
-  /** ISO 8601 in UTC, with milliseconds */
-  updatedAt: string
-  lastRequestAt: string | null
+export interface AdminUser extends Account {
   disabled: boolean
   /** Ways to prove the identity besides the password */
   factors: Array<'passkey' | 'totp'>
@@ -578,31 +398,21 @@ export interface AdminUserPage {
   approximateTotal?: number
 }
 
-export interface CreateUserRequest {
+export interface CreateUserRequest extends UpdateAccountRequest {
   email: string
   password?: string
   /** argon2 or scrypt in PHC form, or bcrypt */
   passwordHash?: string
   emailVerified?: boolean
-  firstName?: string | null
-  lastName?: string | null
-  /** The language of mails and pages: a tag of BCP 47 */
-  locale?: string | null
   roles?: string[]
-  userMetadata?: UserMetadata
   appMetadata?: AppMetadata
 }
 
-export interface UpdateUserRequest {
+export interface UpdateUserRequest extends UpdateAccountRequest {
   email?: string
   disabled?: boolean
   emailVerified?: boolean
-  firstName?: string | null
-  lastName?: string | null
-  /** The language of mails and pages: a tag of BCP 47 */
-  locale?: string | null
   roles?: string[]
-  userMetadata?: UserMetadata
   appMetadata?: AppMetadata
 }
 
@@ -648,45 +458,20 @@ export interface ImportedMembership {
   joinedAt?: string
 }
 
-export interface ExportedUser {
-  id: string
-  email: string
-  emailVerified: boolean
-  firstName: string | null
-  lastName: string | null
-  /** The language of mails and pages: a tag of BCP 47 */
-  locale: string | null
-  roles: string[]
-  userMetadata: UserMetadata
-  appMetadata: AppMetadata
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
-  /** ISO 8601 in UTC, with milliseconds */
-  updatedAt: string
-  lastRequestAt: string | null
-  disabled: boolean
-  /** Ways to prove the identity besides the password */
-  factors: Array<'passkey' | 'totp'>
-  /** The sign-in methods and factors that the user has, each once; those by mail are not listed */
-  methods: string[]
+export interface ExportedUser extends AdminUser {
   passwordHash?: string
   credentials?: FactorCredentials
   /** Those that do not exist are created */
   organizations?: ImportedMembership[]
 }
 
-export interface ImportedUser {
+export interface ImportedUser extends UpdateAccountRequest {
   email: string
   /** argon2 or scrypt in PHC form, or bcrypt */
   passwordHash?: string
   emailVerified?: boolean
   disabled?: boolean
-  firstName?: string | null
-  lastName?: string | null
-  /** The language of mails and pages: a tag of BCP 47 */
-  locale?: string | null
   roles?: string[]
-  userMetadata?: UserMetadata
   appMetadata?: AppMetadata
   /** Those that do not exist are created */
   organizations?: ImportedMembership[]
@@ -706,9 +491,7 @@ export interface ImportedLine {
   line?: number
   status: 'created' | 'exists' | 'failed' | 'finished' | 'stopped'
   id?: string
-  errors?: {
-    [name: string]: string[]
-  }
+  errors?: { [name: string]: string[] }
   created?: number
   exists?: number
   failed?: number
@@ -727,9 +510,7 @@ export interface ApiKey {
   lastUsedAt: string | null
 }
 
-export interface ApiKeyList {
-  results: ApiKey[]
-}
+export interface ApiKeyList { results: ApiKey[] }
 
 export interface CreateApiKeyRequest {
   name: string
@@ -777,17 +558,7 @@ export interface CreateAdminKeyRequest {
   expiresAt?: string | null
 }
 
-export interface AdminKey {
-  id: string
-  name: string
-  /** The beginning of the key */
-  prefix: string
-  scopes: string[]
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
-  expiresAt: string | null
-  /** Up to a minute old */
-  lastUsedAt: string | null
+export interface AdminKey extends ApiKey {
   /** The id of the admin key that created it; `null` if the command line did */
   createdBy: string | null
 }
@@ -798,16 +569,9 @@ export interface CreatedAdminKey {
   key: AdminKey
 }
 
-export interface AdminKeyList {
-  results: AdminKey[]
-}
+export interface AdminKeyList { results: AdminKey[] }
 
-export interface CreateRecoveryCodesRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
+export type CreateRecoveryCodesRequest = DeleteAccountRequest
 
 export interface RecoveryCodes {
   /** Each signs in once in place of a code of the app; shown only here */
@@ -820,12 +584,7 @@ export interface Totp {
   recoveryCodes: number
 }
 
-export interface CreateTotpRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
+export type CreateTotpRequest = DeleteAccountRequest
 
 export interface NewTotp {
   /** Base32, to type in */
@@ -836,57 +595,27 @@ export interface NewTotp {
   qr: string
 }
 
-export interface DeleteTotpRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
+export type DeleteTotpRequest = DeleteAccountRequest
 
 export interface ConfirmTotpRequest {
   /** Six digits, as the authenticator app shows them */
   code: string
 }
 
-export interface CreatePasskeyOptionsRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
+export type CreatePasskeyOptionsRequest = DeleteAccountRequest
 
 export interface PasskeyCreationOptions {
   /** Works once, for five minutes */
   challenge: string
-  rp: {
-    id: string
-    name: string
-  }
-  user: {
-    id: string
-    name: string
-    displayName: string
-  }
-  pubKeyCredParams: Array<{
-    type: 'public-key'
-    alg: number
-  }>
+  rp: { id: string; name: string }
+  user: { id: string; name: string; displayName: string }
+  pubKeyCredParams: Array<{ type: 'public-key'; alg: number }>
   /** Milliseconds */
   timeout: number
-  excludeCredentials: Array<{
-    id: string
-    type: 'public-key'
-    transports?: string[]
-  }>
-  authenticatorSelection: {
-    residentKey: 'required'
-    requireResidentKey: boolean
-    userVerification: 'required'
-  }
+  excludeCredentials: Array<{ id: string; type: 'public-key'; transports?: string[] }>
+  authenticatorSelection: { residentKey: 'required'; requireResidentKey: boolean; userVerification: 'required' }
   attestation: 'none'
-  extensions: {
-    credProps: boolean
-  }
+  extensions: { credProps: boolean }
 }
 
 export interface NewPasskeyCredential {
@@ -906,10 +635,7 @@ export interface NewPasskeyCredential {
   [name: string]: unknown
 }
 
-export interface CreatePasskeyRequest {
-  credential: NewPasskeyCredential
-  name?: string
-}
+export interface CreatePasskeyRequest { credential: NewPasskeyCredential; name?: string }
 
 export interface Passkey {
   id: string
@@ -922,16 +648,9 @@ export interface Passkey {
   lastUsedAt: string | null
 }
 
-export interface PasskeyList {
-  results: Passkey[]
-}
+export interface PasskeyList { results: Passkey[] }
 
-export interface DeletePasskeyRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
+export type DeletePasskeyRequest = DeleteAccountRequest
 
 export interface PasskeyRequestOptions {
   /** Works once, for five minutes */
@@ -962,21 +681,13 @@ export interface PasskeyCredential {
   [name: string]: unknown
 }
 
-export interface SignInWithPasskeyRequest {
-  credential: PasskeyCredential
-}
+export interface SignInWithPasskeyRequest { credential: PasskeyCredential }
 
-export interface RequestEmailCodeRequest {
-  email: string
-}
+export interface RequestEmailCodeRequest { email: string }
 
-export interface RequestMagicLinkRequest {
-  email: string
-}
+export interface RequestMagicLinkRequest { email: string }
 
-export interface CheckMagicLinkRequest {
-  token: string
-}
+export interface CheckMagicLinkRequest { token: string }
 
 export interface MagicLink {
   email: string
@@ -1014,9 +725,7 @@ export interface Identity {
   lastUsedAt: string | null
 }
 
-export interface IdentityList {
-  results: Identity[]
-}
+export interface IdentityList { results: Identity[] }
 
 export interface StartIdentityLinkRequest {
   provider: string
@@ -1042,21 +751,11 @@ export interface LinkIdentityRequest {
   code?: string
 }
 
-export interface DeleteIdentityRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
+export type DeleteIdentityRequest = DeleteAccountRequest
 
-export interface Provider {
-  id: string
-  name: string
-}
+export interface Provider { id: string; name: string }
 
-export interface ProviderList {
-  results: Provider[]
-}
+export interface ProviderList { results: Provider[] }
 
 export type StartProviderSignInRequest = Record<string, unknown>
 
@@ -1073,89 +772,12 @@ export interface CreateWebhookRequest {
   /** HTTPS; a query may contain a secret */
   url: string
   /** Types of events; `null`: all */
-  types?: 
-    | Array<
-    | 'user.created'
-    | 'user.sign-up-requested'
-    | 'user.signed-up'
-    | 'user.sign-up-repeated'
-    | 'user.signed-in'
-    | 'user.impersonated'
-    | 'user.changed'
-    | 'user.disabled'
-    | 'user.enabled'
-    | 'user.deleted'
-    | 'session.sign-in-throttled'
-    | 'session.reauthenticated'
-    | 'session.ended'
-    | 'sessions.ended'
-    | 'password.changed'
-    | 'password.reset-requested'
-    | 'password.reset'
-    | 'password.removed'
-    | 'email.verification-requested'
-    | 'email.verified'
-    | 'email.change-requested'
-    | 'email.changed'
-    | 'email.change-rejected'
-    | 'factors.removed'
-    | 'api-key.created'
-    | 'api-key.revoked'
-    | 'admin-key.created'
-    | 'admin-key.revoked'
-    | 'totp.added'
-    | 'totp.removed'
-    | 'recovery-codes.replaced'
-    | 'recovery-code.used'
-    | 'passkey.added'
-    | 'passkey.removed'
-    | 'passkey.counter-regressed'
-    | 'email-code.requested'
-    | 'magic-link.requested'
-    | 'identity.linked'
-    | 'identity.removed'
-    | 'webhook.created'
-    | 'webhook.changed'
-    | 'webhook.deleted'
-    | 'webhook.secret-rotated'
-    | 'webhook.paused'
-    | 'webhook.resumed'
-    | 'webhook.replayed'
-    | 'webhook.disabled'
-    | 'organization.created'
-    | 'organization.changed'
-    | 'organization.deleted'
-    | 'organization.member-added'
-    | 'organization.member-changed'
-    | 'organization.member-removed'
-    | 'organization.invitation-created'
-    | 'organization.invitation-revoked'
-    | 'organization.invitation-accepted'
-    | 'console.signed-in'>
-    | null
+  types?: Array<AccountEvent['type']> | null
   /** By which you recognise it */
   description?: string | null
 }
 
-export interface CreatedWebhook {
-  id: string
-  /** Without the query, which may be secret */
-  url: string
-  description: string | null
-  /** Types of events; `null`: all */
-  types: string[] | null
-  state: 'enabled' | 'paused' | 'disabled'
-  /** `gone`: the receiver responded with 410; `failing`: it accepted an event at none of ten attempts */
-  disabledReason: 'gone' | 'failing' | null
-  /** Attempts for the next event that failed */
-  failures: number
-  /** The event that fails */
-  failedEventId: string | null
-  retryAt: string | null
-  /** Verifies `v1a` signatures: `whpk_` and base64 of an Ed25519 key; `null` unless the service signs tokens with EdDSA */
-  publicKey: string | null
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
+export interface CreatedWebhook extends Webhook {
   /** Verifies `v1` signatures; shown only here */
   secret: string
 }
@@ -1181,74 +803,13 @@ export interface Webhook {
   createdAt: string
 }
 
-export interface WebhookList {
-  results: Webhook[]
-}
+export interface WebhookList { results: Webhook[] }
 
 export interface UpdateWebhookRequest {
   /** HTTPS; a query may contain a secret */
   url?: string
   /** Types of events; `null`: all */
-  types?: 
-    | Array<
-    | 'user.created'
-    | 'user.sign-up-requested'
-    | 'user.signed-up'
-    | 'user.sign-up-repeated'
-    | 'user.signed-in'
-    | 'user.impersonated'
-    | 'user.changed'
-    | 'user.disabled'
-    | 'user.enabled'
-    | 'user.deleted'
-    | 'session.sign-in-throttled'
-    | 'session.reauthenticated'
-    | 'session.ended'
-    | 'sessions.ended'
-    | 'password.changed'
-    | 'password.reset-requested'
-    | 'password.reset'
-    | 'password.removed'
-    | 'email.verification-requested'
-    | 'email.verified'
-    | 'email.change-requested'
-    | 'email.changed'
-    | 'email.change-rejected'
-    | 'factors.removed'
-    | 'api-key.created'
-    | 'api-key.revoked'
-    | 'admin-key.created'
-    | 'admin-key.revoked'
-    | 'totp.added'
-    | 'totp.removed'
-    | 'recovery-codes.replaced'
-    | 'recovery-code.used'
-    | 'passkey.added'
-    | 'passkey.removed'
-    | 'passkey.counter-regressed'
-    | 'email-code.requested'
-    | 'magic-link.requested'
-    | 'identity.linked'
-    | 'identity.removed'
-    | 'webhook.created'
-    | 'webhook.changed'
-    | 'webhook.deleted'
-    | 'webhook.secret-rotated'
-    | 'webhook.paused'
-    | 'webhook.resumed'
-    | 'webhook.replayed'
-    | 'webhook.disabled'
-    | 'organization.created'
-    | 'organization.changed'
-    | 'organization.deleted'
-    | 'organization.member-added'
-    | 'organization.member-changed'
-    | 'organization.member-removed'
-    | 'organization.invitation-created'
-    | 'organization.invitation-revoked'
-    | 'organization.invitation-accepted'
-    | 'console.signed-in'>
-    | null
+  types?: Array<AccountEvent['type']> | null
   /** By which you recognise it */
   description?: string | null
 }
@@ -1268,9 +829,7 @@ export interface WebhookAttempt {
   outcome: 'delivered' | 'rejected' | 'timeout' | 'connection' | 'tls' | 'blocked' | 'unresolved'
 }
 
-export interface WebhookAttemptList {
-  results: WebhookAttempt[]
-}
+export interface WebhookAttemptList { results: WebhookAttempt[] }
 
 export interface RotatedSecret {
   /** Verifies `v1` signatures; shown only here */
@@ -1294,25 +853,7 @@ export interface ReplayWebhookRequest {
   from: string
 }
 
-export interface ReplayedWebhook {
-  id: string
-  /** Without the query, which may be secret */
-  url: string
-  description: string | null
-  /** Types of events; `null`: all */
-  types: string[] | null
-  state: 'enabled' | 'paused' | 'disabled'
-  /** `gone`: the receiver responded with 410; `failing`: it accepted an event at none of ten attempts */
-  disabledReason: 'gone' | 'failing' | null
-  /** Attempts for the next event that failed */
-  failures: number
-  /** The event that fails */
-  failedEventId: string | null
-  retryAt: string | null
-  /** Verifies `v1a` signatures: `whpk_` and base64 of an Ed25519 key; `null` unless the service signs tokens with EdDSA */
-  publicKey: string | null
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
+export interface ReplayedWebhook extends Webhook {
   /** Events before this time may have been removed (`EVENTS_KEPT`); `null`: all are delivered */
   removedBefore: string | null
 }
@@ -1360,20 +901,9 @@ export interface MemberPage {
   nextCursor: string | null
 }
 
-export interface PutMemberOfOrganizationRequest {
-  roles: Array<'owner' | 'admin' | 'member'>
-}
+export interface PutMemberOfOrganizationRequest { roles: Array<'owner' | 'admin' | 'member'> }
 
-export interface OwnOrganization {
-  id: string
-  name: string
-  slug: string
-  /** Seats; `null` for any number */
-  maxMembers: number | null
-  /** ISO 8601 in UTC, with milliseconds */
-  createdAt: string
-  /** ISO 8601 in UTC, with milliseconds */
-  updatedAt: string
+export interface OwnOrganization extends Organization {
   roles: string[]
   /** ISO 8601 in UTC, with milliseconds */
   joinedAt: string
@@ -1387,10 +917,7 @@ export interface OwnOrganizationPage {
 
 export interface OwnInvitation {
   id: string
-  organization: {
-    id: string
-    name: string
-  }
+  organization: { id: string; name: string }
   roles: string[]
   /** ISO 8601 in UTC, with milliseconds */
   createdAt: string
@@ -1398,13 +925,9 @@ export interface OwnInvitation {
   expiresAt: string
 }
 
-export interface OwnInvitationList {
-  results: OwnInvitation[]
-}
+export interface OwnInvitationList { results: OwnInvitation[] }
 
-export interface AcceptInvitationRequest {
-  token: string
-}
+export interface AcceptInvitationRequest { token: string }
 
 export interface CreateOrganizationRequest {
   name: string
@@ -1418,17 +941,9 @@ export interface UpdateOwnOrganizationRequest {
   slug?: string
 }
 
-export interface DeleteOwnOrganizationRequest {
-  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
+export type DeleteOwnOrganizationRequest = DeleteAccountRequest
 
-export interface CreateInvitationRequest {
-  email: string
-  roles: Array<'owner' | 'admin' | 'member'>
-}
+export interface CreateInvitationRequest { email: string; roles: Array<'owner' | 'admin' | 'member'> }
 
 export interface Invitation {
   id: string
@@ -1448,9 +963,7 @@ export interface InvitationPage {
   nextCursor: string | null
 }
 
-export interface UpdateMemberRequest {
-  roles: Array<'owner' | 'admin' | 'member'>
-}
+export interface UpdateMemberRequest { roles: Array<'owner' | 'admin' | 'member'> }
 
 export interface ListOwnEventsQuery {
   limit?: number
@@ -1458,64 +971,7 @@ export interface ListOwnEventsQuery {
   cursor?: string
   /** Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped */
   sort?: '-at' | 'at'
-  type?: 
-    | 'user.created'
-    | 'user.sign-up-requested'
-    | 'user.signed-up'
-    | 'user.sign-up-repeated'
-    | 'user.signed-in'
-    | 'user.impersonated'
-    | 'user.changed'
-    | 'user.disabled'
-    | 'user.enabled'
-    | 'user.deleted'
-    | 'session.sign-in-throttled'
-    | 'session.reauthenticated'
-    | 'session.ended'
-    | 'sessions.ended'
-    | 'password.changed'
-    | 'password.reset-requested'
-    | 'password.reset'
-    | 'password.removed'
-    | 'email.verification-requested'
-    | 'email.verified'
-    | 'email.change-requested'
-    | 'email.changed'
-    | 'email.change-rejected'
-    | 'factors.removed'
-    | 'api-key.created'
-    | 'api-key.revoked'
-    | 'admin-key.created'
-    | 'admin-key.revoked'
-    | 'totp.added'
-    | 'totp.removed'
-    | 'recovery-codes.replaced'
-    | 'recovery-code.used'
-    | 'passkey.added'
-    | 'passkey.removed'
-    | 'passkey.counter-regressed'
-    | 'email-code.requested'
-    | 'magic-link.requested'
-    | 'identity.linked'
-    | 'identity.removed'
-    | 'webhook.created'
-    | 'webhook.changed'
-    | 'webhook.deleted'
-    | 'webhook.secret-rotated'
-    | 'webhook.paused'
-    | 'webhook.resumed'
-    | 'webhook.replayed'
-    | 'webhook.disabled'
-    | 'organization.created'
-    | 'organization.changed'
-    | 'organization.deleted'
-    | 'organization.member-added'
-    | 'organization.member-changed'
-    | 'organization.member-removed'
-    | 'organization.invitation-created'
-    | 'organization.invitation-revoked'
-    | 'organization.invitation-accepted'
-    | 'console.signed-in'
+  type?: AccountEvent['type']
   /** Strictly later */
   after?: string
   /** Strictly earlier */
@@ -1527,9 +983,7 @@ export interface RemovePasswordQuery {
   endOthers?: boolean
 }
 
-export interface DeleteSessionsQuery {
-  scope?: 'others' | 'all'
-}
+export interface DeleteSessionsQuery { scope?: 'others' | 'all' }
 
 export interface ListProfilesQuery {
   limit?: number
@@ -1540,76 +994,7 @@ export interface ListProfilesQuery {
   search?: string
 }
 
-export interface ListEventsQuery {
-  limit?: number
-  /** The `nextCursor` of the previous page */
-  cursor?: string
-  /** Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped */
-  sort?: '-at' | 'at'
-  type?: 
-    | 'user.created'
-    | 'user.sign-up-requested'
-    | 'user.signed-up'
-    | 'user.sign-up-repeated'
-    | 'user.signed-in'
-    | 'user.impersonated'
-    | 'user.changed'
-    | 'user.disabled'
-    | 'user.enabled'
-    | 'user.deleted'
-    | 'session.sign-in-throttled'
-    | 'session.reauthenticated'
-    | 'session.ended'
-    | 'sessions.ended'
-    | 'password.changed'
-    | 'password.reset-requested'
-    | 'password.reset'
-    | 'password.removed'
-    | 'email.verification-requested'
-    | 'email.verified'
-    | 'email.change-requested'
-    | 'email.changed'
-    | 'email.change-rejected'
-    | 'factors.removed'
-    | 'api-key.created'
-    | 'api-key.revoked'
-    | 'admin-key.created'
-    | 'admin-key.revoked'
-    | 'totp.added'
-    | 'totp.removed'
-    | 'recovery-codes.replaced'
-    | 'recovery-code.used'
-    | 'passkey.added'
-    | 'passkey.removed'
-    | 'passkey.counter-regressed'
-    | 'email-code.requested'
-    | 'magic-link.requested'
-    | 'identity.linked'
-    | 'identity.removed'
-    | 'webhook.created'
-    | 'webhook.changed'
-    | 'webhook.deleted'
-    | 'webhook.secret-rotated'
-    | 'webhook.paused'
-    | 'webhook.resumed'
-    | 'webhook.replayed'
-    | 'webhook.disabled'
-    | 'organization.created'
-    | 'organization.changed'
-    | 'organization.deleted'
-    | 'organization.member-added'
-    | 'organization.member-changed'
-    | 'organization.member-removed'
-    | 'organization.invitation-created'
-    | 'organization.invitation-revoked'
-    | 'organization.invitation-accepted'
-    | 'console.signed-in'
-  /** Strictly later */
-  after?: string
-  /** Strictly earlier */
-  before?: string
-  userId?: string
-}
+export interface ListEventsQuery extends ListOwnEventsQuery { userId?: string }
 
 export interface GetStatusQuery {
   /** Count the users (the default, which takes longer the more there are), estimate how many there are, or neither */
@@ -1646,35 +1031,17 @@ export interface ExportUsersQuery {
   passwordHashes?: boolean
 }
 
-export interface CreateRecoveryCodesQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
+export type CreateRecoveryCodesQuery = RemovePasswordQuery
 
-export interface DeleteTotpQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
+export type DeleteTotpQuery = RemovePasswordQuery
 
-export interface ConfirmTotpQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
+export type ConfirmTotpQuery = RemovePasswordQuery
 
-export interface CreatePasskeyQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
+export type CreatePasskeyQuery = RemovePasswordQuery
 
-export interface DeletePasskeyQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
+export type DeletePasskeyQuery = RemovePasswordQuery
 
-export interface DeleteIdentityQuery {
-  /** Whether your other sessions end */
-  endOthers?: boolean
-}
+export type DeleteIdentityQuery = RemovePasswordQuery
 
 export interface ListOrganizationsQuery {
   limit?: number
@@ -1692,1124 +1059,352 @@ export interface ListMembersOfOrganizationQuery {
   cursor?: string
 }
 
-export interface ListOrganizationsOfUserQuery {
-  limit?: number
-  /** The `nextCursor` of the previous page */
-  cursor?: string
-}
+export type ListOrganizationsOfUserQuery = ListMembersOfOrganizationQuery
 
-export interface ListOwnOrganizationsQuery {
-  limit?: number
-  /** The `nextCursor` of the previous page */
-  cursor?: string
-}
+export type ListOwnOrganizationsQuery = ListMembersOfOrganizationQuery
 
-export interface ListInvitationsQuery {
-  limit?: number
-  /** The `nextCursor` of the previous page */
-  cursor?: string
-}
+export type ListInvitationsQuery = ListMembersOfOrganizationQuery
 
-export interface ListMembersQuery {
-  limit?: number
-  /** The `nextCursor` of the previous page */
-  cursor?: string
+export type ListMembersQuery = ListMembersOfOrganizationQuery
+
+export const createClient = (options: ClientOptions) => {
+  const transport = userTransport(options)
+  return {
+    /** Name, version and documentation of the service; redirects browsers to the documentation. Needs no credentials. `GET /` */
+    getService: (options?: CallOptions): Call<Service> =>
+      transport.json('GET', '/', { options }),
+    /** Sign up. Needs no credentials. `POST /account/sign-up` */
+    signUp: (body: SignUpRequest, options?: CallOptions): Call<SignedIn | Accepted> =>
+      transport.signIn('POST', '/account/sign-up', { body, options }),
+    /** Sign in. Needs no credentials. `POST /account/sign-in` */
+    signIn: (body: SignInRequest, options?: CallOptions): Call<SignedIn> =>
+      transport.signIn('POST', '/account/sign-in', { body, options }),
+    /** Mail a link to reset the password, if the account exists. Needs no credentials. `POST /account/forgot-password` */
+    forgotPassword: (body: ForgotPasswordRequest, options?: CallOptions): Call<Accepted> =>
+      transport.json('POST', '/account/forgot-password', { body, options }),
+    /** Reset the password with a mailed token; ends all earlier sessions. Needs no credentials. `POST /account/reset-password` */
+    resetPassword: (body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn> =>
+      transport.signIn('POST', '/account/reset-password', { body, options }),
+    /** Confirm an e-mail with a mailed token, in a session of the account or with its password. Needs no credentials. `POST /account/verify-email` */
+    verifyEmail: (body: VerifyEmailRequest, options?: CallOptions): Call<SignedIn | Account> =>
+      transport.signIn('POST', '/account/verify-email', { body, options }),
+    /** Reject a mailed token: ends the change of the e-mail, or removes the account or sign-up that was never confirmed. Needs no credentials. `POST /account/verify-email/reject` */
+    rejectEmail: (body: RejectEmailRequest, options?: CallOptions): Call<RejectedEmail> =>
+      transport.json('POST', '/account/verify-email/reject', { body, options }),
+    /** Whether the process responds; does not use the database. Needs no credentials. `GET /health` */
+    getHealth: (options?: CallOptions): Call<Health> =>
+      transport.json('GET', '/health', { options }),
+    /** Whether this instance accepts requests. Needs no credentials. `GET /ready` */
+    getReadiness: (options?: CallOptions): Call<Readiness> =>
+      transport.json('GET', '/ready', { options }),
+    /** Public keys of access tokens (RFC 7517); no keys if JWT_ALGORITHM is HS256. Needs no credentials. `GET /.well-known/jwks.json` */
+    getJsonWebKeySet: (options?: CallOptions): Call<JsonWebKeySet> =>
+      transport.json('GET', '/.well-known/jwks.json', { options }),
+    /** Get your account. API keys need the scope `account:read`. `GET /account` */
+    getAccount: (options?: CallOptions): Call<Account> =>
+      transport.json('GET', '/account', { options }),
+    /** Change your names, your language and your metadata, which is replaced as a whole; If-Match makes the change conditional. API keys need the scope `account:write`. `PUT /account` */
+    updateAccount: (body: UpdateAccountRequest, options?: ConditionalCallOptions): Call<Account> =>
+      transport.json('PUT', '/account', { body, options }),
+    /** Remove your account and all personal data. API keys are not accepted. `DELETE /account` */
+    deleteAccount: (body?: DeleteAccountRequest, options?: CallOptions): Call<void> =>
+      transport.signOut('DELETE', '/account', { body, options }),
+    /** Change your e-mail; takes effect when the link mailed to the new address is used. API keys are not accepted. `PUT /account/email` */
+    changeEmail: (body: ChangeEmailRequest, options?: CallOptions): Call<Accepted> =>
+      transport.json('PUT', '/account/email', { body, options }),
+    /** List the events of your account, newest first, or follow them. API keys need the scope `account:read`. `GET /account/events` */
+    listOwnEvents: (query?: ListOwnEventsQuery, options?: CallOptions): Pages<AccountEventPage> =>
+      transport.pages('/account/events', query, options),
+    /** Follow what `listOwnEvents` lists, as it happens, until you stop reading. API keys need the scope `account:read`. `GET /account/events` */
+    streamOwnEvents: (query?: Omit<ListOwnEventsQuery, 'limit' | 'sort'>, options?: StreamOptions): AsyncGenerator<StreamedEvent<AccountEvent>, void, undefined> =>
+      transport.events('/account/events', query, options),
+    /** List your ways to sign in and your factors. API keys are not accepted. `GET /account/methods` */
+    listMethods: (options?: CallOptions): Call<MethodList> =>
+      transport.json('GET', '/account/methods', { options }),
+    /** Change your password, or set the first one; ends all earlier sessions. API keys are not accepted. `PUT /account/password` */
+    changePassword: (body: ChangePasswordRequest, options?: CallOptions): Call<SignedIn> =>
+      transport.signIn('PUT', '/account/password', { body, options }),
+    /** Remove your password, if you have another way to sign in. API keys are not accepted. `DELETE /account/password` */
+    removePassword: (body?: RemovePasswordRequest, query?: RemovePasswordQuery, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', '/account/password', { query, body, options }),
+    /** Prove your identity: for ten minutes, this session can use the routes that need it. API keys are not accepted. `POST /account/reauthenticate` */
+    reauthenticate: (body: ReauthenticateRequest, options?: CallOptions): Call<void> =>
+      transport.json('POST', '/account/reauthenticate', { body, options }),
+    /** List your sessions, newest first, at most 1,000. API keys are not accepted. `GET /account/sessions` */
+    listSessions: (options?: CallOptions): Call<SessionList> =>
+      transport.json('GET', '/account/sessions', { options }),
+    /** End your other sessions, or all of them. API keys are not accepted. `DELETE /account/sessions` */
+    deleteSessions: (query?: DeleteSessionsQuery, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', '/account/sessions', { query, options }),
+    /** End one of your sessions. API keys are not accepted. `DELETE /account/sessions/{id}` */
+    deleteSession: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/account/sessions/${segment(id)}`, { options }),
+    /** Sign out: end this session, and those of further cookies ACCESS_TOKEN. API keys are not accepted. `POST /account/sign-out` */
+    signOut: (options?: CallOptions): Call<void> =>
+      transport.signOut('POST', '/account/sign-out', { options }),
+    /** Mail the verification link again, unless the e-mail is verified. API keys are not accepted. `POST /account/verify-email/resend` */
+    resendVerification: (options?: CallOptions): Call<Accepted> =>
+      transport.json('POST', '/account/verify-email/resend', { options }),
+    /** List profiles of users, page by page. API keys need the scope `users:read`. `GET /users` */
+    listProfiles: (query?: ListProfilesQuery, options?: CallOptions): Pages<ProfilePage> =>
+      transport.pages('/users', query, options),
+    /** List your API keys, newest first. API keys are not accepted. `GET /account/api-keys` */
+    listApiKeys: (options?: CallOptions): Call<ApiKeyList> =>
+      transport.json('GET', '/account/api-keys', { options }),
+    /** Create an API key: a token for your programs. The response shows it for the only time. API keys are not accepted. `POST /account/api-keys` */
+    createApiKey: (body: CreateApiKeyRequest, options?: CallOptions): Call<CreatedApiKey> =>
+      transport.json('POST', '/account/api-keys', { body, options }),
+    /** Revoke an API key. API keys are not accepted. `DELETE /account/api-keys/{id}` */
+    deleteApiKey: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
+    /** Get new recovery codes. The former ones do not work any more. API keys are not accepted. `POST /account/recovery-codes` */
+    createRecoveryCodes: (body?: CreateRecoveryCodesRequest, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes> =>
+      transport.json('POST', '/account/recovery-codes', { query, body, options }),
+    /** Whether you have an authenticator app, and how many recovery codes are left. API keys are not accepted. `GET /account/totp` */
+    getTotp: (options?: CallOptions): Call<Totp> =>
+      transport.json('GET', '/account/totp', { options }),
+    /** Get a secret for an authenticator app. Confirm it within an hour. API keys are not accepted. `POST /account/totp` */
+    createTotp: (body?: CreateTotpRequest, options?: CallOptions): Call<NewTotp> =>
+      transport.json('POST', '/account/totp', { body, options }),
+    /** Remove the authenticator app and the recovery codes. API keys are not accepted. `DELETE /account/totp` */
+    deleteTotp: (body?: DeleteTotpRequest, query?: DeleteTotpQuery, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', '/account/totp', { query, body, options }),
+    /** Confirm the secret with a code of the app. From now on, your password needs a code too. API keys are not accepted. `POST /account/totp/confirm` */
+    confirmTotp: (body: ConfirmTotpRequest, query?: ConfirmTotpQuery, options?: CallOptions): Call<RecoveryCodes> =>
+      transport.json('POST', '/account/totp/confirm', { query, body, options }),
+    /** Begin to add a passkey: get options for navigator.credentials.create. API keys are not accepted. `POST /account/passkeys/options` */
+    createPasskeyOptions: (body?: CreatePasskeyOptionsRequest, options?: CallOptions): Call<PasskeyCreationOptions> =>
+      transport.json('POST', '/account/passkeys/options', { body, options }),
+    /** List your passkeys, newest first. API keys are not accepted. `GET /account/passkeys` */
+    listPasskeys: (options?: CallOptions): Call<PasskeyList> =>
+      transport.json('GET', '/account/passkeys', { options }),
+    /** Add the passkey that the browser has made: it signs in without e-mail and password. API keys are not accepted. `POST /account/passkeys` */
+    createPasskey: (body: CreatePasskeyRequest, query?: CreatePasskeyQuery, options?: CallOptions): Call<Passkey> =>
+      transport.json('POST', '/account/passkeys', { query, body, options }),
+    /** Remove a passkey. API keys are not accepted. `DELETE /account/passkeys/{id}` */
+    deletePasskey: (id: string, body?: DeletePasskeyRequest, query?: DeletePasskeyQuery, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/account/passkeys/${segment(id)}`, { query, body, options }),
+    /** Begin to sign in with a passkey: get options for navigator.credentials.get. Needs no credentials. `POST /account/sign-in/passkey/options` */
+    createPasskeySignInOptions: (options?: CallOptions): Call<PasskeyRequestOptions> =>
+      transport.json('POST', '/account/sign-in/passkey/options', { options }),
+    /** Sign in with a passkey. Needs no credentials. `POST /account/sign-in/passkey` */
+    signInWithPasskey: (body: SignInWithPasskeyRequest, options?: CallOptions): Call<SignedIn> =>
+      transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
+    /** Mail a code to sign in with, if the account exists. Needs no credentials. `POST /account/email-code` */
+    requestEmailCode: (body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted> =>
+      transport.json('POST', '/account/email-code', { body, options }),
+    /** Mail a link to sign in with, if the account exists. Needs no credentials. `POST /account/magic-link` */
+    requestMagicLink: (body: RequestMagicLinkRequest, options?: CallOptions): Call<Accepted> =>
+      transport.json('POST', '/account/magic-link', { body, options }),
+    /** The account of a mailed link, and from where it was asked for. The link stays valid. Needs no credentials. `POST /account/magic-link/check` */
+    checkMagicLink: (body: CheckMagicLinkRequest, options?: CallOptions): Call<MagicLink> =>
+      transport.json('POST', '/account/magic-link/check', { body, options }),
+    /** Sign in with a mailed code. Needs no credentials. `POST /account/sign-in/email-code` */
+    signInByEmailCode: (body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn> =>
+      transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
+    /** Sign in with the token of a mailed link. Needs no credentials. `POST /account/sign-in/magic-link` */
+    signInByMagicLink: (body: SignInByMagicLinkRequest, options?: CallOptions): Call<SignedIn> =>
+      transport.signIn('POST', '/account/sign-in/magic-link', { body, options }),
+    /** List your accounts of other providers, newest first. API keys are not accepted. `GET /account/identities` */
+    listIdentities: (options?: CallOptions): Call<IdentityList> =>
+      transport.json('GET', '/account/identities', { options }),
+    /** Begin to link an account of a provider: get the URL to open. API keys are not accepted. `POST /account/identities` */
+    startIdentityLink: (body: StartIdentityLinkRequest, options?: CallOptions): Call<StartedFlow> =>
+      transport.json('POST', '/account/identities', { body, options }),
+    /** Link the identity of a sign-in that found an account with its e-mail: this one. API keys are not accepted. `POST /account/identities/link` */
+    linkIdentity: (body: LinkIdentityRequest, options?: CallOptions): Call<Identity> =>
+      transport.json('POST', '/account/identities/link', { body, options }),
+    /** Unlink an account of a provider. API keys are not accepted. `DELETE /account/identities/{id}` */
+    deleteIdentity: (id: string, body?: DeleteIdentityRequest, query?: DeleteIdentityQuery, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/account/identities/${segment(id)}`, { query, body, options }),
+    /** List the providers with whose accounts users sign in. Needs no credentials. `GET /account/sign-in/providers` */
+    listProviders: (options?: CallOptions): Call<ProviderList> =>
+      transport.json('GET', '/account/sign-in/providers', { options }),
+    /** Begin to sign in with a provider: get the URL to open. Needs no credentials. `POST /account/sign-in/providers/{id}` */
+    startProviderSignIn: (id: string, body: StartProviderSignInRequest, options?: CallOptions): Call<StartedFlow> =>
+      transport.json('POST', `/account/sign-in/providers/${segment(id)}`, { body, options }),
+    /** Sign in with the callback of a provider, or link the identity. Needs no credentials. `POST /account/sign-in/providers/{id}/callback` */
+    finishProviderSignIn: (id: string, body: FinishProviderSignInRequest, options?: CallOptions): Call<SignedIn | Identity> =>
+      transport.signIn('POST', `/account/sign-in/providers/${segment(id)}/callback`, { body, options }),
+    /** List the invitations that wait for your confirmed e-mail; the mail has the link to accept. API keys need the scope `organizations:read`. `GET /account/invitations` */
+    listOwnInvitations: (options?: CallOptions): Call<OwnInvitationList> =>
+      transport.json('GET', '/account/invitations', { options }),
+    /** Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one. API keys need the scope `organizations:write`. `POST /account/invitations/accept` */
+    acceptInvitation: (body: AcceptInvitationRequest, options?: CallOptions): Call<Organization> =>
+      transport.json('POST', '/account/invitations/accept', { body, options }),
+    /** List your organizations, with your roles there, in the order in which you joined them. API keys need the scope `organizations:read`. `GET /organizations` */
+    listOwnOrganizations: (query?: ListOwnOrganizationsQuery, options?: CallOptions): Pages<OwnOrganizationPage> =>
+      transport.pages('/organizations', query, options),
+    /** Create an organization, of which you are the owner; without a slug it gets one from its name. API keys need the scope `organizations:write`. `POST /organizations` */
+    createOrganization: (body: CreateOrganizationRequest, options?: CallOptions): Call<Organization> =>
+      transport.json('POST', '/organizations', { body, options }),
+    /** Get one of your organizations, with your roles there. API keys need the scope `organizations:read`. `GET /organizations/{organizationId}` */
+    getOwnOrganization: (organizationId: string, options?: CallOptions): Call<OwnOrganization> =>
+      transport.json('GET', `/organizations/${segment(organizationId)}`, { options }),
+    /** Change the name or the slug of an organization that you own. API keys need the scope `organizations:write`. `PUT /organizations/{organizationId}` */
+    updateOwnOrganization: (organizationId: string, body: UpdateOwnOrganizationRequest, options?: CallOptions): Call<Organization> =>
+      transport.json('PUT', `/organizations/${segment(organizationId)}`, { body, options }),
+    /** Delete an organization that you own, with its memberships and invitations. API keys are not accepted. `DELETE /organizations/{organizationId}` */
+    deleteOwnOrganization: (organizationId: string, body?: DeleteOwnOrganizationRequest, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/organizations/${segment(organizationId)}`, { body, options }),
+    /** List the invitations of an organization that wait, newest first. API keys need the scope `organizations:read`. `GET /organizations/{organizationId}/invitations` */
+    listInvitations: (organizationId: string, query?: ListInvitationsQuery, options?: CallOptions): Pages<InvitationPage> =>
+      transport.pages(`/organizations/${segment(organizationId)}/invitations`, query, options),
+    /** Mail an invitation, which works for seven days; it replaces another one of the same e-mail. API keys need the scope `organizations:write`. `POST /organizations/{organizationId}/invitations` */
+    createInvitation: (organizationId: string, body: CreateInvitationRequest, options?: CallOptions): Call<Invitation> =>
+      transport.json('POST', `/organizations/${segment(organizationId)}/invitations`, { body, options }),
+    /** Revoke an invitation. API keys need the scope `organizations:write`. `DELETE /organizations/{organizationId}/invitations/{invitationId}` */
+    revokeInvitation: (organizationId: string, invitationId: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/organizations/${segment(organizationId)}/invitations/${segment(invitationId)}`, { options }),
+    /** List the members of an organization in the order in which they joined; e-mails for owners and admins only. API keys need the scope `organizations:read`. `GET /organizations/{organizationId}/members` */
+    listMembers: (organizationId: string, query?: ListMembersQuery, options?: CallOptions): Pages<MemberPage> =>
+      transport.pages(`/organizations/${segment(organizationId)}/members`, query, options),
+    /** Change the roles of a member; admins cannot give or take the roles owner and admin. API keys need the scope `organizations:write`. `PUT /organizations/{organizationId}/members/{userId}` */
+    updateMember: (organizationId: string, userId: string, body: UpdateMemberRequest, options?: CallOptions): Call<Member> =>
+      transport.json('PUT', `/organizations/${segment(organizationId)}/members/${segment(userId)}`, { body, options }),
+    /** Remove a member as owner or admin, or leave: with your own id. API keys need the scope `organizations:write`. `DELETE /organizations/{organizationId}/members/{userId}` */
+    removeMember: (organizationId: string, userId: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/organizations/${segment(organizationId)}/members/${segment(userId)}`, { options }),
+  }
 }
 
 /** What users and everybody may do. */
-export interface Client {
-  /**
-   * Name, version and documentation of the service; redirects browsers to the documentation
-   *
-   * Needs no credentials.
-   *
-   * `GET /`
-   */
-  getService(options?: CallOptions): Call<Service>
+export interface Client extends ReturnType<typeof createClient> {}
 
-  /**
-   * Sign up
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-up`
-   */
-  signUp(body: SignUpRequest, options?: CallOptions): Call<SignedIn | Accepted>
-
-  /**
-   * Sign in
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in`
-   */
-  signIn(body: SignInRequest, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * Mail a link to reset the password, if the account exists
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/forgot-password`
-   */
-  forgotPassword(body: ForgotPasswordRequest, options?: CallOptions): Call<Accepted>
-
-  /**
-   * Reset the password with a mailed token; ends all earlier sessions
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/reset-password`
-   */
-  resetPassword(body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * Confirm an e-mail with a mailed token, in a session of the account or with its password
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/verify-email`
-   */
-  verifyEmail(body: VerifyEmailRequest, options?: CallOptions): Call<SignedIn | Account>
-
-  /**
-   * Reject a mailed token: ends the change of the e-mail, or removes the account or sign-up that was never confirmed
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/verify-email/reject`
-   */
-  rejectEmail(body: RejectEmailRequest, options?: CallOptions): Call<RejectedEmail>
-
-  /**
-   * Whether the process responds; does not use the database
-   *
-   * Needs no credentials.
-   *
-   * `GET /health`
-   */
-  getHealth(options?: CallOptions): Call<Health>
-
-  /**
-   * Whether this instance accepts requests
-   *
-   * Needs no credentials.
-   *
-   * `GET /ready`
-   */
-  getReadiness(options?: CallOptions): Call<Readiness>
-
-  /**
-   * Public keys of access tokens (RFC 7517); no keys if JWT_ALGORITHM is HS256
-   *
-   * Needs no credentials.
-   *
-   * `GET /.well-known/jwks.json`
-   */
-  getJsonWebKeySet(options?: CallOptions): Call<JsonWebKeySet>
-
-  /**
-   * Get your account
-   *
-   * API keys need the scope `account:read`.
-   *
-   * `GET /account`
-   */
-  getAccount(options?: CallOptions): Call<Account>
-
-  /**
-   * Change your names, your language and your metadata, which is replaced as a whole; If-Match makes the change conditional
-   *
-   * API keys need the scope `account:write`.
-   *
-   * `PUT /account`
-   */
-  updateAccount(body: UpdateAccountRequest, options?: ConditionalCallOptions): Call<Account>
-
-  /**
-   * Remove your account and all personal data
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account`
-   */
-  deleteAccount(body?: DeleteAccountRequest, options?: CallOptions): Call<void>
-
-  /**
-   * Change your e-mail; takes effect when the link mailed to the new address is used
-   *
-   * API keys are not accepted.
-   *
-   * `PUT /account/email`
-   */
-  changeEmail(body: ChangeEmailRequest, options?: CallOptions): Call<Accepted>
-
-  /**
-   * List the events of your account, newest first, or follow them
-   *
-   * API keys need the scope `account:read`.
-   *
-   * `GET /account/events`
-   */
-  listOwnEvents(query?: ListOwnEventsQuery, options?: CallOptions): Pages<AccountEventPage>
-
-  /**
-   * Follow what `listOwnEvents` lists, as it happens, until you stop reading
-   *
-   * API keys need the scope `account:read`.
-   *
-   * `GET /account/events`
-   */
-  streamOwnEvents(query?: Omit<ListOwnEventsQuery, 'limit' | 'sort'>, options?: StreamOptions): AsyncGenerator<StreamedEvent<AccountEvent>, void, undefined>
-
-  /**
-   * List your ways to sign in and your factors
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/methods`
-   */
-  listMethods(options?: CallOptions): Call<MethodList>
-
-  /**
-   * Change your password, or set the first one; ends all earlier sessions
-   *
-   * API keys are not accepted.
-   *
-   * `PUT /account/password`
-   */
-  changePassword(body: ChangePasswordRequest, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * Remove your password, if you have another way to sign in
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/password`
-   */
-  removePassword(body?: RemovePasswordRequest, query?: RemovePasswordQuery, options?: CallOptions): Call<void>
-
-  /**
-   * Prove your identity: for ten minutes, this session can use the routes that need it
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/reauthenticate`
-   */
-  reauthenticate(body: ReauthenticateRequest, options?: CallOptions): Call<void>
-
-  /**
-   * List your sessions, newest first, at most 1,000
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/sessions`
-   */
-  listSessions(options?: CallOptions): Call<SessionList>
-
-  /**
-   * End your other sessions, or all of them
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/sessions`
-   */
-  deleteSessions(query?: DeleteSessionsQuery, options?: CallOptions): Call<void>
-
-  /**
-   * End one of your sessions
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/sessions/{id}`
-   */
-  deleteSession(id: string, options?: CallOptions): Call<void>
-
-  /**
-   * Sign out: end this session, and those of further cookies ACCESS_TOKEN
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/sign-out`
-   */
-  signOut(options?: CallOptions): Call<void>
-
-  /**
-   * Mail the verification link again, unless the e-mail is verified
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/verify-email/resend`
-   */
-  resendVerification(options?: CallOptions): Call<Accepted>
-
-  /**
-   * List profiles of users, page by page
-   *
-   * API keys need the scope `users:read`.
-   *
-   * `GET /users`
-   */
-  listProfiles(query?: ListProfilesQuery, options?: CallOptions): Pages<ProfilePage>
-
-  /**
-   * List your API keys, newest first
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/api-keys`
-   */
-  listApiKeys(options?: CallOptions): Call<ApiKeyList>
-
-  /**
-   * Create an API key: a token for your programs. The response shows it for the only time
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/api-keys`
-   */
-  createApiKey(body: CreateApiKeyRequest, options?: CallOptions): Call<CreatedApiKey>
-
-  /**
-   * Revoke an API key
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/api-keys/{id}`
-   */
-  deleteApiKey(id: string, options?: CallOptions): Call<void>
-
-  /**
-   * Get new recovery codes. The former ones do not work any more
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/recovery-codes`
-   */
-  createRecoveryCodes(body?: CreateRecoveryCodesRequest, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes>
-
-  /**
-   * Whether you have an authenticator app, and how many recovery codes are left
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/totp`
-   */
-  getTotp(options?: CallOptions): Call<Totp>
-
-  /**
-   * Get a secret for an authenticator app. Confirm it within an hour
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/totp`
-   */
-  createTotp(body?: CreateTotpRequest, options?: CallOptions): Call<NewTotp>
-
-  /**
-   * Remove the authenticator app and the recovery codes
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/totp`
-   */
-  deleteTotp(body?: DeleteTotpRequest, query?: DeleteTotpQuery, options?: CallOptions): Call<void>
-
-  /**
-   * Confirm the secret with a code of the app. From now on, your password needs a code too
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/totp/confirm`
-   */
-  confirmTotp(body: ConfirmTotpRequest, query?: ConfirmTotpQuery, options?: CallOptions): Call<RecoveryCodes>
-
-  /**
-   * Begin to add a passkey: get options for navigator.credentials.create
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/passkeys/options`
-   */
-  createPasskeyOptions(body?: CreatePasskeyOptionsRequest, options?: CallOptions): Call<PasskeyCreationOptions>
-
-  /**
-   * List your passkeys, newest first
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/passkeys`
-   */
-  listPasskeys(options?: CallOptions): Call<PasskeyList>
-
-  /**
-   * Add the passkey that the browser has made: it signs in without e-mail and password
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/passkeys`
-   */
-  createPasskey(body: CreatePasskeyRequest, query?: CreatePasskeyQuery, options?: CallOptions): Call<Passkey>
-
-  /**
-   * Remove a passkey
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/passkeys/{id}`
-   */
-  deletePasskey(id: string, body?: DeletePasskeyRequest, query?: DeletePasskeyQuery, options?: CallOptions): Call<void>
-
-  /**
-   * Begin to sign in with a passkey: get options for navigator.credentials.get
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/passkey/options`
-   */
-  createPasskeySignInOptions(options?: CallOptions): Call<PasskeyRequestOptions>
-
-  /**
-   * Sign in with a passkey
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/passkey`
-   */
-  signInWithPasskey(body: SignInWithPasskeyRequest, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * Mail a code to sign in with, if the account exists
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/email-code`
-   */
-  requestEmailCode(body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted>
-
-  /**
-   * Mail a link to sign in with, if the account exists
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/magic-link`
-   */
-  requestMagicLink(body: RequestMagicLinkRequest, options?: CallOptions): Call<Accepted>
-
-  /**
-   * The account of a mailed link, and from where it was asked for. The link stays valid
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/magic-link/check`
-   */
-  checkMagicLink(body: CheckMagicLinkRequest, options?: CallOptions): Call<MagicLink>
-
-  /**
-   * Sign in with a mailed code
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/email-code`
-   */
-  signInByEmailCode(body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * Sign in with the token of a mailed link
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/magic-link`
-   */
-  signInByMagicLink(body: SignInByMagicLinkRequest, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * List your accounts of other providers, newest first
-   *
-   * API keys are not accepted.
-   *
-   * `GET /account/identities`
-   */
-  listIdentities(options?: CallOptions): Call<IdentityList>
-
-  /**
-   * Begin to link an account of a provider: get the URL to open
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/identities`
-   */
-  startIdentityLink(body: StartIdentityLinkRequest, options?: CallOptions): Call<StartedFlow>
-
-  /**
-   * Link the identity of a sign-in that found an account with its e-mail: this one
-   *
-   * API keys are not accepted.
-   *
-   * `POST /account/identities/link`
-   */
-  linkIdentity(body: LinkIdentityRequest, options?: CallOptions): Call<Identity>
-
-  /**
-   * Unlink an account of a provider
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /account/identities/{id}`
-   */
-  deleteIdentity(id: string, body?: DeleteIdentityRequest, query?: DeleteIdentityQuery, options?: CallOptions): Call<void>
-
-  /**
-   * List the providers with whose accounts users sign in
-   *
-   * Needs no credentials.
-   *
-   * `GET /account/sign-in/providers`
-   */
-  listProviders(options?: CallOptions): Call<ProviderList>
-
-  /**
-   * Begin to sign in with a provider: get the URL to open
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/providers/{id}`
-   */
-  startProviderSignIn(id: string, body: StartProviderSignInRequest, options?: CallOptions): Call<StartedFlow>
-
-  /**
-   * Sign in with the callback of a provider, or link the identity
-   *
-   * Needs no credentials.
-   *
-   * `POST /account/sign-in/providers/{id}/callback`
-   */
-  finishProviderSignIn(id: string, body: FinishProviderSignInRequest, options?: CallOptions): Call<SignedIn | Identity>
-
-  /**
-   * List the invitations that wait for your confirmed e-mail; the mail has the link to accept
-   *
-   * API keys need the scope `organizations:read`.
-   *
-   * `GET /account/invitations`
-   */
-  listOwnInvitations(options?: CallOptions): Call<OwnInvitationList>
-
-  /**
-   * Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one
-   *
-   * API keys need the scope `organizations:write`.
-   *
-   * `POST /account/invitations/accept`
-   */
-  acceptInvitation(body: AcceptInvitationRequest, options?: CallOptions): Call<Organization>
-
-  /**
-   * List your organizations, with your roles there, in the order in which you joined them
-   *
-   * API keys need the scope `organizations:read`.
-   *
-   * `GET /organizations`
-   */
-  listOwnOrganizations(query?: ListOwnOrganizationsQuery, options?: CallOptions): Pages<OwnOrganizationPage>
-
-  /**
-   * Create an organization, of which you are the owner; without a slug it gets one from its name
-   *
-   * API keys need the scope `organizations:write`.
-   *
-   * `POST /organizations`
-   */
-  createOrganization(body: CreateOrganizationRequest, options?: CallOptions): Call<Organization>
-
-  /**
-   * Get one of your organizations, with your roles there
-   *
-   * API keys need the scope `organizations:read`.
-   *
-   * `GET /organizations/{organizationId}`
-   */
-  getOwnOrganization(organizationId: string, options?: CallOptions): Call<OwnOrganization>
-
-  /**
-   * Change the name or the slug of an organization that you own
-   *
-   * API keys need the scope `organizations:write`.
-   *
-   * `PUT /organizations/{organizationId}`
-   */
-  updateOwnOrganization(organizationId: string, body: UpdateOwnOrganizationRequest, options?: CallOptions): Call<Organization>
-
-  /**
-   * Delete an organization that you own, with its memberships and invitations
-   *
-   * API keys are not accepted.
-   *
-   * `DELETE /organizations/{organizationId}`
-   */
-  deleteOwnOrganization(organizationId: string, body?: DeleteOwnOrganizationRequest, options?: CallOptions): Call<void>
-
-  /**
-   * List the invitations of an organization that wait, newest first
-   *
-   * API keys need the scope `organizations:read`.
-   *
-   * `GET /organizations/{organizationId}/invitations`
-   */
-  listInvitations(organizationId: string, query?: ListInvitationsQuery, options?: CallOptions): Pages<InvitationPage>
-
-  /**
-   * Mail an invitation, which works for seven days; it replaces another one of the same e-mail
-   *
-   * API keys need the scope `organizations:write`.
-   *
-   * `POST /organizations/{organizationId}/invitations`
-   */
-  createInvitation(organizationId: string, body: CreateInvitationRequest, options?: CallOptions): Call<Invitation>
-
-  /**
-   * Revoke an invitation
-   *
-   * API keys need the scope `organizations:write`.
-   *
-   * `DELETE /organizations/{organizationId}/invitations/{invitationId}`
-   */
-  revokeInvitation(organizationId: string, invitationId: string, options?: CallOptions): Call<void>
-
-  /**
-   * List the members of an organization in the order in which they joined; e-mails for owners and admins only
-   *
-   * API keys need the scope `organizations:read`.
-   *
-   * `GET /organizations/{organizationId}/members`
-   */
-  listMembers(organizationId: string, query?: ListMembersQuery, options?: CallOptions): Pages<MemberPage>
-
-  /**
-   * Change the roles of a member; admins cannot give or take the roles owner and admin
-   *
-   * API keys need the scope `organizations:write`.
-   *
-   * `PUT /organizations/{organizationId}/members/{userId}`
-   */
-  updateMember(organizationId: string, userId: string, body: UpdateMemberRequest, options?: CallOptions): Call<Member>
-
-  /**
-   * Remove a member as owner or admin, or leave: with your own id
-   *
-   * API keys need the scope `organizations:write`.
-   *
-   * `DELETE /organizations/{organizationId}/members/{userId}`
-   */
-  removeMember(organizationId: string, userId: string, options?: CallOptions): Call<void>
-}
-
-export const createClient = (options: ClientOptions): Client => {
-  const transport = userTransport(options)
+export const createAdminClient = (options: AdminClientOptions) => {
+  const transport = adminTransport(options)
   return {
-    getService: (options) => transport.json('GET', '/', { options }),
-    signUp: (body, options) => transport.signIn('POST', '/account/sign-up', { body, options }),
-    signIn: (body, options) => transport.signIn('POST', '/account/sign-in', { body, options }),
-    forgotPassword: (body, options) => transport.json('POST', '/account/forgot-password', { body, options }),
-    resetPassword: (body, options) => transport.signIn('POST', '/account/reset-password', { body, options }),
-    verifyEmail: (body, options) => transport.signIn('POST', '/account/verify-email', { body, options }),
-    rejectEmail: (body, options) => transport.json('POST', '/account/verify-email/reject', { body, options }),
-    getHealth: (options) => transport.json('GET', '/health', { options }),
-    getReadiness: (options) => transport.json('GET', '/ready', { options }),
-    getJsonWebKeySet: (options) => transport.json('GET', '/.well-known/jwks.json', { options }),
-    getAccount: (options) => transport.json('GET', '/account', { options }),
-    updateAccount: (body, options) => transport.json('PUT', '/account', { body, options }),
-    deleteAccount: (body, options) => transport.signOut('DELETE', '/account', { body, options }),
-    changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
-    listOwnEvents: (query, options) => transport.pages('/account/events', query, options),
-    streamOwnEvents: (query, options) => transport.events('/account/events', query, options),
-    listMethods: (options) => transport.json('GET', '/account/methods', { options }),
-    changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
-    removePassword: (body, query, options) => transport.json('DELETE', '/account/password', { query, body, options }),
-    reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
-    listSessions: (options) => transport.json('GET', '/account/sessions', { options }),
-    deleteSessions: (query, options) => transport.json('DELETE', '/account/sessions', { query, options }),
-    deleteSession: (id, options) => transport.json('DELETE', `/account/sessions/${segment(id)}`, { options }),
-    signOut: (options) => transport.signOut('POST', '/account/sign-out', { options }),
-    resendVerification: (options) => transport.json('POST', '/account/verify-email/resend', { options }),
-    listProfiles: (query, options) => transport.pages('/users', query, options),
-    listApiKeys: (options) => transport.json('GET', '/account/api-keys', { options }),
-    createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
-    deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
-    createRecoveryCodes: (body, query, options) => transport.json('POST', '/account/recovery-codes', { query, body, options }),
-    getTotp: (options) => transport.json('GET', '/account/totp', { options }),
-    createTotp: (body, options) => transport.json('POST', '/account/totp', { body, options }),
-    deleteTotp: (body, query, options) => transport.json('DELETE', '/account/totp', { query, body, options }),
-    confirmTotp: (body, query, options) => transport.json('POST', '/account/totp/confirm', { query, body, options }),
-    createPasskeyOptions: (body, options) => transport.json('POST', '/account/passkeys/options', { body, options }),
-    listPasskeys: (options) => transport.json('GET', '/account/passkeys', { options }),
-    createPasskey: (body, query, options) => transport.json('POST', '/account/passkeys', { query, body, options }),
-    deletePasskey: (id, body, query, options) => transport.json('DELETE', `/account/passkeys/${segment(id)}`, { query, body, options }),
-    createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
-    signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
-    requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
-    requestMagicLink: (body, options) => transport.json('POST', '/account/magic-link', { body, options }),
-    checkMagicLink: (body, options) => transport.json('POST', '/account/magic-link/check', { body, options }),
-    signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
-    signInByMagicLink: (body, options) => transport.signIn('POST', '/account/sign-in/magic-link', { body, options }),
-    listIdentities: (options) => transport.json('GET', '/account/identities', { options }),
-    startIdentityLink: (body, options) => transport.json('POST', '/account/identities', { body, options }),
-    linkIdentity: (body, options) => transport.json('POST', '/account/identities/link', { body, options }),
-    deleteIdentity: (id, body, query, options) => transport.json('DELETE', `/account/identities/${segment(id)}`, { query, body, options }),
-    listProviders: (options) => transport.json('GET', '/account/sign-in/providers', { options }),
-    startProviderSignIn: (id, body, options) => transport.json('POST', `/account/sign-in/providers/${segment(id)}`, { body, options }),
-    finishProviderSignIn: (id, body, options) => transport.signIn('POST', `/account/sign-in/providers/${segment(id)}/callback`, { body, options }),
-    listOwnInvitations: (options) => transport.json('GET', '/account/invitations', { options }),
-    acceptInvitation: (body, options) => transport.json('POST', '/account/invitations/accept', { body, options }),
-    listOwnOrganizations: (query, options) => transport.pages('/organizations', query, options),
-    createOrganization: (body, options) => transport.json('POST', '/organizations', { body, options }),
-    getOwnOrganization: (organizationId, options) => transport.json('GET', `/organizations/${segment(organizationId)}`, { options }),
-    updateOwnOrganization: (organizationId, body, options) => transport.json('PUT', `/organizations/${segment(organizationId)}`, { body, options }),
-    deleteOwnOrganization: (organizationId, body, options) => transport.json('DELETE', `/organizations/${segment(organizationId)}`, { body, options }),
-    listInvitations: (organizationId, query, options) => transport.pages(`/organizations/${segment(organizationId)}/invitations`, query, options),
-    createInvitation: (organizationId, body, options) => transport.json('POST', `/organizations/${segment(organizationId)}/invitations`, { body, options }),
-    revokeInvitation: (organizationId, invitationId, options) => transport.json('DELETE', `/organizations/${segment(organizationId)}/invitations/${segment(invitationId)}`, { options }),
-    listMembers: (organizationId, query, options) => transport.pages(`/organizations/${segment(organizationId)}/members`, query, options),
-    updateMember: (organizationId, userId, body, options) => transport.json('PUT', `/organizations/${segment(organizationId)}/members/${segment(userId)}`, { body, options }),
-    removeMember: (organizationId, userId, options) => transport.json('DELETE', `/organizations/${segment(organizationId)}/members/${segment(userId)}`, { options }),
+    /** List the audit log, newest first, or follow it. Needs the scope `events:read`. `GET /admin/events` */
+    listEvents: (query?: ListEventsQuery, options?: CallOptions): Pages<AuditEventPage> =>
+      transport.pages('/admin/events', query, options),
+    /** Follow what `listEvents` lists, as it happens, until you stop reading. Needs the scope `events:read`. `GET /admin/events` */
+    streamEvents: (query?: Omit<ListEventsQuery, 'limit' | 'sort'>, options?: StreamOptions): AsyncGenerator<StreamedEvent<AuditEvent>, void, undefined> =>
+      transport.events('/admin/events', query, options),
+    /** Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON. Needs the scope `tokens:introspect`. `POST /admin/introspect` */
+    introspectToken: (body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection> =>
+      transport.json('POST', '/admin/introspect', { body, options }),
+    /** Metrics in the text format of Prometheus; with WORKERS, of all workers. Needs the scope `metrics:read`. `GET /admin/metrics` */
+    getMetrics: (options?: CallOptions): Call<string> =>
+      transport.text('GET', '/admin/metrics', { options }),
+    /** The version, the settings that matter for measurements, and the number of users. Needs the scope `status:read`. `GET /admin/status` */
+    getStatus: (query?: GetStatusQuery, options?: CallOptions): Call<Status> =>
+      transport.json('GET', '/admin/status', { query, options }),
+    /** List users, page by page. Needs the scope `users:read`. `GET /admin/users` */
+    listUsers: (query?: ListUsersQuery, options?: CallOptions): Pages<AdminUserPage> =>
+      transport.pages('/admin/users', query, options),
+    /** Create an account; without a password the user has to reset it first. Needs the scope `users:write`. `emailVerified`, `password`, `passwordHash`, `roles` need `users:identity` instead. `POST /admin/users` */
+    createUser: (body: CreateUserRequest, options?: CallOptions): Call<AdminUser> =>
+      transport.json('POST', '/admin/users', { body, options }),
+    /** Get a user; the ETag covers neither the last request nor identities. Needs the scope `users:read`. `GET /admin/users/{id}` */
+    getUser: (id: string, options?: CallOptions): Call<AdminUser> =>
+      transport.json('GET', `/admin/users/${segment(id)}`, { options }),
+    /** Change a user; disabling ends all sessions; If-Match makes the change conditional. Needs the scope `users:write`. `email`, `emailVerified`, `roles` need `users:identity` instead. `PUT /admin/users/{id}` */
+    updateUser: (id: string, body: UpdateUserRequest, options?: ConditionalCallOptions): Call<AdminUser> =>
+      transport.json('PUT', `/admin/users/${segment(id)}`, { body, options }),
+    /** Remove a user and all their data. Needs the scope `users:delete`. `DELETE /admin/users/{id}` */
+    deleteUser: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/users/${segment(id)}`, { options }),
+    /** Remove the authenticator app, recovery codes and passkeys of a user who has lost them. Needs the scope `users:identity`. `DELETE /admin/users/{id}/factors` */
+    deleteUserFactors: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/users/${segment(id)}/factors`, { options }),
+    /** Impersonate a user for an hour; logged as an event, sets no cookie. Needs the scope `users:impersonate`. `POST /admin/users/{id}/impersonate` */
+    impersonateUser: (id: string, options?: CallOptions): Call<SignedIn> =>
+      transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
+    /** List the sessions of a user, newest first, at most 1,000. Needs the scope `users:read`. `GET /admin/users/{id}/sessions` */
+    listUserSessions: (id: string, options?: CallOptions): Call<SessionList> =>
+      transport.json('GET', `/admin/users/${segment(id)}/sessions`, { options }),
+    /** End all sessions of a user. Needs the scope `users:write`. `DELETE /admin/users/{id}/sessions` */
+    deleteUserSessions: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
+    /** End a session of a user. Needs the scope `users:write`. `DELETE /admin/users/{id}/sessions/{sessionId}` */
+    deleteUserSession: (id: string, sessionId: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/users/${segment(id)}/sessions/${segment(sessionId)}`, { options }),
+    /** Export all users in order of creation, one per line. Needs the scope `users:export`. `GET /admin/users/export` */
+    exportUsers: (query?: ExportUsersQuery, options?: CallOptions): AsyncGenerator<ExportedUser, void, undefined> =>
+      transport.lines('GET', '/admin/users/export', { query, options }),
+    /** Import users, one per line; the results are streamed while lines arrive. Needs the scope `users:import`. `POST /admin/users/import` */
+    importUsers: (lines: Iterable<ImportedUser> | AsyncIterable<ImportedUser>, options?: CallOptions): AsyncGenerator<ImportedLine, void, undefined> =>
+      transport.importLines('POST', '/admin/users/import', lines, options),
+    /** List the API keys of a user, newest first. Needs the scope `users:read`. `GET /admin/users/{id}/api-keys` */
+    listUserApiKeys: (id: string, options?: CallOptions): Call<ApiKeyList> =>
+      transport.json('GET', `/admin/users/${segment(id)}/api-keys`, { options }),
+    /** Revoke an API key of a user. Needs the scope `users:write`. `DELETE /admin/users/{id}/api-keys/{keyId}` */
+    deleteUserApiKey: (id: string, keyId: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/users/${segment(id)}/api-keys/${segment(keyId)}`, { options }),
+    /** List all admin keys, newest first; without those of the configuration. Needs the scope `keys:write`. `GET /admin/keys` */
+    listAdminKeys: (options?: CallOptions): Call<AdminKeyList> =>
+      transport.json('GET', '/admin/keys', { options }),
+    /** Create an admin key with scopes. The response shows it for the only time. Needs the scope `keys:write`. `POST /admin/keys` */
+    createAdminKey: (body: CreateAdminKeyRequest, options?: CallOptions): Call<CreatedAdminKey> =>
+      transport.json('POST', '/admin/keys', { body, options }),
+    /** Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened. Needs the scope `keys:write`. `DELETE /admin/keys/{id}` */
+    deleteAdminKey: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/keys/${segment(id)}`, { options }),
+    /** List the accounts of a user at other providers, newest first. Needs the scope `users:read`. `GET /admin/users/{id}/identities` */
+    listUserIdentities: (id: string, options?: CallOptions): Call<IdentityList> =>
+      transport.json('GET', `/admin/users/${segment(id)}/identities`, { options }),
+    /** Unlink an account of a user at a provider. Needs the scope `users:identity`. `DELETE /admin/users/{id}/identities/{identityId}` */
+    deleteUserIdentity: (id: string, identityId: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/users/${segment(id)}/identities/${segment(identityId)}`, { options }),
+    /** List all webhooks. Needs the scope `webhooks:write`. `GET /admin/webhooks` */
+    listWebhooks: (options?: CallOptions): Call<WebhookList> =>
+      transport.json('GET', '/admin/webhooks', { options }),
+    /** Create a webhook, which gets every event from now on. The response shows its secret for the only time. Needs the scope `webhooks:write`. `POST /admin/webhooks` */
+    createWebhook: (body: CreateWebhookRequest, options?: CallOptions): Call<CreatedWebhook> =>
+      transport.json('POST', '/admin/webhooks', { body, options }),
+    /** Get a webhook. Needs the scope `webhooks:write`. `GET /admin/webhooks/{id}` */
+    getWebhook: (id: string, options?: CallOptions): Call<Webhook> =>
+      transport.json('GET', `/admin/webhooks/${segment(id)}`, { options }),
+    /** Change a webhook. What is not given stays; an event that fails is sent again at once. Needs the scope `webhooks:write`. `PUT /admin/webhooks/{id}` */
+    updateWebhook: (id: string, body: UpdateWebhookRequest, options?: CallOptions): Call<Webhook> =>
+      transport.json('PUT', `/admin/webhooks/${segment(id)}`, { body, options }),
+    /** Delete a webhook. Needs the scope `webhooks:write`. `DELETE /admin/webhooks/{id}` */
+    deleteWebhook: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/webhooks/${segment(id)}`, { options }),
+    /** List the last 100 attempts to deliver, newest first. Needs the scope `webhooks:write`. `GET /admin/webhooks/{id}/attempts` */
+    listWebhookAttempts: (id: string, options?: CallOptions): Call<WebhookAttemptList> =>
+      transport.json('GET', `/admin/webhooks/${segment(id)}/attempts`, { options }),
+    /** Get a new secret. The former one signs, too, for a day. Needs the scope `webhooks:write`. `POST /admin/webhooks/{id}/rotate-secret` */
+    rotateWebhookSecret: (id: string, options?: CallOptions): Call<RotatedSecret> =>
+      transport.json('POST', `/admin/webhooks/${segment(id)}/rotate-secret`, { options }),
+    /** Send a `webhook.ping` soon, also to a webhook that is paused or disabled. See its attempts. Needs the scope `webhooks:write`. `POST /admin/webhooks/{id}/ping` */
+    pingWebhook: (id: string, options?: CallOptions): Call<RequestedPing> =>
+      transport.json('POST', `/admin/webhooks/${segment(id)}/ping`, { options }),
+    /** Pause a webhook. Its events wait. Needs the scope `webhooks:write`. `POST /admin/webhooks/{id}/pause` */
+    pauseWebhook: (id: string, options?: CallOptions): Call<Webhook> =>
+      transport.json('POST', `/admin/webhooks/${segment(id)}/pause`, { options }),
+    /** Deliver what waits, at once, also to a webhook that is disabled. Needs the scope `webhooks:write`. `POST /admin/webhooks/{id}/resume` */
+    resumeWebhook: (id: string, body?: ResumeWebhookRequest, options?: CallOptions): Call<Webhook> =>
+      transport.json('POST', `/admin/webhooks/${segment(id)}/resume`, { body, options }),
+    /** Deliver again from a time or an event on. Needs the scope `webhooks:write`. `POST /admin/webhooks/{id}/replay` */
+    replayWebhook: (id: string, body: ReplayWebhookRequest, options?: CallOptions): Call<ReplayedWebhook> =>
+      transport.json('POST', `/admin/webhooks/${segment(id)}/replay`, { body, options }),
+    /** List organizations, oldest first; with `name` or `slug` those that begin with it, sorted by it. Needs the scope `organizations:read`. `GET /admin/organizations` */
+    listOrganizations: (query?: ListOrganizationsQuery, options?: CallOptions): Pages<OrganizationPage> =>
+      transport.pages('/admin/organizations', query, options),
+    /** Get an organization. Needs the scope `organizations:read`. `GET /admin/organizations/{organizationId}` */
+    getOrganization: (organizationId: string, options?: CallOptions): Call<Organization> =>
+      transport.json('GET', `/admin/organizations/${segment(organizationId)}`, { options }),
+    /** Change an organization, also the number of its seats. Needs the scope `organizations:write`. `PUT /admin/organizations/{organizationId}` */
+    updateOrganization: (organizationId: string, body: UpdateOrganizationRequest, options?: CallOptions): Call<Organization> =>
+      transport.json('PUT', `/admin/organizations/${segment(organizationId)}`, { body, options }),
+    /** Delete an organization, with its memberships and invitations. Needs the scope `organizations:write`. `DELETE /admin/organizations/{organizationId}` */
+    deleteOrganization: (organizationId: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/organizations/${segment(organizationId)}`, { options }),
+    /** List the members of an organization in the order in which they joined. Needs the scope `organizations:read`. `GET /admin/organizations/{organizationId}/members` */
+    listMembersOfOrganization: (organizationId: string, query?: ListMembersOfOrganizationQuery, options?: CallOptions): Pages<MemberPage> =>
+      transport.pages(`/admin/organizations/${segment(organizationId)}/members`, query, options),
+    /** Add a user to an organization, or change the roles of a member. Needs the scope `organizations:write`. `PUT /admin/organizations/{organizationId}/members/{userId}` */
+    putMemberOfOrganization: (organizationId: string, userId: string, body: PutMemberOfOrganizationRequest, options?: CallOptions): Call<Member> =>
+      transport.json('PUT', `/admin/organizations/${segment(organizationId)}/members/${segment(userId)}`, { body, options }),
+    /** Remove a member from an organization. Needs the scope `organizations:write`. `DELETE /admin/organizations/{organizationId}/members/{userId}` */
+    removeMemberOfOrganization: (organizationId: string, userId: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/organizations/${segment(organizationId)}/members/${segment(userId)}`, { options }),
+    /** List the organizations of a user, with the roles there, in the order in which the user joined them. Needs the scope `organizations:read`. `GET /admin/users/{id}/organizations` */
+    listOrganizationsOfUser: (id: string, query?: ListOrganizationsOfUserQuery, options?: CallOptions): Pages<OwnOrganizationPage> =>
+      transport.pages(`/admin/users/${segment(id)}/organizations`, query, options),
   }
 }
 
 /** What an admin key may do, depending on its scopes. */
-export interface AdminClient {
-  /**
-   * List the audit log, newest first, or follow it
-   *
-   * Needs the scope `events:read`.
-   *
-   * `GET /admin/events`
-   */
-  listEvents(query?: ListEventsQuery, options?: CallOptions): Pages<AuditEventPage>
-
-  /**
-   * Follow what `listEvents` lists, as it happens, until you stop reading
-   *
-   * Needs the scope `events:read`.
-   *
-   * `GET /admin/events`
-   */
-  streamEvents(query?: Omit<ListEventsQuery, 'limit' | 'sort'>, options?: StreamOptions): AsyncGenerator<StreamedEvent<AuditEvent>, void, undefined>
-
-  /**
-   * Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON
-   *
-   * Needs the scope `tokens:introspect`.
-   *
-   * `POST /admin/introspect`
-   */
-  introspectToken(body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection>
-
-  /**
-   * Metrics in the text format of Prometheus; with WORKERS, of all workers
-   *
-   * Needs the scope `metrics:read`.
-   *
-   * `GET /admin/metrics`
-   */
-  getMetrics(options?: CallOptions): Call<string>
-
-  /**
-   * The version, the settings that matter for measurements, and the number of users
-   *
-   * Needs the scope `status:read`.
-   *
-   * `GET /admin/status`
-   */
-  getStatus(query?: GetStatusQuery, options?: CallOptions): Call<Status>
-
-  /**
-   * List users, page by page
-   *
-   * Needs the scope `users:read`.
-   *
-   * `GET /admin/users`
-   */
-  listUsers(query?: ListUsersQuery, options?: CallOptions): Pages<AdminUserPage>
-
-  /**
-   * Create an account; without a password the user has to reset it first
-   *
-   * Needs the scope `users:write`. `emailVerified`, `password`, `passwordHash`, `roles` need `users:identity` instead.
-   *
-   * `POST /admin/users`
-   */
-  createUser(body: CreateUserRequest, options?: CallOptions): Call<AdminUser>
-
-  /**
-   * Get a user; the ETag covers neither the last request nor identities
-   *
-   * Needs the scope `users:read`.
-   *
-   * `GET /admin/users/{id}`
-   */
-  getUser(id: string, options?: CallOptions): Call<AdminUser>
-
-  /**
-   * Change a user; disabling ends all sessions; If-Match makes the change conditional
-   *
-   * Needs the scope `users:write`. `email`, `emailVerified`, `roles` need `users:identity` instead.
-   *
-   * `PUT /admin/users/{id}`
-   */
-  updateUser(id: string, body: UpdateUserRequest, options?: ConditionalCallOptions): Call<AdminUser>
-
-  /**
-   * Remove a user and all their data
-   *
-   * Needs the scope `users:delete`.
-   *
-   * `DELETE /admin/users/{id}`
-   */
-  deleteUser(id: string, options?: CallOptions): Call<void>
-
-  /**
-   * Remove the authenticator app, recovery codes and passkeys of a user who has lost them
-   *
-   * Needs the scope `users:identity`.
-   *
-   * `DELETE /admin/users/{id}/factors`
-   */
-  deleteUserFactors(id: string, options?: CallOptions): Call<void>
-
-  /**
-   * Impersonate a user for an hour; logged as an event, sets no cookie
-   *
-   * Needs the scope `users:impersonate`.
-   *
-   * `POST /admin/users/{id}/impersonate`
-   */
-  impersonateUser(id: string, options?: CallOptions): Call<SignedIn>
-
-  /**
-   * List the sessions of a user, newest first, at most 1,000
-   *
-   * Needs the scope `users:read`.
-   *
-   * `GET /admin/users/{id}/sessions`
-   */
-  listUserSessions(id: string, options?: CallOptions): Call<SessionList>
-
-  /**
-   * End all sessions of a user
-   *
-   * Needs the scope `users:write`.
-   *
-   * `DELETE /admin/users/{id}/sessions`
-   */
-  deleteUserSessions(id: string, options?: CallOptions): Call<void>
-
-  /**
-   * End a session of a user
-   *
-   * Needs the scope `users:write`.
-   *
-   * `DELETE /admin/users/{id}/sessions/{sessionId}`
-   */
-  deleteUserSession(id: string, sessionId: string, options?: CallOptions): Call<void>
-
-  /**
-   * Export all users in order of creation, one per line
-   *
-   * Needs the scope `users:export`.
-   *
-   * `GET /admin/users/export`
-   */
-  exportUsers(query?: ExportUsersQuery, options?: CallOptions): AsyncGenerator<ExportedUser, void, undefined>
-
-  /**
-   * Import users, one per line; the results are streamed while lines arrive
-   *
-   * Needs the scope `users:import`.
-   *
-   * `POST /admin/users/import`
-   */
-  importUsers(lines: Iterable<ImportedUser> | AsyncIterable<ImportedUser>, options?: CallOptions): AsyncGenerator<ImportedLine, void, undefined>
-
-  /**
-   * List the API keys of a user, newest first
-   *
-   * Needs the scope `users:read`.
-   *
-   * `GET /admin/users/{id}/api-keys`
-   */
-  listUserApiKeys(id: string, options?: CallOptions): Call<ApiKeyList>
-
-  /**
-   * Revoke an API key of a user
-   *
-   * Needs the scope `users:write`.
-   *
-   * `DELETE /admin/users/{id}/api-keys/{keyId}`
-   */
-  deleteUserApiKey(id: string, keyId: string, options?: CallOptions): Call<void>
-
-  /**
-   * List all admin keys, newest first; without those of the configuration
-   *
-   * Needs the scope `keys:write`.
-   *
-   * `GET /admin/keys`
-   */
-  listAdminKeys(options?: CallOptions): Call<AdminKeyList>
-
-  /**
-   * Create an admin key with scopes. The response shows it for the only time
-   *
-   * Needs the scope `keys:write`.
-   *
-   * `POST /admin/keys`
-   */
-  createAdminKey(body: CreateAdminKeyRequest, options?: CallOptions): Call<CreatedAdminKey>
-
-  /**
-   * Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened
-   *
-   * Needs the scope `keys:write`.
-   *
-   * `DELETE /admin/keys/{id}`
-   */
-  deleteAdminKey(id: string, options?: CallOptions): Call<void>
-
-  /**
-   * List the accounts of a user at other providers, newest first
-   *
-   * Needs the scope `users:read`.
-   *
-   * `GET /admin/users/{id}/identities`
-   */
-  listUserIdentities(id: string, options?: CallOptions): Call<IdentityList>
-
-  /**
-   * Unlink an account of a user at a provider
-   *
-   * Needs the scope `users:identity`.
-   *
-   * `DELETE /admin/users/{id}/identities/{identityId}`
-   */
-  deleteUserIdentity(id: string, identityId: string, options?: CallOptions): Call<void>
-
-  /**
-   * List all webhooks
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `GET /admin/webhooks`
-   */
-  listWebhooks(options?: CallOptions): Call<WebhookList>
-
-  /**
-   * Create a webhook, which gets every event from now on. The response shows its secret for the only time
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `POST /admin/webhooks`
-   */
-  createWebhook(body: CreateWebhookRequest, options?: CallOptions): Call<CreatedWebhook>
-
-  /**
-   * Get a webhook
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `GET /admin/webhooks/{id}`
-   */
-  getWebhook(id: string, options?: CallOptions): Call<Webhook>
-
-  /**
-   * Change a webhook. What is not given stays; an event that fails is sent again at once
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `PUT /admin/webhooks/{id}`
-   */
-  updateWebhook(id: string, body: UpdateWebhookRequest, options?: CallOptions): Call<Webhook>
-
-  /**
-   * Delete a webhook
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `DELETE /admin/webhooks/{id}`
-   */
-  deleteWebhook(id: string, options?: CallOptions): Call<void>
-
-  /**
-   * List the last 100 attempts to deliver, newest first
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `GET /admin/webhooks/{id}/attempts`
-   */
-  listWebhookAttempts(id: string, options?: CallOptions): Call<WebhookAttemptList>
-
-  /**
-   * Get a new secret. The former one signs, too, for a day
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `POST /admin/webhooks/{id}/rotate-secret`
-   */
-  rotateWebhookSecret(id: string, options?: CallOptions): Call<RotatedSecret>
-
-  /**
-   * Send a `webhook.ping` soon, also to a webhook that is paused or disabled. See its attempts
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `POST /admin/webhooks/{id}/ping`
-   */
-  pingWebhook(id: string, options?: CallOptions): Call<RequestedPing>
-
-  /**
-   * Pause a webhook. Its events wait
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `POST /admin/webhooks/{id}/pause`
-   */
-  pauseWebhook(id: string, options?: CallOptions): Call<Webhook>
-
-  /**
-   * Deliver what waits, at once, also to a webhook that is disabled
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `POST /admin/webhooks/{id}/resume`
-   */
-  resumeWebhook(id: string, body?: ResumeWebhookRequest, options?: CallOptions): Call<Webhook>
-
-  /**
-   * Deliver again from a time or an event on
-   *
-   * Needs the scope `webhooks:write`.
-   *
-   * `POST /admin/webhooks/{id}/replay`
-   */
-  replayWebhook(id: string, body: ReplayWebhookRequest, options?: CallOptions): Call<ReplayedWebhook>
-
-  /**
-   * List organizations, oldest first; with `name` or `slug` those that begin with it, sorted by it
-   *
-   * Needs the scope `organizations:read`.
-   *
-   * `GET /admin/organizations`
-   */
-  listOrganizations(query?: ListOrganizationsQuery, options?: CallOptions): Pages<OrganizationPage>
-
-  /**
-   * Get an organization
-   *
-   * Needs the scope `organizations:read`.
-   *
-   * `GET /admin/organizations/{organizationId}`
-   */
-  getOrganization(organizationId: string, options?: CallOptions): Call<Organization>
-
-  /**
-   * Change an organization, also the number of its seats
-   *
-   * Needs the scope `organizations:write`.
-   *
-   * `PUT /admin/organizations/{organizationId}`
-   */
-  updateOrganization(organizationId: string, body: UpdateOrganizationRequest, options?: CallOptions): Call<Organization>
-
-  /**
-   * Delete an organization, with its memberships and invitations
-   *
-   * Needs the scope `organizations:write`.
-   *
-   * `DELETE /admin/organizations/{organizationId}`
-   */
-  deleteOrganization(organizationId: string, options?: CallOptions): Call<void>
-
-  /**
-   * List the members of an organization in the order in which they joined
-   *
-   * Needs the scope `organizations:read`.
-   *
-   * `GET /admin/organizations/{organizationId}/members`
-   */
-  listMembersOfOrganization(organizationId: string, query?: ListMembersOfOrganizationQuery, options?: CallOptions): Pages<MemberPage>
-
-  /**
-   * Add a user to an organization, or change the roles of a member
-   *
-   * Needs the scope `organizations:write`.
-   *
-   * `PUT /admin/organizations/{organizationId}/members/{userId}`
-   */
-  putMemberOfOrganization(organizationId: string, userId: string, body: PutMemberOfOrganizationRequest, options?: CallOptions): Call<Member>
-
-  /**
-   * Remove a member from an organization
-   *
-   * Needs the scope `organizations:write`.
-   *
-   * `DELETE /admin/organizations/{organizationId}/members/{userId}`
-   */
-  removeMemberOfOrganization(organizationId: string, userId: string, options?: CallOptions): Call<void>
-
-  /**
-   * List the organizations of a user, with the roles there, in the order in which the user joined them
-   *
-   * Needs the scope `organizations:read`.
-   *
-   * `GET /admin/users/{id}/organizations`
-   */
-  listOrganizationsOfUser(id: string, query?: ListOrganizationsOfUserQuery, options?: CallOptions): Pages<OwnOrganizationPage>
-}
-
-export const createAdminClient = (options: AdminClientOptions): AdminClient => {
-  const transport = adminTransport(options)
-  return {
-    listEvents: (query, options) => transport.pages('/admin/events', query, options),
-    streamEvents: (query, options) => transport.events('/admin/events', query, options),
-    introspectToken: (body, options) => transport.json('POST', '/admin/introspect', { body, options }),
-    getMetrics: (options) => transport.text('GET', '/admin/metrics', { options }),
-    getStatus: (query, options) => transport.json('GET', '/admin/status', { query, options }),
-    listUsers: (query, options) => transport.pages('/admin/users', query, options),
-    createUser: (body, options) => transport.json('POST', '/admin/users', { body, options }),
-    getUser: (id, options) => transport.json('GET', `/admin/users/${segment(id)}`, { options }),
-    updateUser: (id, body, options) => transport.json('PUT', `/admin/users/${segment(id)}`, { body, options }),
-    deleteUser: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}`, { options }),
-    deleteUserFactors: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/factors`, { options }),
-    impersonateUser: (id, options) => transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
-    listUserSessions: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/sessions`, { options }),
-    deleteUserSessions: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
-    deleteUserSession: (id, sessionId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions/${segment(sessionId)}`, { options }),
-    exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),
-    importUsers: (lines, options) => transport.importLines('POST', '/admin/users/import', lines, options),
-    listUserApiKeys: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/api-keys`, { options }),
-    deleteUserApiKey: (id, keyId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/api-keys/${segment(keyId)}`, { options }),
-    listAdminKeys: (options) => transport.json('GET', '/admin/keys', { options }),
-    createAdminKey: (body, options) => transport.json('POST', '/admin/keys', { body, options }),
-    deleteAdminKey: (id, options) => transport.json('DELETE', `/admin/keys/${segment(id)}`, { options }),
-    listUserIdentities: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/identities`, { options }),
-    deleteUserIdentity: (id, identityId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/identities/${segment(identityId)}`, { options }),
-    listWebhooks: (options) => transport.json('GET', '/admin/webhooks', { options }),
-    createWebhook: (body, options) => transport.json('POST', '/admin/webhooks', { body, options }),
-    getWebhook: (id, options) => transport.json('GET', `/admin/webhooks/${segment(id)}`, { options }),
-    updateWebhook: (id, body, options) => transport.json('PUT', `/admin/webhooks/${segment(id)}`, { body, options }),
-    deleteWebhook: (id, options) => transport.json('DELETE', `/admin/webhooks/${segment(id)}`, { options }),
-    listWebhookAttempts: (id, options) => transport.json('GET', `/admin/webhooks/${segment(id)}/attempts`, { options }),
-    rotateWebhookSecret: (id, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/rotate-secret`, { options }),
-    pingWebhook: (id, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/ping`, { options }),
-    pauseWebhook: (id, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/pause`, { options }),
-    resumeWebhook: (id, body, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/resume`, { body, options }),
-    replayWebhook: (id, body, options) => transport.json('POST', `/admin/webhooks/${segment(id)}/replay`, { body, options }),
-    listOrganizations: (query, options) => transport.pages('/admin/organizations', query, options),
-    getOrganization: (organizationId, options) => transport.json('GET', `/admin/organizations/${segment(organizationId)}`, { options }),
-    updateOrganization: (organizationId, body, options) => transport.json('PUT', `/admin/organizations/${segment(organizationId)}`, { body, options }),
-    deleteOrganization: (organizationId, options) => transport.json('DELETE', `/admin/organizations/${segment(organizationId)}`, { options }),
-    listMembersOfOrganization: (organizationId, query, options) => transport.pages(`/admin/organizations/${segment(organizationId)}/members`, query, options),
-    putMemberOfOrganization: (organizationId, userId, body, options) => transport.json('PUT', `/admin/organizations/${segment(organizationId)}/members/${segment(userId)}`, { body, options }),
-    removeMemberOfOrganization: (organizationId, userId, options) => transport.json('DELETE', `/admin/organizations/${segment(organizationId)}/members/${segment(userId)}`, { options }),
-    listOrganizationsOfUser: (id, query, options) => transport.pages(`/admin/users/${segment(id)}/organizations`, query, options),
-  }
-}
+export interface AdminClient extends ReturnType<typeof createAdminClient> {}

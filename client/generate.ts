@@ -86,102 +86,125 @@ const literal = (value: unknown): string =>
     ? `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
     : JSON.stringify(value)
 
-const comment = (text: string | undefined, indent: string): string => {
+const comment = (text: string | undefined): string => {
   if (text === undefined || text === '') return ''
   const lines = text.replaceAll('*/', '*\\/').split('\n')
-  if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`
-  return `${indent}/**\n${lines.map(line => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */\n`
+  if (lines.length === 1) return `/** ${lines[0]} */\n`
+  return `/**\n${lines.map(line => ` * ${line}`.trimEnd()).join('\n')}\n */\n`
 }
 
-const union = (types: readonly string[], indent: string): string => {
+const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ')
+
+const union = (types: readonly string[]): string => {
   const distinct = [...new Set(types)]
   const line = distinct.join(' | ')
   return line.length < 90 || distinct.length === 1
     ? line
-    : distinct.map(type => `\n${indent}  | ${type}`).join('')
+    : distinct.map(type => `\n${indented(`| ${type}`)}`).join('')
 }
 
-const propertiesOf = ({ properties = {}, required = [], additionalProperties }: Schema, indent: string) => {
-  const inner = `${indent}  `
-  const named = Object.entries(properties).map(([name, schema]) => {
-    const mark = required.includes(name) ? '' : '?'
-    return `${comment(schema.description, inner)}${inner}${quoted(name)}${mark}: ${typeOf(schema, inner)}\n`
-  })
-  const isOpen = additionalProperties === true || typeof additionalProperties === 'object'
-  // With named properties an index signature would have to fit them all.
-  const value = typeof additionalProperties === 'object' && named.length === 0 ? additionalProperties : {}
-  return isOpen ? [...named, `${inner}[name: string]: ${typeOf(value, inner)}\n`] : named
+const arrayOf = (item: string): string => (/^[\w$.]+$/.test(item) ? `${item}[]` : `Array<${item}>`)
+
+const objectOf = (properties: readonly string[]): string => {
+  if (properties.length === 0) return 'Record<string, unknown>'
+  const line = `{ ${properties.join('; ')} }`
+  return line.length < 90 && !line.includes('\n') ? line : `{\n${indented(properties.join('\n'))}\n}`
 }
 
-const objectType = (schema: Schema, indent: string): string => {
-  const lines = propertiesOf(schema, indent)
-  return lines.length === 0 ? 'Record<string, unknown>' : `{\n${lines.join('')}${indent}}`
-}
+/** Fewer properties than these are no reason for an interface to extend another one. */
+const EXTENDED = 4
 
-const arrayType = ({ items }: Schema, indent: string): string => {
-  const item = typeof items === 'object' ? typeOf(items, indent) : 'unknown'
-  return /^[\w$.]+$/.test(item) ? `${item}[]` : `Array<${item}>`
-}
-
-const namedType = (type: string, schema: Schema, indent: string): string => {
-  if (type === 'object') return objectType(schema, indent)
-  if (type === 'array') return arrayType(schema, indent)
-  if (type === 'integer') return 'number'
-  return ['string', 'number', 'boolean', 'null'].includes(type) ? type : 'unknown'
-}
-
-/** The type of a schema's values. What TypeScript cannot express is wider, at worst `unknown`. */
-const typeOf = (schema: Schema, indent = ''): string => {
-  const { $ref, enum: values, anyOf, oneOf, allOf } = schema
-  if ($ref !== undefined) {
-    const [, name] = /^#\/components\/schemas\/([^/]+)$/.exec($ref) ?? []
-    return name === undefined ? 'unknown' : typeName(name)
-  }
-  if ('const' in schema) return literal(schema.const)
-  if (values !== undefined) return union(values.map(literal), indent)
-  const alternatives = anyOf ?? oneOf
-  if (alternatives !== undefined) {
-    const types = alternatives.map(each => typeOf(each, indent))
-    return union(types, indent)
-  }
-  if (allOf !== undefined) return allOf.map(each => `(${typeOf(each, indent)})`).join(' & ')
-  const types = [schema.type ?? (schema.properties === undefined ? 'unknown' : 'object')].flat()
-  return union(
-    types.map(type => namedType(type, schema, indent)),
-    indent,
-  )
-}
-
-const declaration = (name: string, schema: Schema): string => {
-  const { type, properties } = schema
-  const isObject = type === 'object' && properties !== undefined && Object.keys(properties).length > 0
-  const docs = comment(schema.description, '')
-  return isObject
-    ? `${docs}export interface ${name} ${objectType(schema, '')}\n`
-    : `${docs}export type ${name} = ${typeOf(schema)}\n`
-}
-
-/** The declarations that operations need, by name. */
+/** The declarations that operations need. A type of several lines is written once. */
 class Declarations {
-  readonly #texts = new Map<string, string>()
+  readonly #schemas = new Map<string, Schema>()
+  /** The types of several lines that have been written, with expressions for them. */
+  readonly #written = new Map<string, string>()
 
   /** @throws {Error} for a name that is not free. */
   add(name: string, schema: Schema): string {
     if (RESERVED.has(name)) throw new Error(`${name} is a name of the client: give the schema another title`)
-    if (this.#texts.has(name)) throw new Error(`The document has two schemas with the name ${name}`)
-    this.#texts.set(name, declaration(name, schema))
+    if (this.#schemas.has(name)) throw new Error(`The document has two schemas with the name ${name}`)
+    this.#schemas.set(name, schema)
     return name
   }
 
   /** The type of a schema. An object without a name gets this one. */
-  typeOf(schema: Schema, name: string): string {
+  named(schema: Schema, name: string): string {
     return schema.properties === undefined || schema.$ref !== undefined
-      ? typeOf(schema, '  ')
+      ? this.typeOf(schema)
       : this.add(name, schema)
   }
 
+  /** The type of a schema's values. What TypeScript cannot express is wider, at worst `unknown`. */
+  typeOf(schema: Schema): string {
+    const text = this.#textOf(schema)
+    return this.#written.get(text) ?? text
+  }
+
+  #textOf(schema: Schema): string {
+    const { $ref, enum: values, anyOf, oneOf, allOf } = schema
+    if ($ref !== undefined) {
+      const [, name] = /^#\/components\/schemas\/([^/]+)$/.exec($ref) ?? []
+      return name === undefined ? 'unknown' : typeName(name)
+    }
+    if ('const' in schema) return literal(schema.const)
+    if (values !== undefined) return union(values.map(literal))
+    const alternatives = anyOf ?? oneOf
+    if (alternatives !== undefined) return union(alternatives.map(each => this.typeOf(each)))
+    if (allOf !== undefined) return allOf.map(each => `(${this.typeOf(each)})`).join(' & ')
+    const types = [schema.type ?? (schema.properties === undefined ? 'unknown' : 'object')].flat()
+    return union(types.map(type => this.#textOfType(type, schema)))
+  }
+
+  #textOfType(type: string, schema: Schema): string {
+    const { items } = schema
+    if (type === 'object') return objectOf(this.#propertiesOf(schema))
+    if (type === 'array') return arrayOf(typeof items === 'object' ? this.typeOf(items) : 'unknown')
+    if (type === 'integer') return 'number'
+    return ['string', 'number', 'boolean', 'null'].includes(type) ? type : 'unknown'
+  }
+
+  #propertiesOf({ properties = {}, required = [], additionalProperties }: Schema): string[] {
+    const named = Object.entries(properties).map(([name, schema]) => {
+      const mark = required.includes(name) ? '' : '?'
+      return `${comment(schema.description)}${quoted(name)}${mark}: ${this.typeOf(schema)}`
+    })
+    const isOpen = additionalProperties === true || typeof additionalProperties === 'object'
+    // With named properties an index signature would have to fit them all.
+    const value = typeof additionalProperties === 'object' && named.length === 0 ? additionalProperties : {}
+    return isOpen ? [...named, `[name: string]: ${this.typeOf(value)}`] : named
+  }
+
+  /** The largest other schema whose properties are all among these, and its properties. */
+  #extended(own: readonly string[]): readonly [string, readonly string[]] | undefined {
+    return [...this.#schemas]
+      .map(([name, schema]) => [name, this.#propertiesOf(schema)] as const)
+      .filter(([, all]) => all.length >= EXTENDED && all.length < own.length)
+      .filter(([, all]) => all.every(property => own.includes(property)))
+      .toSorted(([, a], [, b]) => b.length - a.length)[0]
+  }
+
+  #declaration([name, schema]: [string, Schema]): string {
+    const { type, properties = {}, required = [], description } = schema
+    const docs = comment(description)
+    const text = this.typeOf(schema)
+    if (type !== 'object' || Object.keys(properties).length === 0 || !text.startsWith('{'))
+      return `${docs}export type ${name} = ${text}\n`
+    this.#keep(text, name)
+    const all = this.#propertiesOf(schema)
+    const [base, inherited = []] = this.#extended(all) ?? []
+    const body = objectOf(all.filter(property => !inherited.includes(property)))
+    for (const property of required)
+      this.#keep(this.#textOf(properties[property] ?? {}), `${name}[${literal(property)}]`)
+    return `${docs}export interface ${name} ${base === undefined ? '' : `extends ${base} `}${body}\n`
+  }
+
+  #keep(text: string, expression: string): void {
+    if (text.includes('\n') && !this.#written.has(text)) this.#written.set(text, expression)
+  }
+
   toString(): string {
-    return [...this.#texts.values()].join('\n')
+    return [...this.#schemas].map(declared => this.#declaration(declared)).join('\n')
   }
 }
 
@@ -247,7 +270,7 @@ const bodyArgument = ({ name, operation }: Route, declarations: Declarations): A
   if (requestBody === undefined) return []
   const schema = requestBody.content[JSON_TYPE]?.schema ?? {}
   const isOptional = requestBody.required !== true
-  return [{ name: 'body', type: declarations.typeOf(schema, `${capitalized(name)}Body`), isOptional }]
+  return [{ name: 'body', type: declarations.named(schema, `${capitalized(name)}Body`), isOptional }]
 }
 
 const optionsArgument = ({ parameters = [] }: Operation): Argument => {
@@ -301,13 +324,13 @@ class Writer {
   }
 
   /** The method that follows a list, if the operation has a stream of events too. */
-  streams(route: Route): { readonly route: Route; readonly method: Method }[] {
+  streams(route: Route): ClientMethod[] {
     const { parameters = [] } = route.operation
     const contents = resultContents(route.operation)
     const schemas = resultSchemas(contents, JSON_TYPE)
     if (!contents.some(content => EVENT_STREAM in content) || !this.#isPaginated(route, schemas)) return []
     const { items } = this.#propertiesOf(schemas[0]).results ?? {}
-    const event = typeof items === 'object' ? typeOf(items, '  ') : 'unknown'
+    const event = typeof items === 'object' ? this.declarations.typeOf(items) : 'unknown'
     const omitted = parameters.filter(({ name }) => OF_PAGES.includes(name)).map(({ name }) => literal(name))
     const query = `${capitalized(route.name)}Query`
     const summary = `Follow what \`${route.name}\` lists, as it happens, until you stop reading`
@@ -328,14 +351,14 @@ class Writer {
 
   #importMethod({ method, path, name, operation }: Route, [result]: Schema[]): Method | null {
     if (result === undefined) return null
-    const line = this.declarations.typeOf(
+    const line = this.declarations.named(
       operation.requestBody?.content[NDJSON]?.schema ?? {},
       `${capitalized(name)}Line`,
     )
     const lines = { name: 'lines', type: `Iterable<${line}> | AsyncIterable<${line}>`, isOptional: false }
     return {
       arguments: [...idArguments(path), lines, optionsArgument(operation)],
-      result: `AsyncGenerator<${this.declarations.typeOf(result, `${capitalized(name)}Result`)}, void, undefined>`,
+      result: `AsyncGenerator<${this.declarations.named(result, `${capitalized(name)}Result`)}, void, undefined>`,
       expression: `importLines(${literal(method)}, ${pathOf(path)}, lines, options)`,
     }
   }
@@ -364,14 +387,14 @@ class Writer {
     if (line !== undefined)
       return {
         form: 'lines',
-        result: `AsyncGenerator<${this.declarations.typeOf(line, `${name}Line`)}, void, undefined>`,
+        result: `AsyncGenerator<${this.declarations.named(line, `${name}Line`)}, void, undefined>`,
       }
     if (isTextual(contents)) return { form: 'text', result: 'Call<string>' }
     const schemas = resultSchemas(contents, JSON_TYPE)
     const types = schemas.map((schema, index) =>
-      this.declarations.typeOf(schema, `${name}Result${index === 0 ? '' : index + 1}`),
+      this.declarations.named(schema, `${name}Result${index === 0 ? '' : index + 1}`),
     )
-    const type = types.length === 0 ? 'void' : union(types, '  ')
+    const type = types.length === 0 ? 'void' : union(types)
     if (this.#isPaginated(route, schemas)) return { form: 'pages', result: `Pages<${type}>` }
     return { form: formOf(route, schemas), result: `Call<${type}>` }
   }
@@ -397,35 +420,38 @@ const formOf = ({ name, operation }: Route, schemas: readonly Schema[]): 'signIn
   return alternatives.some(({ $ref }) => $ref === SIGNED_IN) && !isAdmin(operation) ? 'signIn' : 'json'
 }
 
-const signatureOf = (
-  { name, method, path, operation }: Route,
-  { arguments: all, result }: Method,
-): string => {
-  const { summary, description } = operation
-  const text = [summary, description, `\`${method} ${path}\``].filter(Boolean).join('\n\n')
-  const list = all.map(({ name, type, isOptional }) => `${name}${isOptional ? '?' : ''}: ${type}`)
-  return `${comment(text, '  ')}  ${name}(${list.join(', ')}): ${result}\n`
+/** The method with its documentation: sentences, and the route. */
+const textOf = ({ route, method }: ClientMethod): string => {
+  const { summary, description } = route.operation
+  const sentences = [summary, description].flatMap(text => text?.replace(/\.?$/, '.') ?? [])
+  const parameters = method.arguments.map(
+    ({ name, type, isOptional }) => `${name}${isOptional ? '?' : ''}: ${type}`,
+  )
+  return `${comment([...sentences, `\`${route.method} ${route.path}\``].join(' '))}${route.name}: (${parameters.join(', ')}): ${method.result} =>
+  transport.${method.expression},
+`
 }
 
-const implementationOf = ({ name }: Route, { arguments: all, expression }: Method): string =>
-  `    ${name}: (${all.map(({ name }) => name).join(', ')}) => transport.${expression},\n`
+interface ClientMethod {
+  readonly route: Route
+  readonly method: Method
+}
 
 interface Group {
   readonly type: string
   readonly description: string
-  readonly methods: readonly { readonly route: Route; readonly method: Method }[]
+  readonly methods: readonly ClientMethod[]
 }
 
 const clientOf = ({ type, description, methods }: Group): string => {
   const transport = type === 'Client' ? 'userTransport' : 'adminTransport'
-  return `${comment(description, '')}export interface ${type} {
-${methods.map(({ route, method }) => signatureOf(route, method)).join('\n')}}
-
-export const create${type} = (options: ${type}Options): ${type} => {
+  return `export const create${type} = (options: ${type}Options) => {
   const transport = ${transport}(options)
   return {
-${methods.map(({ route, method }) => implementationOf(route, method)).join('')}  }
+${indented(indented(methods.map(textOf).join('')))}  }
 }
+
+${comment(description)}export interface ${type} extends ReturnType<typeof create${type}> {}
 `
 }
 
