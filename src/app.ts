@@ -10,20 +10,11 @@ import Fastify, {
   type RouteOptions,
 } from 'fastify'
 import type { DestinationStream } from 'pino'
-import type { ResolveHost } from '#base/http-client/public-addresses'
-import type { CleanUpPace } from '#core/accounts/clean-up'
-import type { EventHandler } from '#core/audit-log/event-feed'
-import type { EventStreamLimits } from '#core/audit-log/event-streams'
-import type { MailTemplates } from '#core/mail/kinds'
-import type { PasswordHasher } from '#core/passwords/hasher'
-import type { RateLimits } from '#core/rate-limits/limits'
 import { openStorage } from '#core/store/open'
 import type { Storage } from '#core/store/store'
 import { withRecorder } from '#core/store/with-recorder'
-import type { HostConsumer } from '#feature/consumers/consumers'
 import type { Feature, HostServices } from '#feature/declaration'
-import type { JobPace } from '#feature/jobs/jobs'
-import { allFeatures, type BuiltInMails } from '#features/built-in'
+import { allFeatures } from '#features/built-in'
 import { decorateRequests, RequestAuthentication } from '#http/request-authentication'
 import { createRequestIds } from '#http/request-ids'
 import { requireUniqueRoutes } from '#http/route-declarations'
@@ -33,9 +24,8 @@ import { setUpServer } from '#http/server-set-up'
 import type { Config } from '#process/config/config'
 import { createLogger } from '#process/logging/logging'
 import { type MetricsServer, openMetricsServer } from '#process/metrics/metrics-server'
-import type { WorkerChannel } from '#process/metrics/worker-metrics'
 import type { Tracing } from '#process/tracing/tracing'
-import { checkMailsAndMetrics, createServices, type Services } from './services.ts'
+import { checkMailsAndMetrics, createServices, type ServiceOptions, type Services } from './services.ts'
 
 export type Gate = 'user' | 'adminKey'
 
@@ -75,29 +65,10 @@ export interface DeclaredRoute {
   readonly options: RouteOptions
 }
 
-/** Replacements for parts that the configuration would create. */
-export interface AppOptions {
+export interface AppOptions extends ServiceOptions {
   /** Further ones than those of `src/features/own.ts`. */
   readonly features?: readonly Feature[]
   readonly storage?: Storage
-  readonly clock?: () => number
-  readonly hasher?: PasswordHasher
-  readonly rateLimits?: RateLimits
-  readonly eventStreamLimits?: EventStreamLimits
-  readonly cleanUpPace?: CleanUpPace
-  readonly jobPace?: JobPace
-  /** Milliseconds until deferred work begins, at most. */
-  readonly maxDeferral?: number
-  /** Called for every event of the audit log, in order and after the commit. */
-  readonly onEvent?: EventHandler | HostConsumer | undefined
-  /** Milliseconds until the first repetition for a consumer that failed. Default: that of production. */
-  readonly consumerBackOff?: number | undefined
-  /** Finds the addresses of hosts that the service sends requests to. Default: the resolver of the machine. */
-  readonly resolveHost?: ResolveHost | undefined
-  /** Replace the texts of mails. */
-  readonly mailTemplates?: MailTemplates<BuiltInMails> | undefined
-  /** In a worker, whose primary serves the metrics. */
-  readonly workerChannel?: WorkerChannel | undefined
   /** Records operations of the store, and requests, unless a host application does that itself. */
   readonly tracing?: (Pick<Tracing, 'recorderOf'> & Partial<Pick<Tracing, 'addRequestSpans'>>) | null
   /** The destination of log lines, by default standard output. */
@@ -199,15 +170,6 @@ export const openServices = async (
   logger: FastifyBaseLogger,
   options: AppOptions = {},
 ): Promise<Services> => {
-  const {
-    clock = Date.now,
-    hasher,
-    rateLimits,
-    eventStreamLimits,
-    cleanUpPace,
-    jobPace,
-    maxDeferral,
-  } = options
   const features = allFeatures(options.features)
   checkMailsAndMetrics(features)
   for (const { folder } of routeFoldersOf(features)) scopesIn(folder)
@@ -221,10 +183,7 @@ export const openServices = async (
   const recorder = options.tracing?.recorderOf(config.storage.engine)
   const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {
-    const { onEvent, consumerBackOff, resolveHost, mailTemplates, workerChannel } = options
-    const own = { hasher, rateLimits, eventStreamLimits, cleanUpPace, jobPace, maxDeferral }
-    const parts = { ...own, onEvent, consumerBackOff, resolveHost, mailTemplates, workerChannel }
-    return (await createServices(config, { storage, features, clock, logger, ...parts })) as Services
+    return (await createServices(config, { ...options, storage, features, logger })) as Services
   } catch (error) {
     await storage.close()
     throw error

@@ -2,7 +2,6 @@
 import type { BaseLogger } from 'pino'
 import { DeferredWork } from '#base/concurrency/deferred-work'
 import { Sampler } from '#base/concurrency/sampler'
-import { HttpClient } from '#base/http-client/http-client'
 import type { ResolveHost } from '#base/http-client/public-addresses'
 import { FeatureMetrics } from '#base/statistics/feature-metrics'
 import { AccountMethods } from '#core/accounts/account-methods'
@@ -22,7 +21,7 @@ import { type EventStreamLimits, EventStreams } from '#core/audit-log/event-stre
 import { AccessTokens } from '#core/auth/access-tokens'
 import { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import { Authenticator } from '#core/auth/authenticator'
-import { FeatureCaches, type OpenCache } from '#core/auth/feature-caches'
+import { FeatureCaches } from '#core/auth/feature-caches'
 import { withInvalidationLog } from '#core/auth/invalidation-log'
 import { LastRequests } from '#core/auth/last-requests'
 import { UserCache } from '#core/auth/user-cache'
@@ -49,7 +48,6 @@ import {
   backgroundTasksOf,
   consumersOf,
   createFeatureServices,
-  type EarlyFeatureDeps,
   eventSchemasOf,
   type FeatureServicesDeps,
   finishRemovalOf,
@@ -70,6 +68,7 @@ import { Keyring } from '#feature/encryption/keyring'
 import { BackgroundTasks } from '#feature/jobs/background-tasks'
 import { type JobPace, Jobs } from '#feature/jobs/jobs'
 import { type JobStore, storedJobs } from '#feature/jobs/stored-jobs'
+import { createFeatureDeps, createStoreServices } from '#feature/store-services'
 import type { BuiltInMails, FeatureServices } from '#features/built-in'
 import type { Config } from '#process/config/config'
 import { METRICS } from '#process/metrics/declarations'
@@ -79,38 +78,38 @@ import { SHUTDOWN } from '#process/shutdown'
 import { StatusReport } from '#process/status-report'
 import { allListeners } from '#storage/invalidation'
 import { tablesOf } from '#storage/stored-feature'
-import { createStoreServices } from './store-services.ts'
 
-export interface ServicesDeps {
-  readonly storage: Storage
-  /** Every feature of the service, from `allFeatures`. */
-  readonly features: readonly Feature[]
+/** Replacements for parts that the configuration would create. */
+export interface ServiceOptions {
   /** Milliseconds since the epoch. */
-  readonly clock: () => number
-  /** For what no request reports: failures of background work, and what the operator should know. */
-  readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
+  readonly clock?: (() => number) | undefined
   /** Default: a pool of hashing threads. */
-  readonly hasher: PasswordHasher | undefined
+  readonly hasher?: PasswordHasher | undefined
   /** Default: {@link RATE_LIMITS}. Ignored with `RATE_LIMIT=off`. */
-  readonly rateLimits: RateLimits | undefined
-  /** Default: {@link EVENT_STREAM_LIMITS}. */
-  readonly eventStreamLimits: EventStreamLimits | undefined
-  /** Default: the pace of production. */
-  readonly cleanUpPace: CleanUpPace | undefined
-  /** Default: the pace of production. */
-  readonly jobPace: JobPace | undefined
-  /** Milliseconds until requested mails, and events of the login throttle, at most. Default: those of {@link DeferredWork}. */
-  readonly maxDeferral: number | undefined
-  /** Called for every event of the audit log, see {@link EventFeed}; with a name, as a consumer. Default: none. */
+  readonly rateLimits?: RateLimits | undefined
+  readonly eventStreamLimits?: EventStreamLimits | undefined
+  readonly cleanUpPace?: CleanUpPace | undefined
+  readonly jobPace?: JobPace | undefined
+  /** Milliseconds until requested mails, and events of the login throttle, at most. */
+  readonly maxDeferral?: number | undefined
+  /** Called for every event of the audit log, see {@link EventFeed}; with a name, as a consumer. */
   readonly onEvent?: EventHandler | HostConsumer | undefined
-  /** Milliseconds until the first repetition for a consumer that failed. Default: that of production. */
+  /** Milliseconds until the first repetition for a consumer that failed. */
   readonly consumerBackOff?: number | undefined
   /** Finds the addresses of hosts that the service sends requests to. Default: the resolver of the machine. */
   readonly resolveHost?: ResolveHost | undefined
   /** Replace the texts of mails. */
   readonly mailTemplates?: MailTemplates<BuiltInMails> | undefined
-  /** In a worker. */
+  /** In a worker, whose primary serves the metrics. */
   readonly workerChannel?: WorkerChannel | undefined
+}
+
+export interface ServicesDeps extends ServiceOptions {
+  readonly storage: Storage
+  /** Every feature of the service, from `allFeatures`. */
+  readonly features: readonly Feature[]
+  /** For what no request reports: failures of background work, and what the operator should know. */
+  readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
 }
 
 /** Warns of a failure that is repeated by every request: once a minute. */
@@ -123,7 +122,8 @@ const sampledWarning = (logger: ServicesDeps['logger'], clock: () => number, mes
 }
 
 /** What the other parts depend on. */
-const createFoundation = (config: Config, { storage, features, clock, logger, ...deps }: ServicesDeps) => {
+const createFoundation = (config: Config, { storage, features, logger, ...deps }: ServicesDeps) => {
+  const { clock = Date.now } = deps
   const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
   const userCache = new UserCache()
   return {
@@ -277,56 +277,6 @@ const createMails = (
 
 type Mailing = ReturnType<typeof createMails>
 
-/** What features and their services are created with, before there are use cases. */
-const createFeatureDeps = (
-  { config, features, clock, logger, storage, keyring, tokens }: Foundation,
-  { loginThrottle }: RateLimiting,
-  { mails, deferred }: Mailing,
-  openCache: OpenCache,
-  { resolveHost: resolve }: ServicesDeps,
-) => {
-  const { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification } = config
-  const { allowedOrigins, nativeOrigins, featureSettings } = config
-  const { users, events, openRateLimit } = storage
-  const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
-    logger.warn(
-      { metric },
-      'a metric has too many combinations of label values: further ones count as other',
-    ),
-  )
-  const httpClients: HttpClient[] = []
-  const deps: EarlyFeatureDeps = {
-    config: { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification },
-    allowedOrigins,
-    nativeOrigins,
-    stores: storage.features,
-    clock,
-    logger,
-    keyring: () => keyring,
-    loginThrottle,
-    openRateLimit,
-    openCache,
-    eventLog: events,
-    openHttpClient(options) {
-      const client = new HttpClient({ ...options, resolve })
-      httpClients.push(client)
-      return client
-    },
-    ed25519Signer: () => tokens.ed25519Signer,
-    deferred,
-    findUser: id => users.find(id),
-    findUserByEmail: async email => (await users.findByEmail(email))?.user,
-    mails,
-    settings: featureSettings,
-    metrics: featureMetrics.recorders,
-  }
-  return {
-    featureMetrics,
-    deps,
-    close: () => Promise.all(httpClients.map(client => client.close())),
-  }
-}
-
 /** The use cases of users, administrators and the operator. */
 const createAccounts = (
   {
@@ -398,11 +348,12 @@ const createAccounts = (
   }
 }
 
-/** Removes expired rows from now on. */
-const startCleanUp = (
-  { config, features, clock, logFailure, storage }: Foundation,
-  { cleanUpPace }: ServicesDeps,
-): CleanUp => {
+/** Removes expired rows, and runs the jobs, consumers and background tasks of features, from now on. */
+const startBackgroundWork = (
+  { config, features, clock, logger, logFailure, storage, stores }: Foundation,
+  deps: FeatureServicesDeps,
+  { onEvent, consumerBackOff, cleanUpPace, jobPace }: ServicesDeps,
+) => {
   const cleanUp = new CleanUp({
     store: storage.cleanUp,
     openRateLimit: storage.openRateLimit,
@@ -413,21 +364,11 @@ const startCleanUp = (
     onFailure: logFailure('expired rows could not be removed, the next pass continues'),
     pace: cleanUpPace,
   })
-  cleanUp.start()
-  return cleanUp
-}
-
-/** The consumers of features, and the one that a host has given a name. */
-const createConsumers = (
-  { features, clock, logger, storage, stores }: Foundation,
-  deps: FeatureServicesDeps,
-  { onEvent, consumerBackOff }: ServicesDeps,
-): Consumers => {
   const ofHost =
     typeof onEvent === 'object'
       ? [{ ...onEvent, name: `host.${onEvent.name}`, types: onEvent.types ?? null }]
       : []
-  return new Consumers({
+  const consumers = new Consumers({
     consumers: [...features.flatMap(feature => consumersOf(feature, deps)), ...ofHost],
     store: stores.consumers,
     events: storage.events,
@@ -437,15 +378,6 @@ const createConsumers = (
     onStoreFailure: sampledWarning(logger, clock, 'the audit log could not be read, consumers wait'),
     backOff: consumerBackOff,
   })
-}
-
-/** Runs the jobs of features, and consumers, from now on. */
-const startJobs = (
-  { features, clock, logger, stores }: Foundation,
-  deps: FeatureServicesDeps,
-  consumers: Consumers,
-  pace: JobPace | undefined,
-): Jobs => {
   const jobs = new Jobs({
     jobs: [...features.flatMap(feature => jobsOf(feature, deps)), ...consumers.jobs],
     store: stores.jobs,
@@ -453,35 +385,18 @@ const startJobs = (
     onFailure: (job, err) => logger.error({ err, job }, 'a job failed, it is repeated'),
     onStoreFailure: sampledWarning(logger, clock, 'the leases of jobs could not be read, jobs wait'),
     closing: SHUTDOWN.jobs,
-    pace,
+    pace: jobPace,
   })
-  jobs.start()
-  return jobs
-}
-
-/** Runs the background tasks of features from now on. */
-const startBackgroundTasks = (
-  { features, logger }: Foundation,
-  deps: FeatureServicesDeps,
-): BackgroundTasks => {
   const tasks = new BackgroundTasks({
     tasks: features.flatMap(feature => backgroundTasksOf(feature, deps)),
     onFailure: (task, err) => logger.error({ err, task }, 'a background task failed, it starts again'),
     closing: SHUTDOWN.jobs,
   })
+  cleanUp.start()
+  jobs.start()
   tasks.start()
-  return tasks
+  return { consumers, jobs, close: () => Promise.all([cleanUp.close(), jobs.close(), tasks.close()]) }
 }
-
-/** @returns `null` without a handler of events. */
-const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesDeps): EventFeed | null =>
-  typeof onEvent !== 'function'
-    ? null
-    : new EventFeed({
-        store: storage.events,
-        handler: onEvent,
-        onFailure: (err, message) => logger.error({ err }, message),
-      })
 
 /**
  * Called before the store is opened.
@@ -495,22 +410,50 @@ export const checkMailsAndMetrics = (features: readonly Feature[]): void => {
 /** Creates the parts, each from those that it depends on. */
 const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
-  const { features, clock, logger, storage, tokens, hasher, breachedPasswords } = foundation
+  const { features, clock, logger, storage, tokens, keyring, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
   const { authenticator, adminAuthenticator, featureCaches, lastRequests } = createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
   const mailing = createMails(foundation, rateLimiting, deps)
-  const featureParts = createFeatureDeps(foundation, rateLimiting, mailing, featureCaches.open, deps)
-  const { featureMetrics, deps: earlyDeps } = featureParts
+  const { throttleEvents, rateLimits, rateLimitNames, loginThrottle } = rateLimiting
+  const { mails, mailer, deferred } = mailing
+  const featureMetrics = new FeatureMetrics(metricsOf(features), metric =>
+    logger.warn(
+      { metric },
+      'a metric has too many combinations of label values: further ones count as other',
+    ),
+  )
+  const { deps: earlyDeps, close: closeClients } = createFeatureDeps(
+    config,
+    storage,
+    {
+      clock,
+      logger,
+      loginThrottle,
+      mails,
+      deferred,
+      keyring: () => keyring,
+      openCache: featureCaches.open,
+      ed25519Signer: () => tokens.ed25519Signer,
+      settings: config.featureSettings,
+      metrics: featureMetrics.recorders,
+    },
+    deps.resolveHost,
+  )
   const secondFactor = secondFactorOf(features, earlyDeps)
   const finishRemoval = finishRemovalOf(features, earlyDeps)
   const accounts = createAccounts(foundation, rateLimiting, mailing, secondFactor, finishRemoval)
-  const cleanUp = startCleanUp(foundation, deps)
-  const eventFeed = createEventFeed(foundation, deps)
+  const { onEvent } = deps
+  const eventFeed =
+    typeof onEvent !== 'function'
+      ? null
+      : new EventFeed({
+          store: storage.events,
+          handler: onEvent,
+          onFailure: (err, message) => logger.error({ err }, message),
+        })
 
   const { signUps, signIns } = accounts
-  const { throttleEvents, rateLimits, rateLimitNames } = rateLimiting
-  const { mails, mailer, deferred } = mailing
   const featureDeps: FeatureServicesDeps = {
     ...earlyDeps,
     users: accounts.users,
@@ -520,9 +463,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     // They are created with what features do.
     readKeptMetrics: () => metrics.collectKept(),
   }
-  const consumers = createConsumers(foundation, featureDeps, deps)
-  const jobs = startJobs(foundation, featureDeps, consumers, deps.jobPace)
-  const backgroundTasks = startBackgroundTasks(foundation, featureDeps)
+  const background = startBackgroundWork(foundation, featureDeps, deps)
+  const { consumers, jobs } = background
   const metrics: Metrics = new Metrics({
     declarations: { ...METRICS, ...metricsOf(features) },
     featureMetrics,
@@ -577,9 +519,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       metrics.close()
       try {
-        const work = [hasher, breachedPasswords, deferred, rateLimiting, cleanUp, jobs, backgroundTasks]
+        const work = [hasher, breachedPasswords, deferred, rateLimiting, background]
         await Promise.all(work.map(each => each.close()))
-        await featureParts.close()
+        await closeClients()
         await mailing.close()
       } finally {
         await eventFeed?.close()

@@ -1,7 +1,6 @@
 /** Use cases on the store that the environment names: without hashing threads, caches and background work. */
 import { existsSync } from 'node:fs'
 import { DeferredWork } from '#base/concurrency/deferred-work'
-import { HttpClient } from '#base/http-client/http-client'
 import { ConfigError } from '#base/settings/readers'
 import { FeatureMetrics } from '#base/statistics/feature-metrics'
 import { openNoCache } from '#core/auth/feature-caches'
@@ -16,9 +15,9 @@ import { CommandError } from '#feature/commands/failure'
 import { printStatus } from '#feature/commands/output'
 import type { DatabaseOptions } from '#feature/declaration'
 import { Keyring } from '#feature/encryption/keyring'
+import { createFeatureDeps, createStoreServices, type StoreServices } from '#feature/store-services'
 import { allFeatures } from '#features/built-in'
 import type { StorageLocation } from '#storage/location'
-import { createStoreServices, type StoreServices } from '../../store-services.ts'
 import { encryptionKeysOf, siteOf } from '../config/config.ts'
 import { type Environment, readSettings, type Settings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
@@ -63,7 +62,18 @@ const noSignIn = async (): Promise<never> => {
   throw new Error('The command line signs nobody in')
 }
 
-const NO_SIGN_INS = { complete: noSignIn, remove: noSignIn, knownMethods: { methods: [], hasMailed: false } }
+/** What the command line does not have. */
+const ABSENT = {
+  loginThrottle: noLoginThrottle,
+  openCache: openNoCache,
+  ed25519Signer: () => null,
+  mails: NO_MAILS,
+}
+const ABSENT_USE_CASES = {
+  signIns: { complete: noSignIn, remove: noSignIn, knownMethods: { methods: [], hasMailed: false } },
+  emailAddresses: { sendVerification: async () => undefined },
+  readKeptMetrics: async () => [],
+}
 
 const logger = { error: printStatus, warn: printStatus, info: printStatus }
 
@@ -90,6 +100,9 @@ export const withStore = async (
     createdKeyring ??= Keyring.from(encryptionKeysOf(values))
     return createdKeyring
   }
+  const metrics = new FeatureMetrics(metricsOf(features)).recorders
+  const given = { keyring, logger, metrics, deferred, clock: Date.now, settings: featureSettings, ...ABSENT }
+  const { deps, close } = createFeatureDeps(siteOf(values), storage, given)
   const services = createStoreServices({
     storage,
     features,
@@ -100,52 +113,15 @@ export const withStore = async (
     limits: { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE },
     clock: Date.now,
     mails: NO_MAILS,
-    finishRemoval: outcome => finishRemovalOf(features, featureDeps)(outcome),
+    finishRemoval: finishRemovalOf(features, deps),
   })
-  const { publicUrl, webUrl, productName, isProduction } = siteOf(values)
-  const httpClients: HttpClient[] = []
-  const featureDeps: FeatureServicesDeps = {
-    config: {
-      publicUrl,
-      webUrl,
-      productName,
-      isProduction,
-      eventsKept: values.EVENTS_KEPT,
-      requireEmailVerification: values.REQUIRE_EMAIL_VERIFICATION === 'true',
-    },
-    allowedOrigins: values.ALLOWED_ORIGINS.web,
-    nativeOrigins: values.ALLOWED_ORIGINS.native,
-    stores: storage.features,
-    users: services.users,
-    sessions: services.sessions,
-    clock: Date.now,
-    logger,
-    keyring,
-    signIns: NO_SIGN_INS,
-    emailAddresses: { sendVerification: async () => undefined },
-    readKeptMetrics: async () => [],
-    loginThrottle: noLoginThrottle,
-    openRateLimit: storage.openRateLimit,
-    openCache: openNoCache,
-    deferred,
-    findUser: id => storage.users.find(id),
-    eventLog: storage.events,
-    openHttpClient(options) {
-      const client = new HttpClient(options)
-      httpClients.push(client)
-      return client
-    },
-    ed25519Signer: () => null,
-    findUserByEmail: async email => (await storage.users.findByEmail(email))?.user,
-    mails: NO_MAILS,
-    settings: featureSettings,
-    metrics: new FeatureMetrics(metricsOf(features)).recorders,
-  }
+  const { users, sessions } = services
+  const featureDeps: FeatureServicesDeps = { ...deps, ...ABSENT_USE_CASES, users, sessions }
   try {
     await use({ ...services, featureDeps })
   } finally {
     await deferred.close()
-    await Promise.all(httpClients.map(client => client.close()))
+    await close()
     await breachedPasswords.close()
     await storage.close()
   }

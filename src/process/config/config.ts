@@ -191,7 +191,7 @@ const publicUrlOf = (v: Values, basePath: string): string =>
   v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT, basePath)
 
 /**
- * What the service is to its users. Commands need no other part of the configuration.
+ * What the service is to its users, and to features. Commands need no other part of the configuration.
  * @param basePath the path below which a host application serves the routes, such as `/auth`.
  */
 export const siteOf = (v: Values, basePath = '') => {
@@ -212,6 +212,14 @@ export const siteOf = (v: Values, basePath = '') => {
     hasSignUpPage: v.WEB_URL === null && v.SIGN_UP_PAGE === 'on',
     /** The terms that the page for sign-up links to. */
     termsUrl: v.TERMS_URL,
+    /** Further origins whose pages may use the cookie for requests that change something. */
+    allowedOrigins: v.ALLOWED_ORIGINS.web,
+    /** Origins of apps that may use passkeys. No request has them as its origin. */
+    nativeOrigins: v.ALLOWED_ORIGINS.native,
+    /** Milliseconds that the audit log keeps an event. */
+    eventsKept: v.EVENTS_KEPT,
+    /** Whether signing in requires a verified e-mail. Sign-up then does not reveal which addresses have accounts. */
+    requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
   }
 }
 
@@ -275,10 +283,6 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     /** The value of `Strict-Transport-Security`; `null`: no response has it. */
     hsts: hstsOf(v),
     trustedProxies: v.TRUST_PROXY,
-    /** Further origins whose pages may use the cookie for requests that change something. */
-    allowedOrigins: v.ALLOWED_ORIGINS.web,
-    /** Origins of apps that may use passkeys. No request has them as its origin. */
-    nativeOrigins: v.ALLOWED_ORIGINS.native,
     /** Origins whose pages may read responses; with the cookie only those that are allowed origins too. */
     corsOrigins: v.CORS_ORIGINS,
     isRateLimited: v.RATE_LIMIT === 'on',
@@ -290,13 +294,9 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     sessionIdle: Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME),
     /** Milliseconds between two writes of users' last requests. */
     lastRequestInterval: v.LAST_REQUEST_INTERVAL,
-    /** Milliseconds that the audit log keeps an event. */
-    eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
     /** A range API of breached passwords, without a slash at the end; `null`: new passwords are not compared with them. */
     breachedPasswordsUrl: v.BREACHED_PASSWORDS_URL,
-    /** Whether signing in requires a verified e-mail. Sign-up then does not reveal which addresses have accounts. */
-    requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
     /** What metadata must match when it is written. */
     metadataSchemas: { user: v.USER_METADATA_SCHEMA, app: v.APP_METADATA_SCHEMA },
     mail: {

@@ -1,4 +1,6 @@
-/** The services that need a store and nothing that runs: those of commands. The running service creates the same. */
+/** What the running service and the command line create alike: use cases that need a store and nothing that runs, and what features get. */
+import { HttpClient } from '#base/http-client/http-client'
+import type { ResolveHost } from '#base/http-client/public-addresses'
 import { NewAccounts } from '#core/accounts/account-creation'
 import { Exports, Imports } from '#core/accounts/bulk-users'
 import type { Mails } from '#core/accounts/mails'
@@ -10,10 +12,51 @@ import type { BreachedPasswords } from '#core/passwords/breached-passwords'
 import type { PasswordHasher } from '#core/passwords/hasher'
 import type { Storage } from '#core/store/store'
 import { type FinishRemoval, Users } from '#core/users/users'
-import { bulkFactorsOf, bulkPropertiesOf, signInMethodsOf } from '#feature/assembly'
-import type { Feature } from '#feature/declaration'
-import type { Keyring } from '#feature/encryption/keyring'
 import { tablesOf } from '#storage/stored-feature'
+import { bulkFactorsOf, bulkPropertiesOf, type EarlyFeatureDeps, signInMethodsOf } from './assembly.ts'
+import type { Feature } from './declaration.ts'
+import type { BaseDeps, FeatureConfig } from './deps.ts'
+import type { Keyring } from './encryption/keyring.ts'
+
+type OfConfig = Pick<BaseDeps, 'allowedOrigins' | 'nativeOrigins'>
+
+type OfStorage = Pick<
+  EarlyFeatureDeps,
+  'stores' | 'openRateLimit' | 'eventLog' | 'findUser' | 'findUserByEmail' | 'openHttpClient'
+>
+
+/**
+ * What features are created with before there are use cases.
+ * @param resolve finds the addresses of hosts. Default: the resolver of the machine.
+ * @returns it, and a function that closes the clients which features have opened.
+ */
+export const createFeatureDeps = (
+  config: FeatureConfig & OfConfig,
+  { features: stores, users, events: eventLog, openRateLimit }: Storage,
+  given: Omit<EarlyFeatureDeps, 'config' | keyof OfConfig | keyof OfStorage>,
+  resolve?: ResolveHost,
+) => {
+  const { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification } = config
+  const { allowedOrigins, nativeOrigins } = config
+  const clients: HttpClient[] = []
+  const deps: EarlyFeatureDeps = {
+    ...given,
+    config: { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification },
+    allowedOrigins,
+    nativeOrigins,
+    stores,
+    openRateLimit,
+    eventLog,
+    findUser: id => users.find(id),
+    findUserByEmail: async email => (await users.findByEmail(email))?.user,
+    openHttpClient(options) {
+      const client = new HttpClient({ ...options, resolve })
+      clients.push(client)
+      return client
+    },
+  }
+  return { deps, close: () => Promise.all(clients.map(client => client.close())) }
+}
 
 export interface StoreServicesDeps {
   readonly storage: Storage
