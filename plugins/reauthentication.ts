@@ -106,5 +106,5 @@ const reauthentication = async (app: FastifyInstance): Promise<void> => {
 
 export default fp(reauthentication, {
   name: 'reauthentication',
-  dependencies: ['roles', 'feature-guards', 'client-address'],
+  dependencies: ['route-guards', 'client-address'],
 })

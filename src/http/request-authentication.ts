@@ -79,16 +79,21 @@ export interface Guards {
   requireAdminScope(scope: string): Guard
 }
 
+/** What authentication stores in requests, with its values before. */
+const STORED = {
+  accessToken: null,
+  accessTokens: null,
+  accessTokenSource: undefined,
+  principal: null,
+  authenticatedBy: null,
+  authenticationFailure: null,
+  isApiKeyAccepted: false,
+  adminKey: null,
+}
+
 /** Adds what authentication stores in requests. */
 export const decorateRequests = (app: FastifyInstance): void => {
-  app.decorateRequest('accessToken', null)
-  app.decorateRequest('accessTokens', null)
-  app.decorateRequest('accessTokenSource', undefined)
-  app.decorateRequest('principal', null)
-  app.decorateRequest('authenticatedBy', null)
-  app.decorateRequest('authenticationFailure', null)
-  app.decorateRequest('isApiKeyAccepted', false)
-  app.decorateRequest('adminKey', null)
+  for (const [name, value] of Object.entries(STORED)) app.decorateRequest(name, value)
   app.decorateRequest('requirePrincipal', function requirePrincipal() {
     if (this.principal === null) throw new Error('This route is not private: it has no user')
     return this.principal
@@ -102,20 +107,8 @@ export const decorateRequests = (app: FastifyInstance): void => {
 
 /** The names of {@link decorateRequests}, and those of plugins that a value of a host would replace. */
 export const REQUEST_DECORATORS = [
-  'accessToken',
-  'accessTokens',
-  'accessTokenSource',
-  'principal',
-  'authenticatedBy',
-  'authenticationFailure',
-  'isApiKeyAccepted',
-  'adminKey',
-  'requirePrincipal',
-  'user',
-  'validatedData',
-  'clientAddress',
-  'clientNetwork',
-  'hostCookie',
+  ...Object.keys(STORED),
+  ...['requirePrincipal', 'user', 'validatedData', 'clientAddress', 'clientNetwork', 'hostCookie'],
 ]
 
 const INVALID_TOKEN = {

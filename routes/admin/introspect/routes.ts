@@ -1,7 +1,7 @@
 /** Token introspection (RFC 7662): other services ask whether an access token or API key is valid now. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { ErrorBody, Introspection, Strict } from '../../schemas.ts'
+import { Introspection, Strict } from '../../schemas.ts'
 import { serializeIntrospection } from '../../serializers.ts'
 
 const Request = Strict({
@@ -28,7 +28,7 @@ const introspect: FastifyPluginAsyncTypebox = async app => {
         operationId: 'introspectToken',
         summary: 'Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON',
         body: Request,
-        response: { 200: Introspection, 503: ErrorBody },
+        response: { 200: Introspection },
       },
     },
     async (request, reply) => {

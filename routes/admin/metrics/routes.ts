@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { CONTENT_TYPE } from '#base/statistics/text-format'
-import { ErrorBody } from '../../schemas.ts'
 
 const Text = Type.String({
   examples: [
@@ -20,7 +19,7 @@ const metricsRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getMetrics',
         summary: 'Metrics in the text format of Prometheus; with WORKERS, of all workers',
         produces: ['text/plain'],
-        response: { 200: { content: { 'text/plain': { schema: Text } } }, 503: ErrorBody },
+        response: { 200: { content: { 'text/plain': { schema: Text } } } },
       },
     },
     async (_request, reply) => {

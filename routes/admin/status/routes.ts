@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { missingScopes } from '#core/auth/admin-key'
 import { adminKeyOf } from '../../request-context.ts'
-import { Count, ErrorBody, Status, Strict } from '../../schemas.ts'
+import { Count, Status, Strict } from '../../schemas.ts'
 import { serializeStatus } from '../../serializers.ts'
 
 const StatusQuery = Strict({
@@ -24,7 +24,7 @@ const statusRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getStatus',
         querystring: StatusQuery,
         summary: 'The version, the settings that matter for measurements, and the number of users',
-        response: { 200: Status, 503: ErrorBody },
+        response: { 200: Status },
       },
     },
     async (request, reply) => {

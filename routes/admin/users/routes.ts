@@ -9,7 +9,6 @@ import {
   AdminUserPage,
   Count,
   DEFAULT_LIMIT,
-  ErrorBody,
   ErrorOf,
   listProperties,
   MAX_LIMIT,
@@ -44,7 +43,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listUsers',
         summary: 'List users, page by page',
         querystring: ListQuery,
-        response: { 200: AdminUserPage, 503: ErrorBody },
+        response: { 200: AdminUserPage },
       },
     },
     async (request, reply) => {
@@ -76,11 +75,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
         operationId: 'createUser',
         summary: 'Create an account; without a password the user has to reset it first',
         body: NewAccount(app.config.passwordMinLength, app.config.metadataSchemas),
-        response: {
-          201: withHeaders(AdminUser, 'ETag', 'Location'),
-          409: ErrorOf('emailTaken'),
-          503: ErrorBody,
-        },
+        response: { 201: withHeaders(AdminUser, 'ETag', 'Location'), 409: ErrorOf('emailTaken') },
       },
     },
     async (request, reply) => {

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { OWN_FIELDS } from '#core/users/fields'
 import { userActor } from '../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../response-headers.ts'
-import { Account, ErrorBody, ErrorOf, fieldProperties, Strict } from '../../schemas.ts'
+import { Account, ErrorOf, fieldProperties, Strict } from '../../schemas.ts'
 import { sendAccount, serializeAccount } from '../../serializers.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
@@ -33,7 +33,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
         summary:
           'Change your names, your language and your metadata, which is replaced as a whole; If-Match makes the change conditional',
         body: Changes,
-        response: { 200: withHeaders(Account, 'ETag'), 412: ErrorOf('versionChanged'), 503: ErrorBody },
+        response: { 200: withHeaders(Account, 'ETag'), 412: ErrorOf('versionChanged') },
       },
     },
     async (request, reply) => {
@@ -55,7 +55,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       config: { reauthenticate: true, writeLimit: false },
       schema: {
         summary: 'Remove your account and all personal data',
-        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 429: ErrorBody, 503: ErrorBody },
+        response: { 204: withHeaders(Type.Null(), 'Set-Cookie') },
       },
     },
     async (request, reply) => {

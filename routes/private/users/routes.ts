@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { linkToNext } from '../../response-headers.ts'
-import { ErrorBody, listProperties, ProfilePage, Strict } from '../../schemas.ts'
+import { listProperties, ProfilePage, Strict } from '../../schemas.ts'
 import { serializeProfile } from '../../serializers.ts'
 
 const users: FastifyPluginAsyncTypebox = async app => {
@@ -12,7 +12,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listProfiles',
         summary: 'List profiles of users, page by page',
         querystring: Strict(listProperties),
-        response: { 200: ProfilePage, 503: ErrorBody },
+        response: { 200: ProfilePage },
       },
     },
     async (request, reply) => {

@@ -67,28 +67,35 @@ const weakKeys = ({ values, featureSettings, variables }: Settings, keys: readon
       : [`${variables[name] ?? name} ${reason}: make a key with npm run cli -- keys new`]
   })
 
+/** The sentences whose conditions hold. */
+const sentencesOf = (...rules: readonly (readonly [condition: unknown, sentence: string])[]): string[] =>
+  rules.flatMap(([condition, sentence]) => (condition ? [sentence] : []))
+
 /** A sentence for each value that is valid, but seldom intended. */
-const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] => [
-  ...(v.ADMIN_KEY === null
-    ? ['ADMIN_KEY is not set: admin routes accept only keys with scopes (keys create)']
-    : []),
-  ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: no mails are sent'] : []),
-  ...(v.JWT_PRIVATE_KEY !== null && v.JWT_ALGORITHM === 'HS256'
-    ? ['JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies']
-    : []),
-  ...(v.RATE_LIMIT === 'off'
-    ? ['RATE_LIMIT is off: sign-ups and attempts at passwords and codes are not limited']
-    : []),
-  ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
-    ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]
-    : []),
-  ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null && v.JWT_ALGORITHM !== 'HS256'
-    ? [`PUBLIC_URL is not set: the issuer of access tokens is ${publicUrl}`]
-    : []),
-  ...(new URL(publicUrl).pathname.endsWith(basePath)
-    ? []
-    : [`PUBLIC_URL does not end with ${basePath}: links in mails lead to ${publicUrl}`]),
-]
+const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] => {
+  const hasNoUrl = v.NODE_ENV === 'production' && v.PUBLIC_URL === null
+  return sentencesOf(
+    [v.ADMIN_KEY === null, 'ADMIN_KEY is not set: admin routes accept only keys with scopes (keys create)'],
+    [v.MAIL_URL === 'off', 'MAIL_URL is off: no mails are sent'],
+    [
+      v.JWT_PRIVATE_KEY !== null && v.JWT_ALGORITHM === 'HS256',
+      'JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies',
+    ],
+    [
+      v.RATE_LIMIT === 'off',
+      'RATE_LIMIT is off: sign-ups and attempts at passwords and codes are not limited',
+    ],
+    [hasNoUrl, `PUBLIC_URL is not set: links in mails lead to ${publicUrl}`],
+    [
+      hasNoUrl && v.JWT_ALGORITHM !== 'HS256',
+      `PUBLIC_URL is not set: the issuer of access tokens is ${publicUrl}`,
+    ],
+    [
+      !new URL(publicUrl).pathname.endsWith(basePath),
+      `PUBLIC_URL does not end with ${basePath}: links in mails lead to ${publicUrl}`,
+    ],
+  )
+}
 
 /** The URL of the service on its own machine. */
 const localUrl = (host: string, port: number, basePath: string): string => {
@@ -113,29 +120,28 @@ const keyContradictionsOf = ({ values: v, variables }: Settings, publicUrl: stri
   const { JWT_ALGORITHM: algorithm, JWT_PRIVATE_KEY: privateKey } = v
   if (algorithm === undefined) return []
   if (algorithm === 'HS256')
-    return [
-      ...(v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET
-        ? ['JWT_SECRET_PREVIOUS has no effect without JWT_SECRET']
-        : []),
-      ...(secretOf(v) === null
-        ? ['JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one']
-        : []),
-    ]
-  return [
-    ...(privateKey && privateKey.algorithm !== algorithm
-      ? [
-          `${variables.JWT_PRIVATE_KEY} is for ${CURVES[privateKey.algorithm]}, but JWT_ALGORITHM=${algorithm} needs a key for ${CURVES[algorithm]}`,
-        ]
-      : []),
-    ...(privateKey === null && privateKeyOf(v) === null
-      ? [
-          `JWT_PRIVATE_KEY is needed with PostgreSQL and JWT_ALGORITHM=${algorithm}: make one with npm run cli -- keys new --algorithm ${algorithm}`,
-        ]
-      : []),
-    ...(publicUrl.length > MAX_ISSUER
-      ? [`PUBLIC_URL must have at most ${MAX_ISSUER} characters, because access tokens contain it`]
-      : []),
-  ]
+    return sentencesOf(
+      [v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET, 'JWT_SECRET_PREVIOUS has no effect without JWT_SECRET'],
+      [
+        secretOf(v) === null,
+        'JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one',
+      ],
+    )
+  const given = privateKey?.algorithm ?? algorithm
+  return sentencesOf(
+    [
+      given !== algorithm,
+      `${variables.JWT_PRIVATE_KEY} is for ${CURVES[given]}, but JWT_ALGORITHM=${algorithm} needs a key for ${CURVES[algorithm]}`,
+    ],
+    [
+      privateKey === null && privateKeyOf(v) === null,
+      `JWT_PRIVATE_KEY is needed with PostgreSQL and JWT_ALGORITHM=${algorithm}: make one with npm run cli -- keys new --algorithm ${algorithm}`,
+    ],
+    [
+      publicUrl.length > MAX_ISSUER,
+      `PUBLIC_URL must have at most ${MAX_ISSUER} characters, because access tokens contain it`,
+    ],
+  )
 }
 
 /** @returns sentences about settings of features. */
@@ -159,29 +165,36 @@ const hstsOf = (v: Values): string | null => {
 }
 
 /** @returns sentences about settings that contradict each other. */
-const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
-  ...(v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY ? ['ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'] : []),
-  ...(v.ENCRYPTION_KEY_PREVIOUS && encryptionKeyOf(v) === null
-    ? ['ENCRYPTION_KEY_PREVIOUS has no effect without ENCRYPTION_KEY']
-    : []),
-  ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
-    ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
-    : []),
-  ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS !== null && v.WORKERS > 1 && !HAS_REUSE_PORT
-    ? [`WORKERS can only be 1 with SQLite on ${process.platform}: its threads cannot share a port`]
-    : []),
-  ...(v.DATABASE_READ_URL && v.DATABASE_URL?.engine === 'sqlite'
-    ? [
-        `${variables.DATABASE_READ_URL} needs PostgreSQL: SQLite has no replicas, remove it or set DATABASE_URL`,
-      ]
-    : []),
-  ...(v.HSTS && v.HSTS !== 'off' && !isHttps(v)
-    ? ['HSTS needs a PUBLIC_URL with https: browsers ignore it over http']
-    : []),
-  ...(variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME
-    ? ['SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends']
-    : []),
-]
+const contradictionsOf = ({ values: v, variables }: Settings): string[] => {
+  const isEmbedded = v.DATABASE_URL?.engine === 'sqlite'
+  return sentencesOf(
+    [v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY, 'ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'],
+    [
+      v.ENCRYPTION_KEY_PREVIOUS && encryptionKeyOf(v) === null,
+      'ENCRYPTION_KEY_PREVIOUS has no effect without ENCRYPTION_KEY',
+    ],
+    [
+      v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off',
+      'MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in',
+    ],
+    [
+      isEmbedded && v.WORKERS !== null && v.WORKERS > 1 && !HAS_REUSE_PORT,
+      `WORKERS can only be 1 with SQLite on ${process.platform}: its threads cannot share a port`,
+    ],
+    [
+      isEmbedded && v.DATABASE_READ_URL,
+      `${variables.DATABASE_READ_URL} needs PostgreSQL: SQLite has no replicas, remove it or set DATABASE_URL`,
+    ],
+    [
+      v.HSTS && v.HSTS !== 'off' && !isHttps(v),
+      'HSTS needs a PUBLIC_URL with https: browsers ignore it over http',
+    ],
+    [
+      variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME,
+      'SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends',
+    ],
+  )
+}
 
 /** Whether there are several workers by default. Each process on PostgreSQL has its own connections, so their number is a decision. */
 const startsWorkers = ({ NODE_ENV, DATABASE_URL }: Values): boolean =>

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { ADMIN_SCOPES_OF_FIELDS, FIELD_NAMES } from '#core/users/fields'
 import { adminActor } from '#routes/request-context'
 import { expectedVersions, setETag, withHeaders } from '#routes/response-headers'
-import { AdminUser, Email, ErrorBody, ErrorOf, fieldProperties, IdParams, Strict } from '#routes/schemas'
+import { AdminUser, Email, ErrorOf, fieldProperties, IdParams, Strict } from '#routes/schemas'
 import { serializeAdminUser } from '#routes/serializers'
 
 const user: FastifyPluginAsyncTypebox = async app => {
@@ -26,7 +26,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getUser',
         summary: 'Get a user; the ETag covers neither the last request nor identities',
         params: IdParams,
-        response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorOf('userNotFound'), 503: ErrorBody },
+        response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorOf('userNotFound') },
       },
     },
     async (request, reply) => {
@@ -53,7 +53,6 @@ const user: FastifyPluginAsyncTypebox = async app => {
           404: ErrorOf('userNotFound'),
           409: ErrorOf('emailTaken'),
           412: ErrorOf('versionChanged'),
-          503: ErrorBody,
         },
       },
     },
@@ -73,7 +72,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteUser',
         summary: 'Remove a user and all their data',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorOf('userNotFound'), 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf('userNotFound') },
       },
     },
     async (request, reply) => {

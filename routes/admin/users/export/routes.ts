@@ -5,7 +5,7 @@ import { serializeExportedUser } from '#core/accounts/serializers'
 import { bulkPropertySchemasOf, credentialSchemasOf } from '#feature/assembly'
 import { NDJSON } from '#http/validation/ndjson'
 import { adminKeyOf } from '#routes/request-context'
-import { AdminUser, ErrorBody, FactorCredentials, PasswordHash, Strict } from '#routes/schemas'
+import { AdminUser, FactorCredentials, PasswordHash, Strict } from '#routes/schemas'
 
 const Query = Strict({
   passwordHashes: Type.Boolean({
@@ -39,7 +39,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
         summary: 'Export all users in order of creation, one per line',
         querystring: Query,
         produces: [NDJSON],
-        response: { 200: { content: { [NDJSON]: { schema: ExportedUser } } }, 503: ErrorBody },
+        response: { 200: { content: { [NDJSON]: { schema: ExportedUser } } } },
       },
     },
     async (request, reply) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { userActor } from '#routes/request-context'
-import { ACCEPTED, Accepted, Email, ErrorBody, ErrorOf, Strict } from '#routes/schemas'
+import { ACCEPTED, Accepted, Email, ErrorOf, Strict } from '#routes/schemas'
 
 const email: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses } = app.services
@@ -13,7 +13,7 @@ const email: FastifyPluginAsyncTypebox = async app => {
         operationId: 'changeEmail',
         summary: 'Change your e-mail; takes effect when the link mailed to the new address is used',
         body: Strict({ email: Email }),
-        response: { 202: Accepted, 409: ErrorOf('emailTaken'), 429: ErrorBody, 503: ErrorBody },
+        response: { 202: Accepted, 409: ErrorOf('emailTaken') },
       },
     },
     async (request, reply) => {

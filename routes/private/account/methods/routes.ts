@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { ErrorBody, MethodList } from '#routes/schemas'
+import { MethodList } from '#routes/schemas'
 import { serializeMethod } from '#routes/serializers'
 
 const methods: FastifyPluginAsyncTypebox = async app => {
@@ -11,7 +11,7 @@ const methods: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listMethods',
         summary: 'List your ways to sign in and your factors',
-        response: { 200: MethodList, 503: ErrorBody },
+        response: { 200: MethodList },
       },
     },
     async (request, reply) => {

@@ -4,7 +4,6 @@ import { clientOf, disconnectSignal, refuseImpersonation, userActor } from '#rou
 import { withHeaders } from '#routes/response-headers'
 import {
   EndOthers,
-  ErrorBody,
   ErrorOf,
   NewPassword,
   OptionalCode,
@@ -31,7 +30,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
         operationId: 'changePassword',
         summary: 'Change your password, or set the first one; ends all earlier sessions',
         body: PasswordChange,
-        response: { 200: withHeaders(SignedIn, 'Set-Cookie'), 429: ErrorBody, 503: ErrorBody },
+        response: { 200: withHeaders(SignedIn, 'Set-Cookie') },
       },
     },
     async (request, reply) => {
@@ -56,13 +55,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
         operationId: 'removePassword',
         summary: 'Remove your password, if you have another way to sign in',
         querystring: EndOthers,
-        response: {
-          204: Type.Null(),
-          404: ErrorOf('passwordNotFound'),
-          409: ErrorOf('lastSignInMethod'),
-          429: ErrorBody,
-          503: ErrorBody,
-        },
+        response: { 204: Type.Null(), 404: ErrorOf('passwordNotFound'), 409: ErrorOf('lastSignInMethod') },
       },
     },
     async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { disconnectSignal } from '#routes/request-context'
-import { ErrorBody, OptionalCode, PresentedPassword, Strict } from '#routes/schemas'
+import { OptionalCode, PresentedPassword, Strict } from '#routes/schemas'
 
 const reauthenticate: FastifyPluginAsyncTypebox = async app => {
   const { reauthentication } = app.services
@@ -17,7 +17,7 @@ const reauthenticate: FastifyPluginAsyncTypebox = async app => {
           password: Type.Optional(PresentedPassword),
           code: OptionalCode,
         }),
-        response: { 204: Type.Null(), 429: ErrorBody, 503: ErrorBody },
+        response: { 204: Type.Null() },
       },
     },
     async (request, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { sessionIdOf, userActor } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'
-import { ErrorBody, ErrorOf, IdParams, SessionList, Strict } from '#routes/schemas'
+import { ErrorOf, IdParams, SessionList, Strict } from '#routes/schemas'
 import { serializeSession } from '#routes/serializers'
 
 const Scope = Strict({
@@ -19,7 +19,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listSessions',
         summary: 'List your sessions, newest first, at most 1,000',
-        response: { 200: SessionList, 503: ErrorBody },
+        response: { 200: SessionList },
       },
     },
     async (request, reply) => {
@@ -38,7 +38,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteSessions',
         summary: 'End your other sessions, or all of them',
         querystring: Scope,
-        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
+        response: { 204: withHeaders(Type.Null(), 'Set-Cookie') },
       },
     },
     async (request, reply) => {
@@ -57,11 +57,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteSession',
         summary: 'End one of your sessions',
         params: IdParams,
-        response: {
-          204: withHeaders(Type.Null(), 'Set-Cookie'),
-          404: ErrorOf('sessionNotFound'),
-          503: ErrorBody,
-        },
+        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 404: ErrorOf('sessionNotFound') },
       },
     },
     async (request, reply) => {

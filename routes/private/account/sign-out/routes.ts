@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { actorOf } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'
-import { ErrorBody } from '#routes/schemas'
 
 const signOut: FastifyPluginAsyncTypebox = async app => {
   const { sessions } = app.services
@@ -14,7 +13,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'signOut',
         summary: 'Sign out: end this session, and those of further cookies ACCESS_TOKEN',
-        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
+        response: { 204: withHeaders(Type.Null(), 'Set-Cookie') },
       },
     },
     async (request, reply) => {

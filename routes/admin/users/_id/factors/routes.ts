@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '#routes/request-context'
-import { ErrorBody, ErrorOf, IdParams } from '#routes/schemas'
+import { ErrorOf, IdParams } from '#routes/schemas'
 
 const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
   const { signIns } = app.services
@@ -14,7 +14,7 @@ const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteUserFactors',
         summary: 'Remove the authenticator app, recovery codes and passkeys of a user who has lost them',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorOf('userNotFound'), 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf('userNotFound') },
       },
     },
     async (request, reply) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { adminActor, adminKeyOf, clientOf } from '#routes/request-context'
-import { ErrorBody, ErrorOf, IdParams, SignedIn } from '#routes/schemas'
+import { ErrorOf, IdParams, SignedIn } from '#routes/schemas'
 import { serializeSignedIn } from '#routes/signed-in'
 
 const impersonate: FastifyPluginAsyncTypebox = async app => {
@@ -14,12 +14,7 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
         operationId: 'impersonateUser',
         summary: 'Impersonate a user for an hour; logged as an event, sets no cookie',
         params: IdParams,
-        response: {
-          201: SignedIn,
-          403: ErrorOf('accountDisabled'),
-          404: ErrorOf('userNotFound'),
-          503: ErrorBody,
-        },
+        response: { 201: SignedIn, 403: ErrorOf('accountDisabled'), 404: ErrorOf('userNotFound') },
       },
     },
     async (request, reply) => {

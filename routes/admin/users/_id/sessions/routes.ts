@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '#routes/request-context'
-import { ErrorBody, ErrorOf, IdParams, InputId, SessionList, Strict } from '#routes/schemas'
+import { ErrorOf, IdParams, InputId, SessionList, Strict } from '#routes/schemas'
 import { serializeSession } from '#routes/serializers'
 
 const sessions: FastifyPluginAsyncTypebox = async app => {
@@ -13,7 +13,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listUserSessions',
         summary: 'List the sessions of a user, newest first, at most 1,000',
         params: IdParams,
-        response: { 200: SessionList, 404: ErrorOf('userNotFound'), 503: ErrorBody },
+        response: { 200: SessionList, 404: ErrorOf('userNotFound') },
       },
     },
     async (request, reply) => {
@@ -33,7 +33,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteUserSessions',
         summary: 'End all sessions of a user',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorOf('userNotFound'), 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf('userNotFound') },
       },
     },
     async (request, reply) => {
@@ -50,7 +50,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteUserSession',
         summary: 'End a session of a user',
         params: Strict({ id: InputId, sessionId: InputId }),
-        response: { 204: Type.Null(), 404: ErrorOf('sessionNotFound'), 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf('sessionNotFound') },
       },
     },
     async (request, reply) => {

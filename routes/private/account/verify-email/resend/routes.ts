@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { userActor } from '#routes/request-context'
-import { ACCEPTED, Accepted, ErrorBody } from '#routes/schemas'
+import { ACCEPTED, Accepted } from '#routes/schemas'
 
 const resend: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses } = app.services
@@ -12,7 +12,7 @@ const resend: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'resendVerification',
         summary: 'Mail the verification link again, unless the e-mail is verified',
-        response: { 202: Accepted, 429: ErrorBody, 503: ErrorBody },
+        response: { 202: Accepted },
       },
     },
     async (request, reply) => {
