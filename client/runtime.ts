@@ -445,41 +445,13 @@ const sum = (a: ImportSummary, b: ImportSummary): ImportSummary => {
   return total
 }
 
-/** The calls of a client, by the forms that operations have. */
-export interface Transport {
-  /** A response in JSON, or without a body. */
-  json<T>(method: string, path: string, request?: Request): Call<T>
-  /** A response in text. */
-  text(method: string, path: string, request?: Request): Call<string>
-  /** A response that signs the user in: the token is kept. */
-  signIn<T>(method: string, path: string, request?: Request): Call<T>
-  /** A request that ends the session: the token is forgotten. */
-  signOut<T>(method: string, path: string, request?: Request): Call<T>
-  pages<Page extends PageOf<unknown>>(path: string, query?: object, options?: CallOptions): Pages<Page>
-  /** A response in NDJSON. */
-  lines<T>(method: string, path: string, request?: Request): AsyncGenerator<T, void, undefined>
-  /** Events as they happen, from the cursor of the query or from now on, without an end: the client connects again. */
-  events<Event>(
-    path: string,
-    query?: object,
-    options?: StreamOptions,
-  ): AsyncGenerator<StreamedEvent<Event>, void, undefined>
-  /** Lines are sent and their results received. Lines and a summary have the form of `POST /admin/users/import`. */
-  importLines<T>(
-    method: string,
-    path: string,
-    lines: Iterable<unknown> | AsyncIterable<unknown>,
-    options?: CallOptions,
-  ): AsyncGenerator<T, void, undefined>
-}
-
 interface Credentials {
   readonly headers: () => Promise<Record<string, string>>
   readonly mode: 'omit' | 'same-origin' | 'include'
   readonly tokens: TokenStorage | undefined
 }
 
-const createTransport = (own: TransportOptions, credentials: Credentials): Transport => {
+const createTransport = (own: TransportOptions, credentials: Credentials) => {
   const baseUrl = own.baseUrl.replace(/\/+$/, '')
   const streamsRequests = own.streamsRequests ?? hasFullDuplexFetch()
   const maxRetryDelay = own.maxRetryDelay ?? DEFAULTS.maxRetryDelay
@@ -630,10 +602,17 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
     return { data: data as T, response }
   }
 
-  const json = <T>(method: string, path: string, request: Request = {}): Call<T> =>
-    callOf(requestJson<T>(method, path, request))
-
-  const keepToken = async (token: string | null): Promise<void> => credentials.tokens?.set(token)
+  /** @param finish called with the result, before the caller has it. */
+  const jsonWith =
+    (finish: (data: unknown) => unknown) =>
+    <T>(method: string, path: string, request: Request = {}): Call<T> =>
+      callOf(
+        requestJson<T>(method, path, request).then(async result => {
+          await finish(result.data)
+          return result
+        }),
+      )
+  const json = jsonWith(() => undefined)
 
   /** The lines of one request. */
   async function* exchange<T>(
@@ -713,25 +692,20 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
   }
 
   return {
+    /** A response in JSON, or without a body. */
     json,
-    text: (method, path, request = {}) =>
+    /** A response in text. */
+    text: (method: string, path: string, request: Request = {}): Call<string> =>
       callOf(send(method, path, request).then(({ text, response }) => ({ data: text, response }))),
-    signIn<T>(method: string, path: string, request: Request = {}) {
-      const signedIn = requestJson<T>(method, path, request).then(async result => {
-        const { accessToken } = result.data as { accessToken?: unknown }
-        if (typeof accessToken === 'string') await keepToken(accessToken)
-        return result
-      })
-      return callOf(signedIn)
-    },
-    signOut<T>(method: string, path: string, request: Request = {}) {
-      const signedOut = requestJson<T>(method, path, request).then(async result => {
-        await keepToken(null)
-        return result
-      })
-      return callOf(signedOut)
-    },
-    pages<Page extends PageOf<unknown>>(path: string, query: Query = {}, options?: CallOptions): Pages<Page> {
+    /** A response that signs the user in: the token is kept. */
+    signIn: jsonWith(data => {
+      const { accessToken } = data as { accessToken?: unknown }
+      return typeof accessToken === 'string' ? credentials.tokens?.set(accessToken) : undefined
+    }),
+    /** A request that ends the session: the token is forgotten. */
+    signOut: jsonWith(() => credentials.tokens?.set(null)),
+    pages<Page extends PageOf<unknown>>(path: string, given?: object, options?: CallOptions): Pages<Page> {
+      const query = (given ?? {}) as Query
       const page = (cursor: unknown = query.cursor): Call<Page> =>
         json('GET', path, { query: { ...query, cursor }, options })
       async function* pages(): AsyncGenerator<Page, void, undefined> {
@@ -752,14 +726,29 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
         },
       }
     },
-    async *lines<T>(method: string, path: string, { query, options = {} }: Request = {}) {
+    /** A response in NDJSON. */
+    async *lines<T>(
+      method: string,
+      path: string,
+      { query, options = {} }: Request = {},
+    ): AsyncGenerator<T, void, undefined> {
       for await (const { line } of exchange<T>(method, `${path}${queryOf(query)}`, null, options)) yield line
     },
-    events: (path, query: Query = {}, options = {}) => follow(path, query, options),
-    importLines: (method, path, lines, options = {}) =>
-      (streamsRequests ? streamed : batched)(method, path, lines, options) as AsyncGenerator<never>,
+    /** Events as they happen, from the cursor of the query or from now on, without an end: the client connects again. */
+    events: <Event>(path: string, query: object = {}, options: StreamOptions = {}) =>
+      follow<Event>(path, query as Query, options),
+    /** Lines are sent and their results received. Lines and a summary have the form of `POST /admin/users/import`. */
+    importLines: <T>(method: string, path: string, lines: LineSource, options: CallOptions = {}) =>
+      (streamsRequests ? streamed : batched)(method, path, lines, options) as AsyncGenerator<
+        T,
+        void,
+        undefined
+      >,
   }
 }
+
+/** The calls of a client, by the forms that operations have. */
+export type Transport = ReturnType<typeof createTransport>
 
 type LineSource = Iterable<unknown> | AsyncIterable<unknown>
 

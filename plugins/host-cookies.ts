@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { cookieValues } from '#http/cookie-values'
+import { cookieValues } from '#http/token-extraction'
 
 export interface HostCookieOptions {
   readonly sameSite: 'lax' | 'strict'

@@ -1,8 +1,7 @@
 /** Validates the input of every route. Input that a route does not declare is rejected. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { NOTHING } from '#http/validation/compile'
-import { validatorCompiler } from '#http/validator-compiler'
+import { NOTHING, validatorCompiler } from '#http/validation/compile'
 
 /** The schema of the body of routes that declare none. */
 export const NO_BODY = { ...NOTHING, type: ['object', 'null'] }

@@ -232,14 +232,9 @@ export const addOuterPart = (
  * @throws {ListenError} when the app becomes ready, if the address cannot be used.
  */
 export const addMetricsServer = (app: FastifyInstance, { metrics }: Config, services: Services): void => {
-  const { host, port } = metrics
-  if (port === null) return
   let server: MetricsServer | null = null
   app.addHook('onReady', async () => {
-    const text = () => services.metrics.text()
-    const onFailure = (err: unknown) => app.log.error({ err }, 'metrics could not be read')
-    server = await openMetricsServer({ host, port, text, onFailure })
-    app.log.info(`Metrics at ${server.url}`)
+    server = await openMetricsServer(metrics, () => services.metrics.text(), app.log)
   })
   app.addHook('onClose', async () => server?.close())
 }

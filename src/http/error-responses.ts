@@ -1,4 +1,4 @@
-/** Maps every error to a response: the only place that does (§7; docs/design.md, "Errors"). */
+/** Maps every error of a request to its response (§7; docs/design.md, "Errors"). */
 import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError, sentence } from '#base/errors'
 import { insufficientScopes } from './admin-key-header.ts'
 import { type FieldViolation, fieldErrors } from './validation/field-errors.ts'

@@ -11,7 +11,6 @@ import { isApiKeyPrincipal, type Principal } from '#core/auth/principal'
 import type { ScopeDescriptions } from '#core/auth/scopes'
 import type { User } from '#core/users/user'
 import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER } from './admin-key-header.ts'
-import type { CookieParser } from './cookie-values.ts'
 import { csrfError } from './cross-site-requests.ts'
 import {
   adminScopeGuard,
@@ -24,7 +23,7 @@ import {
   scopeGuard,
   scopeProblem,
 } from './route-access.ts'
-import { extractAccessToken } from './token-extraction.ts'
+import { type CookieParser, extractAccessToken } from './token-extraction.ts'
 
 export type { Guard } from './route-access.ts'
 

@@ -37,7 +37,9 @@ export const METRICS = {
   gatehouse_token_cache_hits_total: counter('Requests whose token was cached'),
   gatehouse_token_cache_misses_total: counter('Requests whose token, valid or not, was not cached'),
   gatehouse_token_cache_evictions_total: counter('Cached tokens that made room for others'),
-  gatehouse_last_request_flush_seconds: histogram('Duration of writing last requests, once a second'),
+  gatehouse_last_request_flush_seconds: histogram(
+    'Duration of writing last requests, every LAST_REQUEST_INTERVAL',
+  ),
   gatehouse_last_request_flush_rows_total: counter(
     'Last requests of users, sessions and API keys that were written',
   ),

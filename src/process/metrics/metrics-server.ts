@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { BaseLogger } from 'pino'
 import { ERRORS, type ErrorName, errorBody } from '#base/errors'
 import { CONTENT_TYPE } from '#base/statistics/text-format'
 import { toListenError } from '#http/listen-error'
@@ -14,19 +15,11 @@ const REQUEST_TIMEOUT = 5_000
 const METHODS = ['GET', 'HEAD']
 
 export interface MetricsServer {
-  /** The URL of the metrics. */
-  readonly url: string
   /** Closes the listener and all connections at once. */
   close(): Promise<void>
 }
 
-export interface MetricsServerDeps {
-  readonly host: string
-  /** 0: any free port. */
-  readonly port: number
-  readonly text: () => Promise<string>
-  readonly onFailure: (error: unknown) => void
-}
+type Log = Pick<BaseLogger, 'error' | 'info'>
 
 const refuse = (response: ServerResponse, name: ErrorName): void => {
   const { status, field, message } = ERRORS[name]
@@ -36,7 +29,8 @@ const refuse = (response: ServerResponse, name: ErrorName): void => {
 const respond = async (
   { url = '', method = '' }: IncomingMessage,
   response: ServerResponse,
-  { text, onFailure }: MetricsServerDeps,
+  text: () => Promise<string>,
+  log: Log,
 ): Promise<void> => {
   if (url.split('?', 1)[0] !== '/metrics') return refuse(response, 'routeNotFound')
   if (!METHODS.includes(method)) {
@@ -47,18 +41,26 @@ const respond = async (
     const body = await text()
     response.setHeader('content-type', CONTENT_TYPE).setHeader('cache-control', 'no-store')
     response.setHeader('x-content-type-options', 'nosniff').end(body)
-  } catch (error) {
-    onFailure(error)
+  } catch (err) {
+    log.error({ err }, 'metrics could not be read')
     refuse(response, 'internalError')
   }
 }
 
-/** @throws {ListenError} if the address cannot be used. */
-export const openMetricsServer = async (deps: MetricsServerDeps): Promise<MetricsServer> => {
-  const { host, port } = deps
+/**
+ * Serves the metrics, and logs where.
+ * @returns `null` without a port; 0 is any free one.
+ * @throws {ListenError} if the address cannot be used.
+ */
+export const openMetricsServer = async (
+  { host, port }: { readonly host: string; readonly port: number | null },
+  text: () => Promise<string>,
+  log: Log,
+): Promise<MetricsServer | null> => {
+  if (port === null) return null
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT, headersTimeout: REQUEST_TIMEOUT },
-    (request, response) => void respond(request, response, deps),
+    (request, response) => void respond(request, response, text, log),
   )
   try {
     await once(server.listen(port, host), 'listening')
@@ -66,8 +68,8 @@ export const openMetricsServer = async (deps: MetricsServerDeps): Promise<Metric
     throw toListenError(error, { host, port }, { host: 'METRICS_HOST', port: 'METRICS_PORT' })
   }
   const { address, family, port: actualPort } = server.address() as AddressInfo
+  log.info(`Metrics at http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}/metrics`)
   return {
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}/metrics`,
     async close() {
       const closed = once(server, 'close')
       server.close()

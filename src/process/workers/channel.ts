@@ -1,4 +1,4 @@
-/** Messages between the primary and a worker, which is a process or a thread of this process. */
+/** Messages between the primary and a worker, which is a process or a thread of this process; those about metrics are in worker-metrics.ts. */
 import cluster from 'node:cluster'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import type { WorkerStore } from '#storage/sqlite/engine'
@@ -54,3 +54,28 @@ export const channelToPrimary = (): ChannelToPrimary | null => {
   if (!isMainThread) return threadChannel
   return cluster.isWorker ? processChannel : null
 }
+
+/** Tells a worker to stop. */
+export const STOP = 'stop'
+
+/** Sent by a worker once it listens on a port. */
+export interface Listening {
+  readonly listening: number
+}
+
+/** Sent by a worker that cannot start. */
+export interface Failure {
+  readonly failure: string
+}
+
+/** A line of a thread's log. */
+export interface LogLine {
+  readonly line: string
+}
+
+const has = <Key extends string>(message: unknown, key: Key): message is Record<Key, unknown> =>
+  typeof message === 'object' && message !== null && key in message
+
+export const isListening = (message: unknown): message is Listening => has(message, 'listening')
+export const isFailure = (message: unknown): message is Failure => has(message, 'failure')
+export const isLogLine = (message: unknown): message is LogLine => has(message, 'line')

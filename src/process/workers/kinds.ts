@@ -10,8 +10,7 @@ import { toListenError } from '#http/listen-error'
 import type { StorageLocation } from '#storage/location'
 import type { Config } from '../config/config.ts'
 import type { LogOutput } from '../logging/log-output.ts'
-import type { Channel, ThreadData } from './channel.ts'
-import { isLogLine } from './messages.ts'
+import { type Channel, isLogLine, type ThreadData } from './channel.ts'
 
 export interface WorkerEnd {
   /** For the log. */

@@ -2,7 +2,6 @@
  * Several workers on one machine (`WORKERS`), which share the port and the database: threads with SQLite, processes with PostgreSQL.
  * The primary serves no requests, but starts and replaces the workers.
  */
-import type { Logger } from 'pino'
 import { metricsOf } from '#feature/assembly'
 import { allFeatures } from '#features/built-in'
 import type { Config } from '../config/config.ts'
@@ -12,20 +11,12 @@ import { METRICS } from '../metrics/declarations.ts'
 import { openMetricsServer } from '../metrics/metrics-server.ts'
 import { WorkerMetrics } from '../metrics/worker-metrics.ts'
 import { SHUTDOWN, STOP_SIGNALS } from '../shutdown.ts'
+import { type Failure, isFailure, isListening, STOP } from './channel.ts'
 import { processes, threads, type WorkerEnd, type WorkerHandle } from './kinds.ts'
-import { type Failure, isFailure, isListening, STOP } from './messages.ts'
 import { printFailure } from './worker.ts'
 
 /** Milliseconds until a lost worker is replaced. */
 const RESTART_DELAY = 500
-
-/** Serves the metrics of all workers at `METRICS_PORT`, if it is set. The end of the primary closes the listener. */
-const serveMetrics = async ({ metrics: { host, port } }: Config, metrics: WorkerMetrics, logger: Logger) => {
-  if (port === null) return
-  const onFailure = (err: unknown) => logger.error({ err }, 'metrics could not be read')
-  const { url } = await openMetricsServer({ host, port, text: () => metrics.text(), onFailure })
-  logger.info(`Metrics at ${url}`)
-}
 
 /**
  * Runs in the primary: starts the workers, replaces those that end, and stops all of them on a signal.
@@ -37,7 +28,8 @@ export const runPrimary = async (config: Config, output: LogOutput): Promise<voi
   const logger = createLogger(config, output)
   const metrics = new WorkerMetrics({ ...METRICS, ...metricsOf(allFeatures()) })
   const kind = storage.engine === 'sqlite' ? await threads(storage, config, output) : processes(output)
-  await serveMetrics(config, metrics, logger)
+  // The end of the primary closes the listener.
+  await openMetricsServer(config.metrics, () => metrics.text(), logger)
   const workers = new Set<WorkerHandle>()
   /** Reasons why workers could not start. Until a worker has listened, each is printed once. */
   const reasons = new Set<string>()

@@ -6,8 +6,15 @@ import type { DestinationStream } from 'pino'
 import type { Config } from '../config/config.ts'
 import { HAS_REUSE_PORT } from '../config/defaults.ts'
 import { STOP_SIGNALS } from '../shutdown.ts'
-import { type Channel, channelToPrimary, type ThreadData } from './channel.ts'
-import { type Failure, type Listening, type LogLine, STOP } from './messages.ts'
+import {
+  type Channel,
+  channelToPrimary,
+  type Failure,
+  type Listening,
+  type LogLine,
+  STOP,
+  type ThreadData,
+} from './channel.ts'
 
 /** Where a worker listens, or the only process. For processes, Node balances the connections of port 0, and where the kernel does not. */
 export const listenOptions = (

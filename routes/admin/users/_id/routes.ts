@@ -1,13 +1,24 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { ADMIN_SCOPES_OF_FIELDS, FIELD_NAMES } from '#core/users/fields'
-import { adminActor } from '#routes/request-context'
+import { adminActor, adminKeyOf, clientOf } from '#routes/request-context'
 import { expectedVersions, setETag, withHeaders } from '#routes/response-headers'
-import { AdminUser, Email, ErrorOf, fieldProperties, IdParams, Strict } from '#routes/schemas'
-import { serializeAdminUser } from '#routes/serializers'
+import {
+  AdminUser,
+  Email,
+  ErrorOf,
+  fieldProperties,
+  IdParams,
+  InputId,
+  SessionList,
+  SignedIn,
+  Strict,
+} from '#routes/schemas'
+import { serializeAdminUser, serializeSession } from '#routes/serializers'
+import { serializeSignedIn } from '#routes/signed-in'
 
 const user: FastifyPluginAsyncTypebox = async app => {
-  const { users } = app.services
+  const { users, signIns, impersonation, sessions } = app.services
   const Changes = Strict(
     {
       email: Type.Optional(Email),
@@ -77,6 +88,101 @@ const user: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       await users.remove(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/factors',
+    {
+      config: { scope: 'users:identity' },
+      schema: {
+        operationId: 'deleteUserFactors',
+        summary: 'Remove the authenticator app, recovery codes and passkeys of a user who has lost them',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorOf('userNotFound') },
+      },
+    },
+    async (request, reply) => {
+      await signIns.removeFactors(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/impersonate',
+    {
+      config: { scope: 'users:impersonate' },
+      schema: {
+        operationId: 'impersonateUser',
+        summary: 'Impersonate a user for an hour; logged as an event, sets no cookie',
+        params: IdParams,
+        response: { 201: SignedIn, 403: ErrorOf('accountDisabled'), 404: ErrorOf('userNotFound') },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.validatedData.params
+      const result = await impersonation.begin(
+        id,
+        adminKeyOf(request),
+        adminActor(request),
+        clientOf(request),
+      )
+      reply.code(201).header('cache-control', 'no-store')
+      return serializeSignedIn(result)
+    },
+  )
+
+  app.get(
+    '/sessions',
+    {
+      config: { scope: 'users:read' },
+      schema: {
+        operationId: 'listUserSessions',
+        summary: 'List the sessions of a user, newest first, at most 1,000',
+        params: IdParams,
+        response: { 200: SessionList, 404: ErrorOf('userNotFound') },
+      },
+    },
+    async (request, reply) => {
+      const { id } = await users.get(request.validatedData.params.id)
+      const found = await sessions.list(id)
+      reply.header('cache-control', 'no-store')
+      return { results: found.map(session => serializeSession(session, null)) }
+    },
+  )
+
+  app.delete(
+    '/sessions',
+    {
+      config: { scope: 'users:write' },
+      schema: {
+        operationId: 'deleteUserSessions',
+        summary: 'End all sessions of a user',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorOf('userNotFound') },
+      },
+    },
+    async (request, reply) => {
+      await sessions.revokeAll(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/sessions/:sessionId',
+    {
+      config: { scope: 'users:write' },
+      schema: {
+        operationId: 'deleteUserSession',
+        summary: 'End a session of a user',
+        params: Strict({ id: InputId, sessionId: InputId }),
+        response: { 204: Type.Null(), 404: ErrorOf('sessionNotFound') },
+      },
+    },
+    async (request, reply) => {
+      const { id, sessionId } = request.validatedData.params
+      await sessions.revokeOf(id, sessionId, adminActor(request))
       return reply.code(204).send(null)
     },
   )
