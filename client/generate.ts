@@ -95,12 +95,20 @@ const comment = (text: string | undefined): string => {
 
 const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 
+const WIDTH = 90
+
+/** The alternatives, on as few lines as they fit. */
 const union = (types: readonly string[]): string => {
   const distinct = [...new Set(types)]
   const line = distinct.join(' | ')
-  return line.length < 90 || distinct.length === 1
-    ? line
-    : distinct.map(type => `\n${indented(`| ${type}`)}`).join('')
+  if (line.length < WIDTH || distinct.length === 1) return line
+  const lines: string[] = []
+  for (const type of distinct) {
+    const longer = `${lines.at(-1) ?? ''} | ${type}`
+    if (longer.length > WIDTH || lines.length === 0) lines.push(`| ${type}`)
+    else lines[lines.length - 1] = longer
+  }
+  return `\n${indented(lines.join('\n'))}`
 }
 
 const arrayOf = (item: string): string => (/^[\w$.]+$/.test(item) ? `${item}[]` : `Array<${item}>`)
@@ -108,7 +116,7 @@ const arrayOf = (item: string): string => (/^[\w$.]+$/.test(item) ? `${item}[]` 
 const objectOf = (properties: readonly string[]): string => {
   if (properties.length === 0) return 'Record<string, unknown>'
   const line = `{ ${properties.join('; ')} }`
-  return line.length < 90 && !line.includes('\n') ? line : `{\n${indented(properties.join('\n'))}\n}`
+  return line.length < WIDTH && !line.includes('\n') ? line : `{\n${indented(properties.join('\n'))}\n}`
 }
 
 /** Fewer properties than these are no reason for an interface to extend another one. */
