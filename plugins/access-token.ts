@@ -8,7 +8,6 @@ declare module 'fastify' {
   interface FastifyReply {
     /** Sets the cookie, until `expiresAt` (milliseconds since the epoch). */
     setAccessToken(token: string, expiresAt: number): FastifyReply
-    /** Clears the cookie. */
     clearAccessToken(): FastifyReply
   }
 }

@@ -53,7 +53,6 @@ class NdjsonBody {
     this.#stop = stop
   }
 
-  /** Sets the validator of the lines. */
   expect(validate: Validate): void {
     this.#validate = validate
   }

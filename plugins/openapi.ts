@@ -209,7 +209,6 @@ const contentOf = ({ headers: _, content, ...schema }: Responses[string]): objec
   return schema.type === 'null' ? { type: 'null' } : { content: { 'application/json': { schema } } }
 }
 
-/** Adds the name of its status and its headers to each response. */
 const described = (responses: Responses, route: RouteOptions): Record<string, object> =>
   Object.fromEntries(
     Object.entries(responses).map(([name, response]) => {
@@ -270,7 +269,6 @@ const requireUniqueOperationIds = ({ routeTable, prefix }: FastifyInstance): voi
   }
 }
 
-/** The tags of all operations, with the folders of their routes. */
 const tagsOf = (paths: Paths): { name: string; description: string }[] => {
   const folders = new Map<string, Set<string>>()
   for (const [path, operations] of Object.entries(paths))

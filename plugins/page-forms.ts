@@ -29,13 +29,11 @@ const proofErrors = (response: ApiResponse): ApiResponse['errors'] | null => {
 
 type Proof = Readonly<Partial<Record<'password' | 'code', string | undefined>>>
 
-/** What a user has entered, without empty fields. */
 const entered = ({ password, code }: Proof): Proof => ({
   ...(password && { password }),
   ...(code && { code }),
 })
 
-/** What a form asks the API to do. */
 interface Submission {
   readonly call: ApiCall
   readonly proof?: Proof

@@ -8,9 +8,7 @@ import fp from 'fastify-plugin'
 /** Timestamps in milliseconds; 0 for a phase that has not begun. */
 interface Phases {
   readonly start: number
-  /** Authentication and its guards have ended. */
   authenticated: number
-  /** The body is read and valid. */
   validated: number
 }
 

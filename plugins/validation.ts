@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { NOTHING, validatorCompiler } from '#http/validation/compile'
 
-/** The schema of the body of routes that declare none. */
 export const NO_BODY = { ...NOTHING, type: ['object', 'null'] }
 
 /** The default schema of path parameters: the names in the URL, with any storable text. */

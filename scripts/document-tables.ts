@@ -305,7 +305,6 @@ const commandsBlock = async (): Promise<string> => {
   return ['```text', ...lines, '```'].join('\n')
 }
 
-/** The generated tables of each document. */
 const tables = (): Promise<Readonly<Record<string, Readonly<Record<string, string>>>>> =>
   withEveryRoute(async app => {
     const document: OpenApi = (await app.inject('/openapi.json')).json()

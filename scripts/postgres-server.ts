@@ -28,7 +28,6 @@ export interface PostgresServer {
   crash(away?: number): Promise<void>
   /** Suspends all processes: connections stay open without a response. {@link kill} ends it. */
   freeze(): void
-  /** Kills all processes at once. */
   kill(): Promise<void>
   /** Restarts it, as primary or standby according to its data. */
   start(): Promise<void>
@@ -40,7 +39,6 @@ export interface PostgresServer {
 export interface PostgresOptions {
   /** Whether commits wait for the disk. Only tests that kill the server need it. */
   readonly durable?: boolean
-  /** Settings on the server's command line. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
@@ -81,7 +79,6 @@ const binariesIn = async (folder: string): Promise<Binaries> => {
   return { initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres') }
 }
 
-/** A free port of the loopback interface. */
 export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -75,7 +75,6 @@ type Engine = 'SQLite' | 'PostgreSQL'
 interface Load {
   readonly users: number
   readonly active: number
-  /** Per second. */
   readonly requests: number
   readonly signIns: number
   readonly signUps: number
@@ -90,9 +89,7 @@ interface Deployment {
   readonly connections: number
   /** Whether requests with the same token always reach the same process. */
   readonly byToken: boolean
-  /** `CACHE_SIZE`. */
   readonly cacheSize: number
-  /** Whether lists are read from a replica. */
   readonly hasReplica: boolean
 }
 
@@ -104,7 +101,6 @@ const loadOf = (users: number): Load => ({
   signUps: (PEAK * users * GROWTH_PER_YEAR) / YEAR,
 })
 
-/** Megabytes of an instance. */
 const memoryOf = (engine: Engine, processes: number, tokens: number): number =>
   engine === 'SQLite'
     ? IDLE + (processes - 1) * FURTHER_WORKER + processes * tokens * CACHED_TOKEN

@@ -121,7 +121,6 @@ const sampledWarning = (logger: ServicesDeps['logger'], clock: () => number, mes
   }
 }
 
-/** What the other parts depend on. */
 const createFoundation = (config: Config, { storage, features, logger, ...deps }: ServicesDeps) => {
   const { clock = Date.now } = deps
   const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
@@ -267,7 +266,6 @@ const createMails = (
     mailer,
     /** Makes the mails that were requested. */
     deferred: new DeferredWork(logFailure('a requested mail was dropped'), maxDeferral),
-    /** Sends what waits. */
     async close(): Promise<void> {
       await limited?.counted()
       await mailer?.close()
@@ -531,7 +529,6 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   }
 }
 
-/** The services of the core. */
 export type CoreServices = Readonly<Omit<ReturnType<typeof createCoreServices>, 'featureDeps'>>
 
 /** `app.services`: those of the core and of its features. */

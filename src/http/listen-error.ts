@@ -8,7 +8,6 @@ interface Address {
   readonly port: number
 }
 
-/** The names of the settings. */
 interface AddressSettings {
   readonly host: string
   readonly port: string
@@ -19,7 +18,6 @@ type Advice = (address: Address, settings: AddressSettings) => string
 const unknownAddress: Advice = ({ host }, settings) =>
   `${settings.host} ${host} is not an address of this machine. Set ${settings.host} to 127.0.0.1 (this machine only), 0.0.0.0 (every address), or one of its addresses`
 
-/** What to do, by the code of the error. */
 const ADVICE: Readonly<Record<string, Advice>> = {
   EADDRINUSE: ({ host, port }, settings) =>
     `Port ${port} of ${host} is in use. Set ${settings.port} to another one, or end the process that uses it`,

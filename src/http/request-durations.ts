@@ -17,7 +17,6 @@ export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE',
 /** The time in ticks of 10 µs, modulo 12 hours: as a small integer it is stored without an allocation. */
 export const ticks = (): number => (performance.now() * (TICKS_PER_SECOND / 1_000)) | 0
 
-/** The histograms of one route. */
 export class RouteDurations {
   readonly #byMethod = new Map<string, Map<number, Histogram>>()
 
@@ -52,7 +51,6 @@ export class RequestDurations {
     return durations
   }
 
-  /** Counts a request that reaches no route. */
   observeUnknown(method: string, status: number, start: number): void {
     const label = METHODS.has(method) ? method : OTHER_METHOD
     this.of(UNKNOWN_ROUTE).observe(label, status, start)

@@ -34,7 +34,6 @@ const randomIds = (): (() => string) => {
 }
 
 export interface RequestIds {
-  /** A new id. */
   readonly next: () => string
   /** The id of a request: the one that a trusted proxy sent, if it is valid; else a new one. */
   readonly of: (request: IncomingMessage) => string

@@ -9,7 +9,6 @@ import { ADMIN_CHALLENGE, adminScopeRequired } from './admin-key-header.ts'
 /** A hook function for `onRequest` or `preHandler`. It fails with a {@link ServiceError}. */
 export type Guard = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
-/** Runs a guard after another one has accepted the request. */
 export const inSequence =
   (first: Guard, second: Guard): Guard =>
   (request, reply, done) =>

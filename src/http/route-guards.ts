@@ -28,7 +28,6 @@ export interface RouteGuard {
 
 export type RouteGuards = Readonly<Record<string, RouteGuard>>
 
-/** Where a request keeps what a guard has found. */
 const slotOf = (name: string): symbol => Symbol.for(`gatehouse.guard.${name}`)
 
 type Slots = Record<symbol, unknown>
@@ -48,7 +47,6 @@ export const decorateWithGuards = (app: FastifyInstance, guards: RouteGuards): v
   }
 }
 
-/** A hook for requests of an authenticated user. */
 export const guardHook = (name: string, guard: RouteGuard, declared: unknown): Guard => {
   const slot = slotOf(name)
   return (request, _reply, done) => {

@@ -12,7 +12,6 @@ type Serializer = SerializerSelector.Serializer
 // Serializers run synchronously, so it cannot be imported.
 const require = createRequire(import.meta.url)
 
-/** Fastify's own factory of compilers. */
 const fastifysFactory: Factory = (addedSchemas, options) => {
   const selector = require('@fastify/fast-json-stringify-compiler') as typeof SerializerSelector
   return selector()(addedSchemas, options)

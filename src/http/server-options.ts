@@ -16,7 +16,6 @@ import { respondRaw, respondToClientError } from './socket-errors.ts'
 import { buildValidator } from './validation/compile.ts'
 import { BODY_LIMIT } from './validation/strict-json.ts'
 
-/** Maximum bytes of all header fields together. */
 const HEADER_LIMIT = 16_384
 
 /** Milliseconds that a client has to send the header fields, and the whole request. */

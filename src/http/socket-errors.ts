@@ -67,7 +67,6 @@ export const LINGER = 1_000
 /** Connections closed in one round of the event loop: thousands may expire at once. */
 const CLOSED_PER_ROUND = 50
 
-/** Closes connections that have timed out. */
 export const expiredConnections = new Batches(CLOSED_PER_ROUND)
 
 /** Sends the text, which may be empty, and closes the connection. */

@@ -15,12 +15,10 @@ interface Content {
 }
 
 export interface StaticResponse {
-  /** The media type. */
   readonly type: string
   content(): Promise<Content>
 }
 
-/** Bytes below which content is not compressed. */
 const MIN_COMPRESSED = 1_024
 
 const prepare = async (content: string | Buffer, type: string): Promise<Content> => {

@@ -14,7 +14,6 @@ declare module 'fastify' {
 
 export type ParsedCookies = Readonly<Record<string, string | undefined>>
 
-/** Parses a `Cookie` header. */
 export type CookieParser = (header: string) => ParsedCookies
 
 /**

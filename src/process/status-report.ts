@@ -25,7 +25,6 @@ const transportOf = ({ url }: Config['mail']): 'smtp' | 'files' | 'off' => {
 
 export class StatusReport {
   readonly #deps: StatusReportDeps
-  /** The count that is running. */
   #count: Promise<number> | null = null
 
   constructor(deps: StatusReportDeps) {

@@ -31,12 +31,10 @@ export class BoundedQueue {
     this.#timeout = timeout
   }
 
-  /** The number of running tasks. */
   get running(): number {
     return this.#running
   }
 
-  /** The number of waiting tasks. */
   get waiting(): number {
     return this.#waiting.size
   }
@@ -119,7 +117,6 @@ export class KeyedQueues {
     this.#capacity = capacity
   }
 
-  /** The number of waiting tasks of all keys. */
   get waiting(): number {
     let sum = 0
     for (const { queue } of this.#entries.values()) sum += queue.waiting
@@ -139,7 +136,6 @@ export class KeyedQueues {
     }
   }
 
-  /** Rejects waiting tasks. */
   close(): void {
     for (const { queue } of this.#entries.values()) queue.close()
   }

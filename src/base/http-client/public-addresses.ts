@@ -7,7 +7,6 @@ import { Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** Returns every address of a name. */
 export type ResolveHost = (hostname: string) => Promise<readonly LookupAddress[]>
 
 /** Milliseconds until a name server that does not respond is asked again, and how often one is asked. */

@@ -6,7 +6,6 @@ import { along, Labels, type Point } from './labels.ts'
 import type { Scale } from './scale.ts'
 import { element, THEME, text } from './svg.ts'
 
-/** The width of every plot, in pixels. */
 export const WIDTH = 420
 const PANEL_HEIGHT = 170
 

@@ -40,7 +40,6 @@ export interface Setting {
 
 type Value<S extends Setting> = ReturnType<S['read']> | (S['default'] extends null ? null : never)
 
-/** What is read of settings. */
 export type SettingValues<Settings extends Readonly<Record<string, Setting>>> = {
   readonly [Name in keyof Settings]: Value<Settings[Name]>
 }

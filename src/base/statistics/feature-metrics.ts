@@ -1,7 +1,6 @@
 /** Counters and gauges of features. */
 import type { FeatureMetric } from './metric.ts'
 
-/** The values of a metric's labels, if it has any. */
 type Labels<Metric extends FeatureMetric> = Metric['labels'] extends readonly []
   ? []
   : [labels: Readonly<Record<Metric['labels'][number], string>>]
@@ -26,7 +25,6 @@ export type MetricRecorders<Metrics extends Readonly<Record<string, FeatureMetri
     : Gauge<Metrics[Name]>
 }
 
-/** A value of a metric. */
 export interface LabelledValue {
   readonly labels: Readonly<Record<string, string>>
   value: number
@@ -38,7 +36,6 @@ const MAX_COMBINATIONS = 1_000
 /** The value of every label for further combinations. */
 const OTHER = 'other'
 
-/** The values of one metric. */
 class Values {
   readonly #names: readonly string[]
   readonly #onFull: () => void
@@ -100,7 +97,6 @@ class Values {
   }
 }
 
-/** The metrics of all features. */
 export class FeatureMetrics {
   readonly #metrics: Readonly<Record<string, Values>>
 
@@ -122,7 +118,6 @@ export class FeatureMetrics {
     return this.#metrics
   }
 
-  /** The values by metric. */
   get values(): Readonly<Record<string, readonly LabelledValue[]>> {
     return Object.fromEntries(Object.entries(this.#metrics).map(([name, { all }]) => [name, all]))
   }

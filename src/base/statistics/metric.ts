@@ -39,5 +39,4 @@ export const kept = <Declared extends Metric>(metric: Declared, ...labels: reado
   keptBy: labels,
 })
 
-/** Metrics by name: those of the core and of features. */
 export type MetricDeclarations = Readonly<Record<string, Metric>>

@@ -24,7 +24,6 @@ export const sample = (value: Value, labels: Readonly<Record<string, string>> = 
   value,
 })
 
-/** A sample for each value of one label. */
 export const samplesBy = (label: string, values: Readonly<Record<string, Value>>): Sample[] =>
   Object.entries(values).map(([name, value]) => sample(value, { [label]: name }))
 
@@ -59,7 +58,6 @@ export const aggregate = (declarations: MetricDeclarations, snapshots: readonly 
   return result
 }
 
-/** A value of a metric whose history is kept. */
 export interface KeptValue {
   readonly metric: string
   readonly isGauge: boolean
@@ -77,7 +75,6 @@ const selected = (labels: string, names: readonly string[]): string =>
     .map(([text]) => text)
     .join(',')
 
-/** The values of the metrics whose history is kept. */
 export const keptValues = (declarations: MetricDeclarations, snapshot: Snapshot): readonly KeptValue[] =>
   Object.entries(declarations).flatMap(([name, metric]) => {
     const { keptBy } = metric

@@ -92,7 +92,6 @@ interface Operation {
   readonly responses: Record<string, { content?: Content }>
 }
 
-/** The operations of the document by path and method. */
 export type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
 
 const operationsOf = (paths: Paths): Operation[] => Object.values(paths).flatMap(path => Object.values(path))

@@ -4,7 +4,6 @@ import { fieldErrors } from '../validation/field-errors.ts'
 import { FORM_TYPE } from '../validation/form.ts'
 import { NDJSON } from '../validation/ndjson.ts'
 
-/** What the errors of a route follow from. */
 interface Route {
   readonly config?: Readonly<Partial<Record<'gate' | 'reauthenticate' | 'roles' | 'scope', unknown>>>
   readonly schema?: {

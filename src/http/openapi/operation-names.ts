@@ -31,7 +31,6 @@ interface Operation {
   readonly method: string
   /** Without the prefix of the service: `/notes/:id`. */
   readonly url: string
-  /** Whether the response is a list. */
   readonly isList: boolean
 }
 

@@ -57,7 +57,6 @@ const queryCoercion = (properties: Record<string, { type?: unknown }>) => {
   }
 }
 
-/** A validator as Fastify expects it. */
 export interface Validate {
   (data: Record<string, unknown>): boolean
   errors?: ErrorObject[] | null
@@ -112,7 +111,6 @@ const once = (compile: (schema: object) => Validate) => {
   }
 }
 
-/** Compiles a schema for JSON. */
 export const jsonValidator = once(compile)
 
 /** Compiles a schema for query strings, path parameters and other text. */
@@ -140,7 +138,6 @@ const rejectProperties: Validate = data => {
   return true
 }
 
-/** Compiles the schema when the validator is called first. */
 const onDemand =
   (compile: (schema: object) => Validate) =>
   (schema: object): Validate => {

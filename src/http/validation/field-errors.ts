@@ -3,7 +3,6 @@ import { ERRORS } from '#base/errors'
 import { INVALID_ROLE, ROLE_PATTERN } from '#core/users/roles'
 import { BASE64URL_PATTERN, DIGEST_PATTERN, INVALID_TIMESTAMP } from './formats.ts'
 
-/** The used properties of an error of Ajv. */
 export interface FieldViolation {
   readonly keyword: string
   /** JSON pointer (RFC 6901) to the value, or to the object if a property is missing or unknown. */
@@ -17,7 +16,6 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': INVALID_TIMESTAMP,
 }
 
-/** The messages of patterns. */
 const PATTERNS = new Map([
   [ROLE_PATTERN, INVALID_ROLE],
   [BASE64URL_PATTERN, 'must be base64url (RFC 4648 §5) without padding'],

@@ -68,7 +68,6 @@ const { validate: isDateTime } = fullFormats['date-time'] as { validate: (text: 
 /** Ajv's own format also accepts `urn:uuid:`. */
 export const UUID = new RegExp(ID, 'i')
 
-/** The message for an invalid timestamp. */
 export const INVALID_TIMESTAMP = 'must be a timestamp with a time zone, such as 2026-01-31T09:30:00Z'
 
 /** RFC 3339 §5.6 with a `T`. Ajv's format also accepts a blank (a `+` in a URL is decoded to one) and zones without a colon. */

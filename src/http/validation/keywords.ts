@@ -56,7 +56,6 @@ const chosenPassword: KeywordValidator = (_on, text, schema, parent) =>
 const emailAddress: KeywordValidator = (kind, email) =>
   report('emailAddress', emailAddress, kind === 'new' ? newEmailViolations(email) : emailViolations(email))
 
-/** `personName: true` */
 const personName: KeywordValidator = (_on, name) => report('personName', personName, nameViolations(name))
 
 /** `languageTag: true`: a locale. */

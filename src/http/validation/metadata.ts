@@ -10,7 +10,6 @@ export type ValidateMetadata = (metadata: unknown) => readonly MetadataViolation
 
 /** An operator's JSON Schema of metadata, and what it compiles to. */
 export interface MetadataSchema {
-  /** The content of its file. */
   readonly schema: Readonly<Record<string, unknown>>
   readonly validate: ValidateMetadata
 }
@@ -21,7 +20,6 @@ export interface MetadataSchemas {
   readonly app: MetadataSchema | null
 }
 
-/** A segment of a JSON pointer (RFC 6901). */
 const segment = (name: string | number): string =>
   `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
@@ -59,7 +57,6 @@ function* violationsOf(value: unknown, path: string, level: number): Generator<M
 /** Characters of all paths that are reported. Each violation has its path, which can be as long as the metadata. */
 const MAX_PATHS = 65_536
 
-/** Characters of a path that are reported. */
 const MAX_PATH = 200
 
 const shortened = (violation: MetadataViolation): MetadataViolation =>

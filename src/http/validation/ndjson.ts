@@ -112,6 +112,5 @@ export async function* readLines(
   yield* batchesOf(splitter.end(), validate)
 }
 
-/** Serializes values as lines of JSON. */
 export const toLines = (values: readonly object[]): string =>
   values.map(value => `${JSON.stringify(value)}\n`).join('')

@@ -2,7 +2,6 @@
 import { parse } from 'secure-json-parse'
 import { ServiceError } from '#base/errors'
 
-/** Maximum bytes of a JSON body. */
 export const BODY_LIMIT = 16_384
 
 const QUOTE = '"'.charCodeAt(0)

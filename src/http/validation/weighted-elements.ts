@@ -3,7 +3,6 @@
 /** Elements of a header field that count: no client sends more, and each costs time. */
 const MAX_ELEMENTS = 64
 
-/** A name, and its parameters. */
 const ELEMENT = /^([^\s;]+)\s*((?:;.*)?)$/s
 
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/

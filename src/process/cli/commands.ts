@@ -29,7 +29,6 @@ export const coreCommands = (program: Command): void => {
   for (const add of CORE_COMMANDS) add(program)
 }
 
-/** The commands below one, at every depth. */
 const commandsBelow = ({ commands }: Command): readonly Command[] =>
   commands.flatMap(command => [command, ...commandsBelow(command)])
 

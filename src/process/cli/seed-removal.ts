@@ -18,7 +18,6 @@ const PARALLEL = 20
 /** Milliseconds between two slices, in which other processes get the lock. */
 const PAUSE = 10
 
-/** @returns whether the user was there. */
 const remove = async (users: Pick<Users, 'remove'>, id: string): Promise<boolean> => {
   try {
     await users.remove(id, OPERATOR)

@@ -14,7 +14,6 @@ export interface SeededToken {
 }
 
 interface Format {
-  /** The start of a file. */
   readonly header: string
   readonly hasPasswords: boolean
   /** @param url of the service. */
@@ -76,7 +75,6 @@ export class TokenFiles {
   readonly #files: readonly AtomicFile[]
   readonly #format: Format
   readonly #url: string
-  /** Accounts that are written. */
   #count = 0
 
   private constructor(paths: readonly string[], files: readonly AtomicFile[], format: Format, url: string) {
@@ -107,7 +105,6 @@ export class TokenFiles {
     return this.#format.hasPasswords
   }
 
-  /** Writes the next accounts. */
   async write(accounts: readonly SeededToken[]): Promise<void> {
     const texts = this.#files.map(() => '')
     for (const account of accounts) {

@@ -232,7 +232,6 @@ const addCreate = (users: Command): void => {
     .action(create)
 }
 
-/** Maximum number of failed lines to print. */
 const MAX_FAILURES = 20
 
 /** Reads lines by the rules of the HTTP API, which are loaded on demand. */
@@ -254,7 +253,6 @@ const userLines = async (
   return readLines(inputChunks(input, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 
-/** Prints the first failed lines. */
 const failureReporter = () => {
   let failures = 0
   return (result: ImportResult): void => {

@@ -97,7 +97,6 @@ const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] =>
   )
 }
 
-/** The URL of the service on its own machine. */
 const localUrl = (host: string, port: number, basePath: string): string => {
   const isAnyHost = host === '0.0.0.0' || host === '::'
   return `http://${isAnyHost ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}${basePath}`
@@ -115,7 +114,6 @@ const tracesUrlOf = ({
 /** Characters of an issuer. Every token then fits into the length that is verified. */
 const MAX_ISSUER = 512
 
-/** @returns sentences about the keys of access tokens. */
 const keyContradictionsOf = ({ values: v, variables }: Settings, publicUrl: string): string[] => {
   const { JWT_ALGORITHM: algorithm, JWT_PRIVATE_KEY: privateKey } = v
   if (algorithm === undefined) return []
@@ -144,7 +142,6 @@ const keyContradictionsOf = ({ values: v, variables }: Settings, publicUrl: stri
   )
 }
 
-/** @returns sentences about settings of features. */
 const featureContradictionsOf = (
   { values: v, featureSettings }: Settings,
   features: readonly Feature[],
@@ -164,7 +161,6 @@ const hstsOf = (v: Values): string | null => {
   return value === 'off' || !isHttps(v) ? null : value
 }
 
-/** @returns sentences about settings that contradict each other. */
 const contradictionsOf = ({ values: v, variables }: Settings): string[] => {
   const isEmbedded = v.DATABASE_URL?.engine === 'sqlite'
   return sentencesOf(

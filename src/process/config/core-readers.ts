@@ -59,7 +59,6 @@ export const mailbox: Reader<string> = value => {
 
 const MAX_NAME = 64
 
-/** One line. */
 export const productName: Reader<string> = value => {
   if (value.length > MAX_NAME || /\p{Cc}/u.test(value))
     throw new SettingError(`must be one line of at most ${MAX_NAME} characters`, value)
@@ -93,7 +92,6 @@ const NATIVE = [
 const kindOf = (entry: string) => NATIVE.find(({ prefix }) => entry.startsWith(prefix))
 
 export interface AllowedOrigins {
-  /** Origins of pages. */
   readonly web: readonly string[]
   /** Origins of apps, for passkeys alone. */
   readonly native: readonly string[]

@@ -23,7 +23,6 @@ const problemOf = (error: unknown, isKey: boolean): string => {
   return error.value === undefined || isKey ? error.message : `${error.message}, not ${quoted(error.value)}`
 }
 
-/** Declarations of settings, of features for example. */
 export type SettingDeclarations = Readonly<Record<string, Setting>>
 
 export interface Settings {
@@ -33,7 +32,6 @@ export interface Settings {
   readonly featureSettings: SettingValues<SettingDeclarations>
   /** The variable of each setting that is given: its name, or its name with `_FILE`. */
   readonly variables: Readonly<Record<string, string>>
-  /** One line each. */
   readonly errors: string[]
 }
 

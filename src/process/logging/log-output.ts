@@ -5,7 +5,6 @@
 import { write } from 'node:fs'
 import type { DestinationStream } from 'pino'
 
-/** Maximum bytes of buffered log lines. */
 const MAX_WAITING = 4 * 1_048_576
 
 /**
@@ -37,9 +36,7 @@ export interface LogOutputOptions {
 
 interface Batch {
   readonly bytes: Buffer
-  /** The number of log lines in it. */
   readonly lines: number
-  /** The number of dropped lines that it reports. */
   readonly reported: number
   written: number
 }
@@ -55,9 +52,7 @@ export class LogOutput implements DestinationStream {
   #fd: number | null = null
   #waiting: { line: string; bytes: number }[] = []
   #waitingBytes = 0
-  /** Dropped lines that have not been reported yet. */
   #dropped = 0
-  /** The batch that is being written. */
   #batch: Batch | null = null
   /** Delays the next write after a failed one. */
   #pause: NodeJS.Timeout | null = null

@@ -69,7 +69,6 @@ class EventLoopDelay {
 export interface MetricsDeps {
   readonly signIns: Pick<SignIns, 'outcomes'>
   readonly signUps: Pick<SignUps, 'outcomes'>
-  /** The metrics of the core and of features. */
   readonly declarations: MetricDeclarations
   readonly featureMetrics: Pick<FeatureMetrics, 'values'>
   /** The names of the limits per address and per user. */
@@ -161,7 +160,6 @@ export class Metrics {
   readonly rateLimited: Counters<string>
   readonly #deps: MetricsDeps
   readonly #eventLoopDelay = new EventLoopDelay()
-  /** The check of the store that is running. */
   #ping: Promise<boolean> | null = null
 
   constructor(deps: MetricsDeps) {
@@ -176,7 +174,6 @@ export class Metrics {
     return workerChannel === undefined ? toText(declarations, await this.collect()) : workerChannel.text()
   }
 
-  /** The values of this process. */
   async collect(): Promise<Snapshot> {
     const { signIns, signUps, throttleEvents, hasher, breachedPasswords } = this.#deps
     const { authenticator, lastRequests, storage, mailer, jobs, consumers } = this.#deps
@@ -227,7 +224,6 @@ export class Metrics {
     return { ...ofCore, ...featureSamples(this.#deps.featureMetrics.values) }
   }
 
-  /** The values of this process whose history is kept. */
   async collectKept(): Promise<readonly KeptValue[]> {
     return keptValues(this.#deps.declarations, await this.collect())
   }

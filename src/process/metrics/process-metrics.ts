@@ -30,7 +30,6 @@ export const NO_PROCESS_METRICS: ReturnType<typeof processMetrics> = {
   process_open_fds: [],
 }
 
-/** Metrics of the heap of this thread. */
 export const heapMetrics = () => {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
   return {

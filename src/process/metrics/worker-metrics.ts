@@ -85,7 +85,6 @@ export class WorkerMetrics {
     })
   }
 
-  /** The worker has ended. */
   remove(worker: Channel): void {
     const last = this.#workers.get(worker)
     if (last) this.#ended = aggregate(this.#declarations, [this.#ended, countsOf(this.#declarations, last)])

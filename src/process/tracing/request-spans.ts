@@ -20,7 +20,6 @@ import { METHODS } from '#http/request-durations'
 import { setSpan } from '#http/trace-context'
 import packageJson from '../../../package.json' with { type: 'json' }
 
-/** The context of the request's span. */
 const CONTEXT = Symbol('context')
 
 declare module 'fastify' {

@@ -10,7 +10,6 @@ export interface Channel {
   readonly isOpen: boolean
 }
 
-/** The channel of a worker. */
 export interface ChannelToPrimary extends Channel {
   /** Whether both ends are in one process. */
   readonly isThread: boolean
@@ -55,7 +54,6 @@ export const channelToPrimary = (): ChannelToPrimary | null => {
   return cluster.isWorker ? processChannel : null
 }
 
-/** Tells a worker to stop. */
 export const STOP = 'stop'
 
 /** Sent by a worker once it listens on a port. */
@@ -68,7 +66,6 @@ export interface Failure {
   readonly failure: string
 }
 
-/** A line of a thread's log. */
 export interface LogLine {
   readonly line: string
 }

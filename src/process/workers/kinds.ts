@@ -13,13 +13,11 @@ import type { LogOutput } from '../logging/log-output.ts'
 import { type Channel, isLogLine, type ThreadData } from './channel.ts'
 
 export interface WorkerEnd {
-  /** For the log. */
   readonly reason: object
   readonly succeeded: boolean
 }
 
 export interface WorkerHandle extends Channel {
-  /** For the log. */
   readonly id: number | undefined
   kill(): void
   /** Called once, when the worker has ended and its whole log has arrived. */
@@ -35,7 +33,6 @@ export interface WorkerKind {
   close(): Promise<void>
 }
 
-/** Forwards a worker's log, line by line. */
 const forwardLog = (log: Readable, output: LogOutput): void => {
   let start = ''
   log.setEncoding('utf8')
