@@ -1,7 +1,8 @@
 /** Validates the input of every route. Input that a route does not declare is rejected. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { NOTHING, validatorCompiler } from '#http/validation/compile'
+import { NOTHING } from '#http/validation/compile'
+import { validatorCompiler } from '#http/validator-compiler'
 
 export const NO_BODY = { ...NOTHING, type: ['object', 'null'] }
 

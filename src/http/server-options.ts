@@ -13,8 +13,8 @@ import type { RequestIds } from './request-ids.ts'
 import { lazyRequestLogs, requestLog, withTrace } from './request-log.ts'
 import { serializerFactory } from './serializer-compiler.ts'
 import { respondRaw, respondToClientError } from './socket-errors.ts'
-import { buildValidator } from './validation/compile.ts'
 import { BODY_LIMIT } from './validation/strict-json.ts'
+import { buildValidator } from './validator-compiler.ts'
 
 const HEADER_LIMIT = 16_384
 
