@@ -5,9 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
-import type { ChangeWatch } from '#core/auth/in-flight-lookups'
 import type { Principal } from '#core/auth/principal'
-import type { FoundSession } from '#core/store/store'
 import type { User } from '#core/users/user'
 import { settle, setUp, type TestCredential } from '../support/authenticator.ts'
 import { createRandom } from '../support/random.ts'
@@ -183,8 +181,6 @@ t.test('short histories over few tokens agree with the model, with shrinking', a
       'late',
       'in time',
       'lose changes',
-      'query all',
-      'preload all',
     ),
     at: fc.nat(5),
   })
@@ -205,21 +201,6 @@ t.test('short histories over few tokens agree with the model, with shrinking', a
           throw new Error('another session or API key')
       }
       const pending: Promise<void>[] = []
-      /** Results of queries of all sessions, which are cached later. */
-      const queried: { readonly found: readonly FoundSession[]; readonly watch: ChangeWatch }[] = []
-      const queryAll = (): void => {
-        const watch = authenticator.watchChanges()
-        const found = [...store.sessions.values()].flatMap(session => {
-          const user = store.users.get(session.userId)
-          return user === undefined ? [] : { session, user, userKey: store.keys.get(user.id) ?? 0 }
-        })
-        queried.push({ found, watch })
-      }
-      const preloadAll = (): void => {
-        const { found, watch } = queried.shift() ?? {}
-        for (const session of found ?? []) if (watch !== undefined) authenticator.preload(session, watch)
-        watch?.close()
-      }
       for (const [step, { kind, at }] of history.entries()) {
         const credential = all[at] ?? addCredential('session', 'nobody')
         if (kind === 'identify') {
@@ -229,8 +210,6 @@ t.test('short histories over few tokens agree with the model, with shrinking', a
           else check(credential, principal)
         } else if (kind === 'revoke') credential.revoke()
         else if (kind === 'rename') change(credential.userId, { firstName: `version ${step}` })
-        else if (kind === 'query all') queryAll()
-        else if (kind === 'preload all') preloadAll()
         else if (kind === 'lose changes') authenticator.invalidateAll()
         else if (kind === 'evict') authenticator.invalidate(credential.userId)
         else if (kind === 'late' || kind === 'in time') authenticator.setFeedLate(kind === 'late')

@@ -602,37 +602,6 @@ t.test('an API key that a lookup finds revoked is evicted from the second level 
   t.equal((authenticator.authenticate(other.token) as Principal).credentialId, other.id)
 })
 
-t.test('preloaded tokens fill both levels, without an eviction', async t => {
-  const { store, authenticator, open, change, userCache } = setUp(50, 10)
-  store.later = false
-  const all = Array.from({ length: 60 }, (_, index) => open(`user ${index}`))
-  const watch = authenticator.watchChanges()
-  const preload = (index: number) => {
-    const { session } = all[index] as (typeof all)[number]
-    const user = store.users.get(session.userId)
-    return user === undefined ? null : authenticator.preload({ session, user, userKey: index }, watch)
-  }
-  const outcomes = all.map((_, index) => preload(index))
-  t.strictSame(outcomes, [...Array(50).fill('added'), ...Array(10).fill('full')])
-  t.match(authenticator.cacheStatistics, { entries: 50, evictions: 0 })
-  t.equal(preload(3), 'cached')
-  t.equal(preload(45), 'cached')
-  for (const { token } of all.slice(0, 50)) authenticator.authenticate(token)
-  t.equal(store.lookups, 0)
-  change('user 45', { firstName: 'version 1' })
-  t.equal(nameOf(await authenticator.authenticate(all[45]?.token ?? '')), 'version 1')
-  authenticator.invalidateAll()
-  change('user 59', { userMetadata: { text: 'x'.repeat(8_000), more: 'ž' } })
-  watch.close()
-  const later = authenticator.watchChanges()
-  for (let index = 0; index < 10; index += 1) preload(index)
-  const { session } = all[59] as (typeof all)[number]
-  const user = store.users.get('user 59') as User
-  t.equal(authenticator.preload({ session, user, userKey: 59 }, later), null, 'too large for a record')
-  later.close()
-  t.equal(userCache.get('user 59'), undefined)
-})
-
 /**
  * 512 API keys that end alike: the caches find tokens by a hash of their last eight characters, two digits and the checksum. CRC-32 is
  * linear, so each of the 41 other digits changes it by a fixed value where it is 1 in place of 0. As it has 32 bits, nine of these

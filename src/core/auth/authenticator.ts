@@ -12,7 +12,7 @@ import { accountTextOf } from '../users/serializers.ts'
 import { type AccessTokens, isTokenOf } from './access-tokens.ts'
 import type { FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
-import { type ChangeWatch, InFlightLookups, Lookup } from './in-flight-lookups.ts'
+import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { LastRequests } from './last-requests.ts'
 import { OffHeapTokenCache } from './off-heap-token-cache.ts'
 import { API_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
@@ -159,36 +159,6 @@ export class Authenticator implements InvalidationListener {
   /** Whether tokens can be cached now: notifications of changes are received in time. */
   get isCaching(): boolean {
     return this.#validity.isReliable
-  }
-
-  /** Must be opened before sessions are queried that {@link preload} gets. */
-  watchChanges(): ChangeWatch {
-    return this.#inFlightLookups.watch()
-  }
-
-  /**
-   * Caches the token of a session that no request has presented, unless that evicts another one. A revocation that is notified
-   * later evicts it, like every cached token; one that was notified since the watch was opened keeps it out.
-   * @returns whether the token was `added`, or was `cached` already; `full` if there is no room, `null` if it cannot be used now.
-   */
-  preload(found: FoundSession, watch: ChangeWatch): 'added' | 'cached' | 'full' | null {
-    const { session, user } = found
-    const { tokens, lastRequests, limits, clock } = this.#deps
-    if (!this.isCaching || user.disabled || watch.hasChanged(user.id) || this.#isOutdated(found)) return null
-    const now = clock()
-    const lastRequestAt = lastRequests.latestOf(session.id, session.lastRequestAt)
-    if (now >= session.expiresAt || now - lastRequestAt >= limits.idle) return null
-    const token = tokens.issue(session)
-    const earlier = this.#cache.get(token)
-    if (earlier?.cachedUser.current || this.#offHeapCache.get(token, now) !== undefined) return 'cached'
-    if (earlier !== undefined) this.#cache.drop(earlier)
-    const credential = sessionCredential(session, session.expiresAt)
-    const isHot = this.#cache.hasRoomFor(user)
-    if (this.#entries === this.#capacity || !(isHot || this.#offHeapCache.hasRoom)) return 'full'
-    const principal = this.#newPrincipal(token, found, credential, Number.NEGATIVE_INFINITY)
-    if (isHot) this.#cache.add(principal)
-    else if (this.#offHeapCache.add(principal, this.#requests) === null) return null
-    return 'added'
   }
 
   /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */

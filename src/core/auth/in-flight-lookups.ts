@@ -24,33 +24,6 @@ export class Lookup<Found> {
   }
 }
 
-/** The owners that have changed since it was opened: results of queries about all others are current. */
-export class ChangeWatch {
-  readonly #owners = new Set<string>()
-  #isEveryone = false
-  readonly #onClose: (watch: ChangeWatch) => void
-
-  constructor(onClose: (watch: ChangeWatch) => void) {
-    this.#onClose = onClose
-  }
-
-  hasChanged(ownerId: string): boolean {
-    return this.#isEveryone || this.#owners.has(ownerId)
-  }
-
-  invalidate(ownerId: string): void {
-    this.#owners.add(ownerId)
-  }
-
-  invalidateAll(): void {
-    this.#isEveryone = true
-  }
-
-  close(): void {
-    this.#onClose(this)
-  }
-}
-
 /** Changes that are remembered. Beyond it, the lookups that need them are repeated. */
 const MAX_CHANGES = 10_000
 
@@ -82,18 +55,9 @@ export class InFlightLookups {
   readonly #ofUnknownOwners = new Set<Lookup<unknown>>()
   /** When owners changed, as long as there are such lookups. One map for all: anonymous clients can make thousands wait. */
   readonly #changes = new Map<string, number>()
-  readonly #watches = new Set<ChangeWatch>()
-
-  /** Watches changes during a query of many rows. Must be closed: until then it remembers every change. */
-  watch(): ChangeWatch {
-    const watch = new ChangeWatch(closed => this.#watches.delete(closed))
-    this.#watches.add(watch)
-    return watch
-  }
 
   invalidate(ownerId: string): void {
     markStale(this.#bySubject.get(ownerId))
-    for (const watch of this.#watches) watch.invalidate(ownerId)
     if (this.#ofUnknownOwners.size === 0) return
     if (this.#changes.size === MAX_CHANGES) this.#forgetChanges()
     this.#changes.set(ownerId, performance.now())
@@ -106,7 +70,6 @@ export class InFlightLookups {
 
   invalidateAll(): void {
     for (const lookups of this.#bySubject.values()) markStale(lookups)
-    for (const watch of this.#watches) watch.invalidateAll()
   }
 
   #forgetChanges(): void {

@@ -12,7 +12,7 @@ import type { AdminKey } from './admin-key.ts'
 import type { FoundApiKey } from './api-key.ts'
 import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type ApiKeyRow, toAdminKey, toApiKey } from './key-rows.ts'
 import type { Session } from './session.ts'
-import { AFTER_IDS, SESSION_COLUMNS, type SessionRow, sessionColumns, toSession } from './session-rows.ts'
+import { SESSION_COLUMNS, type SessionRow, sessionColumns, toSession } from './session-rows.ts'
 import { OPENING_STATE, openingValues, type VerifiedState } from './stored-sessions.ts'
 
 /** The numbers of the first parameters of the session and of the event. */
@@ -54,16 +54,11 @@ interface FoundRow extends UserRow, Omit<SessionRow, 'id' | 'created_at' | 'last
   readonly session_last_request_at: number
 }
 
-/** @param condition selects the sessions. */
-const findSessions = (condition: string): string => `${selectUser('key', 'session.*')} JOIN (
+const FIND_SESSION = `${selectUser('key', 'session.*')} JOIN (
     SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at,
            ip, user_agent, impersonated_by, authenticated_at, method, amr
-    FROM sessions WHERE ${condition}
+    FROM sessions WHERE id = $1
   ) AS session ON session.user_key = users.key`
-
-const FIND_SESSION = findSessions('id = $1')
-
-const FIND_NEWEST_SESSIONS = `${findSessions('id < $1 ORDER BY id DESC LIMIT $2')} ORDER BY session_id DESC`
 
 const toFound = (row: FoundRow): FoundSession => ({
   session: toSession(
@@ -108,11 +103,6 @@ export const sessionStatements = (database: Database) => ({
     const statement = { name: 'session', text: FIND_SESSION, values: [id] }
     const [row] = await database.readByKey<FoundRow>(statement, onStart)
     return row && toFound(row)
-  },
-
-  async findNewestSessions(before: string | null, limit: number): Promise<readonly FoundSession[]> {
-    const values = [before ?? AFTER_IDS, limit]
-    return (await database.read<FoundRow>({ text: FIND_NEWEST_SESSIONS, values })).map(toFound)
   },
 
   async findApiKey(digest: string, onStart?: () => void): Promise<FoundApiKey | undefined> {

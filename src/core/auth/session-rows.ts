@@ -3,9 +3,6 @@ import { networkDigest } from '../rate-limits/known-networks.ts'
 import type { SessionsTable } from '../store/tables.ts'
 import { NO_AMR, type Session } from './session.ts'
 
-/** Sorts after every id. */
-export const AFTER_IDS = '~'
-
 /** A session without its user, which is a key in the table and an id elsewhere. */
 export type SessionRow = Omit<SessionsTable, 'user_key'>
 

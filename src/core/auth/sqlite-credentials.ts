@@ -12,11 +12,9 @@ import {
   toAdminKey,
   toApiKey,
 } from './key-rows.ts'
-import { AFTER_IDS, SESSION_COLUMNS, type SessionRow, toSession } from './session-rows.ts'
+import { SESSION_COLUMNS, type SessionRow, toSession } from './session-rows.ts'
 
 const FIND_SESSION = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id = ?`
-const FIND_NEWEST_SESSIONS = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id < ?
-  ORDER BY id DESC LIMIT ?`
 const FIND_API_KEY = `SELECT user_key, ${API_KEY_COLUMNS.join(', ')} FROM api_keys WHERE digest = ?`
 const FIND_ADMIN_KEY = `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys WHERE digest = ?`
 const FIND_USER_BY_KEY = `${selectUser()} WHERE key = ?`
@@ -27,19 +25,11 @@ interface Owned {
 
 export const credentialReads = (reader: Reader) => {
   const userOf = ({ user_key }: Owned) => reader.get<UserRow>(FIND_USER_BY_KEY, user_key)
-  const withUser = (row: SessionRow & Owned): FoundSession | undefined => {
-    const user = userOf(row)
-    return user && { session: toSession(row, user.id), user: toUser(user), userKey: row.user_key }
-  }
   return {
     findSession(id: string): FoundSession | undefined {
       const row = reader.get<SessionRow & Owned>(FIND_SESSION, id)
-      return row && withUser(row)
-    },
-
-    findNewestSessions(before: string | null, limit: number): readonly FoundSession[] {
-      const found = reader.rows<SessionRow & Owned>(FIND_NEWEST_SESSIONS, before ?? AFTER_IDS, limit)
-      return found.flatMap(row => withUser(row) ?? [])
+      const user = row && userOf(row)
+      return user && { session: toSession(row, user.id), user: toUser(user), userKey: row.user_key }
     },
 
     findApiKey(digest: string): FoundApiKey | undefined {

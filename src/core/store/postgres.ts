@@ -67,7 +67,6 @@ export const openPostgresStorage = async (
       sessions: {
         open: sessions.openSession,
         find: sessions.findSession,
-        findNewest: sessions.findNewestSessions,
       },
       events: {
         async list(query) {

@@ -43,7 +43,7 @@ const storeOf = (engine: SqliteEngine, features: readonly AccountFeature[]): Sto
         count: filter => withLists(({ countUsers }) => timeSlicer.run(countUsers(reader, filter))),
         estimate: filter => withLists(({ estimateUsers }) => timeSlicer.run(estimateUsers(reader, filter))),
       },
-      sessions: { find: credentials.findSession, findNewest: credentials.findNewestSessions },
+      sessions: { find: credentials.findSession },
       events: {
         list: query => withEvents(({ listEvents }) => timeSlicer.run(listEvents(reader, query))),
         positionKind: 'counted',

@@ -58,11 +58,6 @@ export interface SessionStore extends Derived<'sessions'> {
    * committed before.
    */
   find(id: string, onStart?: () => void): MaybePromise<FoundSession | undefined>
-  /**
-   * Sessions in the order in which they were opened, newest first; also expired ones and those of disabled users.
-   * @param before the last id of the previous page; `null` for the first page.
-   */
-  findNewest(before: string | null, limit: number): MaybePromise<readonly FoundSession[]>
 }
 
 /** What authentication needs of API keys. The feature has a store of its own. */
