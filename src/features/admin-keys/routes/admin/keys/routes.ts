@@ -1,12 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { serializeAdminKey } from '#core/auth/admin-key'
+import { noStore } from '#feature/no-store'
 import { ERRORS, serializeCreatedAdminKey } from '#features/admin-keys/admin-keys'
 import { adminActor, adminKeyOf, newKeyOptionsOf } from '#routes/request-context'
-import { AdminKeyList, CreatedAdminKey, ErrorBody, ErrorOf, IdParams, NewAdminKey } from '#routes/schemas'
+import { AdminKeyList, CreatedAdminKey, ErrorOf, IdParams, NewAdminKey } from '#routes/schemas'
 
 const keys: FastifyPluginAsyncTypebox = async app => {
   const { adminKeys, adminScopes } = app.services
+  app.addHook('preSerialization', noStore)
 
   app.post(
     '',
@@ -15,7 +17,7 @@ const keys: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Create an admin key with scopes. The response shows it for the only time',
         body: NewAdminKey(adminScopes),
-        response: { 201: CreatedAdminKey, 409: ErrorOf(ERRORS.tooManyAdminKeys), 503: ErrorBody },
+        response: { 201: CreatedAdminKey, 409: ErrorOf(ERRORS.tooManyAdminKeys) },
       },
     },
     async (request, reply) => {
@@ -24,7 +26,7 @@ const keys: FastifyPluginAsyncTypebox = async app => {
         adminKeyOf(request),
         adminActor(request),
       )
-      reply.code(201).header('cache-control', 'no-store')
+      reply.code(201)
       return serializeCreatedAdminKey(created)
     },
   )
@@ -35,14 +37,10 @@ const keys: FastifyPluginAsyncTypebox = async app => {
       config: { scope: 'keys:write' },
       schema: {
         summary: 'List all admin keys, newest first; without those of the configuration',
-        response: { 200: AdminKeyList, 503: ErrorBody },
+        response: { 200: AdminKeyList },
       },
     },
-    async (_request, reply) => {
-      const found = await adminKeys.list()
-      reply.header('cache-control', 'no-store')
-      return { results: found.map(serializeAdminKey) }
-    },
+    async () => ({ results: (await adminKeys.list()).map(serializeAdminKey) }),
   )
 
   app.delete(
@@ -53,7 +51,7 @@ const keys: FastifyPluginAsyncTypebox = async app => {
         summary:
           'Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.adminKeyNotFound), 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.adminKeyNotFound) },
       },
     },
     async (request, reply) => {

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { ERRORS } from '#features/webhooks/definitions'
 import { serializeAttempt, serializeWebhook, type Webhook as WebhookRecord } from '#features/webhooks/webhook'
 import { adminActor } from '#routes/request-context'
-import { ErrorBody, ErrorOf, IdParams } from '#routes/schemas'
+import { ErrorOf, IdParams } from '#routes/schemas'
 import {
   ChangedWebhook,
   CreatedWebhook,
@@ -43,7 +43,6 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
           201: CreatedWebhook,
           403: ErrorOf(ERRORS.encryptionKeyMissing),
           409: ErrorOf(ERRORS.tooManyWebhooks),
-          503: ErrorBody,
         },
       },
     },
@@ -63,7 +62,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listWebhooks',
         summary: 'List all webhooks',
-        response: { 200: WebhookList, 503: ErrorBody },
+        response: { 200: WebhookList },
       },
     },
     async () => ({ results: (await webhooks.list()).map(serialize) }),
@@ -77,7 +76,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getWebhook',
         summary: 'Get a webhook',
         params: IdParams,
-        response: { 200: Webhook, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
+        response: { 200: Webhook, 404: ErrorOf(ERRORS.webhookNotFound) },
       },
     },
     async request => serialize(await webhooks.get(request.validatedData.params.id)),
@@ -96,7 +95,6 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
           200: Webhook,
           404: ErrorOf(ERRORS.webhookNotFound),
           409: ErrorOf(ERRORS.webhookChanged),
-          503: ErrorBody,
         },
       },
     },
@@ -114,7 +112,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteWebhook',
         summary: 'Delete a webhook',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.webhookNotFound) },
       },
     },
     async (request, reply) => {
@@ -131,7 +129,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listWebhookAttempts',
         summary: 'List the last 100 attempts to deliver, newest first',
         params: IdParams,
-        response: { 200: WebhookAttemptList, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
+        response: { 200: WebhookAttemptList, 404: ErrorOf(ERRORS.webhookNotFound) },
       },
     },
     async request => ({
@@ -151,7 +149,6 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
           200: RotatedSecret,
           404: ErrorOf(ERRORS.webhookNotFound),
           409: ErrorOf(ERRORS.webhookChanged),
-          503: ErrorBody,
         },
       },
     },
@@ -172,7 +169,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'pingWebhook',
         summary: 'Send a `webhook.ping` soon, also to a webhook that is paused or disabled. See its attempts',
         params: IdParams,
-        response: { 202: RequestedPing, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
+        response: { 202: RequestedPing, 404: ErrorOf(ERRORS.webhookNotFound) },
       },
     },
     async (request, reply) => {
@@ -189,7 +186,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'pauseWebhook',
         summary: 'Pause a webhook. Its events wait',
         params: IdParams,
-        response: { 200: Webhook, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
+        response: { 200: Webhook, 404: ErrorOf(ERRORS.webhookNotFound) },
       },
     },
     async request => serialize(await webhooks.pause(request.validatedData.params.id, adminActor(request))),
@@ -208,7 +205,6 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
           200: Webhook,
           404: ErrorOf(ERRORS.webhookNotFound),
           409: ErrorOf(ERRORS.webhookNotFailing),
-          503: ErrorBody,
         },
       },
     },
@@ -227,7 +223,7 @@ const webhookRoutes: FastifyPluginAsyncTypebox = async app => {
         summary: 'Deliver again from a time or an event on',
         params: IdParams,
         body: Replay,
-        response: { 200: ReplayedWebhook, 404: ErrorOf(ERRORS.webhookNotFound), 503: ErrorBody },
+        response: { 200: ReplayedWebhook, 404: ErrorOf(ERRORS.webhookNotFound) },
       },
     },
     async request => {

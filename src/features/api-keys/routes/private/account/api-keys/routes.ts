@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { serializeApiKey } from '#core/auth/api-key'
+import { noStore } from '#feature/no-store'
 import { ERRORS } from '#features/api-keys/api-keys'
 import { newKeyOptionsOf, userActor } from '#routes/request-context'
 import {
   ApiKeyList,
   CreatedApiKey,
-  ErrorBody,
   ErrorOf,
   ExpiresAt,
   IdParams,
@@ -17,6 +17,8 @@ import {
 
 const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
   const { apiKeys, userScopes } = app.services
+  app.addHook('preSerialization', noStore)
+
   const Request = Strict({
     name: KeyName,
     scopes: Type.Optional(Scopes(userScopes, 'By default all')),
@@ -31,7 +33,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         operationId: 'createApiKey',
         summary: 'Create an API key: a token for your programs. The response shows it for the only time',
         body: Request,
-        response: { 201: CreatedApiKey, 409: ErrorOf(ERRORS.tooManyApiKeys), 429: ErrorBody, 503: ErrorBody },
+        response: { 201: CreatedApiKey, 409: ErrorOf(ERRORS.tooManyApiKeys) },
       },
     },
     async (request, reply) => {
@@ -41,7 +43,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         newKeyOptionsOf({ name, scopes, expiresAt }, userScopes),
         userActor(request),
       )
-      reply.code(201).header('cache-control', 'no-store')
+      reply.code(201)
       return { token, apiKey: serializeApiKey(apiKey) }
     },
   )
@@ -52,14 +54,10 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listApiKeys',
         summary: 'List your API keys, newest first',
-        response: { 200: ApiKeyList, 503: ErrorBody },
+        response: { 200: ApiKeyList },
       },
     },
-    async (request, reply) => {
-      const found = await apiKeys.listOwn(request.user.id)
-      reply.header('cache-control', 'no-store')
-      return { results: found.map(serializeApiKey) }
-    },
+    async ({ user }) => ({ results: (await apiKeys.listOwn(user.id)).map(serializeApiKey) }),
   )
 
   app.delete(
@@ -70,7 +68,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteApiKey',
         summary: 'Revoke an API key',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.apiKeyNotFound), 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.apiKeyNotFound) },
       },
     },
     async (request, reply) => {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { noStore } from '#feature/no-store'
 import { ERRORS } from '#features/identities/definitions'
 import { serializeIdentity } from '#features/identities/identities'
 import { setFlow } from '#features/identities/routes/flow-cookie'
@@ -12,10 +13,11 @@ import {
 } from '#features/identities/routes/schemas'
 import { userActor } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'
-import { EndOthers, ErrorBody, ErrorOf, IdParams, Strict } from '#routes/schemas'
+import { EndOthers, ErrorOf, IdParams, Strict } from '#routes/schemas'
 
 const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
   const { identities, providerSignIns } = app.services
+  app.addHook('preSerialization', noStore)
 
   app.post(
     '',
@@ -28,16 +30,13 @@ const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
         response: {
           201: withHeaders(StartedFlow, 'Set-Cookie'),
           404: ErrorOf(ERRORS.providerNotFound),
-          429: ErrorBody,
-          503: ErrorBody,
         },
       },
     },
     async (request, reply) => {
       const { provider } = request.validatedData.body
       const started = await providerSignIns.start(provider, request.requirePrincipal())
-      setFlow(reply, provider, started.flow)
-      reply.code(201).header('cache-control', 'no-store')
+      setFlow(reply, provider, started.flow).code(201)
       return started
     },
   )
@@ -54,17 +53,14 @@ const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
           201: Identity,
           404: ErrorOf(ERRORS.providerNotFound),
           409: ErrorOf(ERRORS.identityTaken),
-          429: ErrorBody,
-          503: ErrorBody,
         },
       },
     },
     async (request, reply) => {
       const { provider, flow } = request.validatedData.body
       const owner = request.requirePrincipal()
-      const linked = await providerSignIns.link(provider, flow, owner, userActor(request))
-      reply.code(201).header('cache-control', 'no-store')
-      return serializeIdentity(linked)
+      reply.code(201)
+      return serializeIdentity(await providerSignIns.link(provider, flow, owner, userActor(request)))
     },
   )
 
@@ -74,14 +70,10 @@ const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listIdentities',
         summary: 'List your accounts of other providers, newest first',
-        response: { 200: IdentityList, 503: ErrorBody },
+        response: { 200: IdentityList },
       },
     },
-    async (request, reply) => {
-      const found = await identities.list(request.user.id)
-      reply.header('cache-control', 'no-store')
-      return { results: found.map(serializeIdentity) }
-    },
+    async ({ user }) => ({ results: (await identities.list(user.id)).map(serializeIdentity) }),
   )
 
   app.delete(
@@ -97,8 +89,6 @@ const identitiesOfAccount: FastifyPluginAsyncTypebox = async app => {
           204: Type.Null(),
           404: ErrorOf(ERRORS.identityNotFound),
           409: ErrorOf('lastSignInMethod'),
-          429: ErrorBody,
-          503: ErrorBody,
         },
       },
     },

@@ -1,13 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { noStore } from '#feature/no-store'
 import { ERRORS } from '#features/organizations/definitions'
 import { serializeOwnInvitation } from '#features/organizations/invitations'
 import { serializeOrganization } from '#features/organizations/organizations'
 import { Organization, OwnInvitationList } from '#features/organizations/routes/schemas'
 import { refuseImpersonation, userActor } from '#routes/request-context'
-import { ErrorBody, ErrorOf, PresentedToken, Strict } from '#routes/schemas'
+import { ErrorOf, PresentedToken, Strict } from '#routes/schemas'
 
 const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
-  const { organizationInvitations } = app.services
+  const { organizationInvitations: invitations } = app.services
+  app.addHook('preSerialization', noStore)
 
   app.get(
     '',
@@ -16,14 +18,10 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listOwnInvitations',
         summary: 'List the invitations that wait for your confirmed e-mail; the mail has the link to accept',
-        response: { 200: OwnInvitationList, 503: ErrorBody },
+        response: { 200: OwnInvitationList },
       },
     },
-    async (request, reply) => {
-      reply.header('cache-control', 'no-store')
-      const found = await organizationInvitations.listOwn(request.user.id)
-      return { results: found.map(serializeOwnInvitation) }
-    },
+    async ({ user }) => ({ results: (await invitations.listOwn(user.id)).map(serializeOwnInvitation) }),
   )
 
   app.post(
@@ -35,15 +33,14 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
         summary:
           'Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one',
         body: Strict({ token: PresentedToken }),
-        response: { 200: Organization, 409: ErrorOf(ERRORS.noSeat), 503: ErrorBody },
+        response: { 200: Organization, 409: ErrorOf(ERRORS.noSeat) },
       },
     },
-    async (request, reply) => {
+    async request => {
       refuseImpersonation(request)
       const { token } = request.validatedData.body
       const owner = request.requirePrincipal()
-      reply.header('cache-control', 'no-store')
-      return serializeOrganization(await organizationInvitations.accept(token, owner, userActor(request)))
+      return serializeOrganization(await invitations.accept(token, owner, userActor(request)))
     },
   )
 }

@@ -1,14 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { noStore } from '#feature/no-store'
 import { NewCredential } from '#features/passkeys/credential-schemas'
 import { ERRORS } from '#features/passkeys/definitions'
 import { serializePasskey } from '#features/passkeys/passkeys'
 import { Passkey, PasskeyCreationOptions, PasskeyList } from '#features/passkeys/routes/schemas'
 import { refuseImpersonation, userActor } from '#routes/request-context'
-import { EndOthers, ErrorBody, ErrorOf, IdParams, KeyName, Strict, withExample } from '#routes/schemas'
+import { EndOthers, ErrorOf, IdParams, KeyName, Strict, withExample } from '#routes/schemas'
 
 const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
   const { passkeys } = app.services
+  app.addHook('preSerialization', noStore)
+
   const Request = Strict({
     credential: NewCredential,
     name: Type.Optional(withExample(KeyName, 'Work laptop')),
@@ -24,15 +27,10 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         response: {
           200: PasskeyCreationOptions,
           409: ErrorOf(ERRORS.tooManyPasskeys),
-          429: ErrorBody,
-          503: ErrorBody,
         },
       },
     },
-    async (request, reply) => {
-      reply.header('cache-control', 'no-store')
-      return passkeys.creationOptions(request.requirePrincipal())
-    },
+    async request => passkeys.creationOptions(request.requirePrincipal()),
   )
 
   app.post(
@@ -43,7 +41,7 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         summary: 'Add the passkey that the browser has made: it signs in without e-mail and password',
         querystring: EndOthers,
         body: Request,
-        response: { 201: Passkey, 409: ErrorOf(ERRORS.passkeyExists), 503: ErrorBody },
+        response: { 201: Passkey, 409: ErrorOf(ERRORS.passkeyExists) },
       },
     },
     async (request, reply) => {
@@ -55,7 +53,7 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
         { credential, name },
         { endsOthers: query.endOthers, actor: userActor(request) },
       )
-      reply.code(201).header('cache-control', 'no-store')
+      reply.code(201)
       return serializePasskey(passkey)
     },
   )
@@ -66,14 +64,10 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listPasskeys',
         summary: 'List your passkeys, newest first',
-        response: { 200: PasskeyList, 503: ErrorBody },
+        response: { 200: PasskeyList },
       },
     },
-    async (request, reply) => {
-      const found = await passkeys.list(request.user.id)
-      reply.header('cache-control', 'no-store')
-      return { results: found.map(serializePasskey) }
-    },
+    async ({ user }) => ({ results: (await passkeys.list(user.id)).map(serializePasskey) }),
   )
 
   app.delete(
@@ -89,8 +83,6 @@ const passkeysOfAccount: FastifyPluginAsyncTypebox = async app => {
           204: Type.Null(),
           404: ErrorOf(ERRORS.passkeyNotFound),
           409: ErrorOf('lastSignInMethod'),
-          429: ErrorBody,
-          503: ErrorBody,
         },
       },
     },

@@ -1,12 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { serializeApiKey } from '#core/auth/api-key'
+import { noStore } from '#feature/no-store'
 import { ERRORS } from '#features/api-keys/api-keys'
 import { adminActor } from '#routes/request-context'
-import { ApiKeyList, ErrorBody, ErrorOf, IdParams, InputId, Strict } from '#routes/schemas'
+import { ApiKeyList, ErrorOf, IdParams, InputId, Strict } from '#routes/schemas'
 
 const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
   const { apiKeys } = app.services
+  app.addHook('preSerialization', noStore)
 
   app.get(
     '',
@@ -16,14 +18,12 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listUserApiKeys',
         summary: 'List the API keys of a user, newest first',
         params: IdParams,
-        response: { 200: ApiKeyList, 404: ErrorOf('userNotFound'), 503: ErrorBody },
+        response: { 200: ApiKeyList, 404: ErrorOf('userNotFound') },
       },
     },
-    async (request, reply) => {
-      const found = await apiKeys.list(request.validatedData.params.id)
-      reply.header('cache-control', 'no-store')
-      return { results: found.map(serializeApiKey) }
-    },
+    async ({ validatedData: { params } }) => ({
+      results: (await apiKeys.list(params.id)).map(serializeApiKey),
+    }),
   )
 
   app.delete(
@@ -34,7 +34,7 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'deleteUserApiKey',
         summary: 'Revoke an API key of a user',
         params: Strict({ id: InputId, keyId: InputId }),
-        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.apiKeyNotFound), 503: ErrorBody },
+        response: { 204: Type.Null(), 404: ErrorOf(ERRORS.apiKeyNotFound) },
       },
     },
     async (request, reply) => {

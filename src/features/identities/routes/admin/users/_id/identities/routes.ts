@@ -1,13 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { noStore } from '#feature/no-store'
 import { ERRORS } from '#features/identities/definitions'
 import { serializeIdentity } from '#features/identities/identities'
 import { IdentityList } from '#features/identities/routes/schemas'
 import { adminActor } from '#routes/request-context'
-import { ErrorBody, ErrorOf, IdParams, InputId, Strict } from '#routes/schemas'
+import { ErrorOf, IdParams, InputId, Strict } from '#routes/schemas'
 
 const identitiesOfUser: FastifyPluginAsyncTypebox = async app => {
   const { identities } = app.services
+  app.addHook('preSerialization', noStore)
 
   app.get(
     '',
@@ -17,14 +19,12 @@ const identitiesOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listUserIdentities',
         summary: 'List the accounts of a user at other providers, newest first',
         params: IdParams,
-        response: { 200: IdentityList, 404: ErrorOf('userNotFound'), 503: ErrorBody },
+        response: { 200: IdentityList, 404: ErrorOf('userNotFound') },
       },
     },
-    async (request, reply) => {
-      const found = await identities.listOf(request.validatedData.params.id)
-      reply.header('cache-control', 'no-store')
-      return { results: found.map(serializeIdentity) }
-    },
+    async ({ validatedData: { params } }) => ({
+      results: (await identities.listOf(params.id)).map(serializeIdentity),
+    }),
   )
 
   app.delete(
@@ -39,7 +39,6 @@ const identitiesOfUser: FastifyPluginAsyncTypebox = async app => {
           204: Type.Null(),
           404: ErrorOf(ERRORS.identityNotFound),
           409: ErrorOf('lastSignInMethod'),
-          503: ErrorBody,
         },
       },
     },

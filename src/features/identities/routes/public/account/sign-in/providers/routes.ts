@@ -202,8 +202,7 @@ const providers: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { id } = request.validatedData.params
       const started = await providerSignIns.start(id, null)
-      setFlow(reply, id, started.flow)
-      reply.code(201).header('cache-control', 'no-store')
+      setFlow(reply, id, started.flow).code(201).header('cache-control', 'no-store')
       return started
     },
   )

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { serializeOwnOrganization } from '#features/organizations/organizations'
 import { OwnOrganizationPage } from '#features/organizations/routes/schemas'
 import { linkToNext } from '#routes/response-headers'
-import { ErrorBody, ErrorOf, IdParams, pageProperties, Strict } from '#routes/schemas'
+import { ErrorOf, IdParams, pageProperties, Strict } from '#routes/schemas'
 
 const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
   const { organizations } = app.services
@@ -17,7 +17,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
           'List the organizations of a user, with the roles there, in the order in which the user joined them',
         params: IdParams,
         querystring: Strict(pageProperties),
-        response: { 200: OwnOrganizationPage, 404: ErrorOf('userNotFound'), 503: ErrorBody },
+        response: { 200: OwnOrganizationPage, 404: ErrorOf('userNotFound') },
       },
     },
     async (request, reply) => {

@@ -20,7 +20,6 @@ const signInWithPasskey: FastifyPluginAsyncTypebox = async app => {
         response: {
           200: PasskeyRequestOptions,
           403: ErrorOf(ERRORS.passkeysUnavailable),
-          429: ErrorBody,
           503: ErrorBody,
         },
       },
@@ -43,7 +42,6 @@ const signInWithPasskey: FastifyPluginAsyncTypebox = async app => {
           200: withHeaders(SignedIn, 'Set-Cookie'),
           401: ErrorOf(ERRORS.wrongPasskey),
           403: ErrorOf(ERRORS.passkeysUnavailable),
-          429: ErrorBody,
           503: ErrorBody,
         },
       },

@@ -1,4 +1,4 @@
-/** Pages of authenticator apps. */
+/** Pages of authenticator apps and recovery codes. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { newTotpPage, recoveryCodesPage, totpIsOnPage } from '#features/totp/pages'
 import type { ApiResponse } from '#http/pages/feature-pages'
@@ -8,18 +8,16 @@ const totpPages: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
   app.servePages()
 
-  app.post('', pageForm(ProofFields), (request, reply) => {
+  app.post('/totp', pageForm(ProofFields), (request, reply) => {
     const call = { method: 'POST', path: '/account/totp' } as const
     const { body: proof } = request.validatedData
-    return app.submitForm(
-      request,
-      reply,
-      { call, proof, repeat: { action: 'security/totp' } },
-      ({ body: shown }) => reply.sendPage(context => newTotpPage(context, { shown })),
+    const repeat = { action: 'security/totp' }
+    return app.submitForm(request, reply, { call, proof, repeat }, ({ body: shown }) =>
+      reply.sendPage(context => newTotpPage(context, { shown })),
     )
   })
 
-  app.post('/confirm', pageForm({ code: FormText }), (request, reply) => {
+  app.post('/totp/confirm', pageForm({ code: FormText }), (request, reply) => {
     const { body } = request.validatedData
     const call = { method: 'POST', path: '/account/totp/confirm', body } as const
     // The API shows a secret once, so the page with the QR code cannot be shown again.
@@ -36,11 +34,20 @@ const totpPages: FastifyPluginAsyncTypebox = async app => {
     )
   })
 
-  app.post('/remove', pageForm(ProofFields), (request, reply) => {
+  app.post('/totp/remove', pageForm(ProofFields), (request, reply) => {
     const call = { method: 'DELETE', path: '/account/totp' } as const
     const { body: proof } = request.validatedData
     return app.submitForm(request, reply, { call, proof, repeat: { action: 'security/totp/remove' } }, () =>
       reply.redirectToPage('security', 'totpRemoved'),
+    )
+  })
+
+  app.post('/recovery-codes', pageForm(ProofFields), (request, reply) => {
+    const call = { method: 'POST', path: '/account/recovery-codes' } as const
+    const { body: proof } = request.validatedData
+    const repeat = { action: 'security/recovery-codes' }
+    return app.submitForm(request, reply, { call, proof, repeat }, ({ body }) =>
+      reply.sendPage(context => recoveryCodesPage(context, body.recoveryCodes)),
     )
   })
 }

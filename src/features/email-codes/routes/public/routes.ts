@@ -1,0 +1,104 @@
+/** The pages to sign in with a mailed code or link. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import {
+  emailCodePage,
+  type MagicLinkState,
+  magicLinkPage,
+  magicLinkSentPage,
+  requestEmailCodePage,
+  requestMagicLinkPage,
+} from '#features/email-codes/pages'
+import { FormText, linkedPage, pageForm } from '#routes/schemas'
+
+const OptionalCode = Type.Optional(FormText)
+
+const emailCodePages: FastifyPluginAsyncTypebox = async app => {
+  app.get('/sign-in/email-code', { schema: { hide: true } }, (_request, reply) =>
+    reply.sendPage(context => requestEmailCodePage(context)),
+  )
+
+  app.post('/sign-in/email-code', pageForm({ email: FormText }), async (request, reply) => {
+    const { body } = request.validatedData
+    const response = await app.callApi(request, { method: 'POST', path: '/account/email-code', body })
+    const { errors } = response
+    return reply
+      .relay(response)
+      .sendPage(context =>
+        response.status < 400
+          ? emailCodePage(context, body)
+          : requestEmailCodePage(context, { ...body, errors }),
+      )
+  })
+
+  const SignIn = pageForm({ email: FormText, emailCode: FormText, code: OptionalCode })
+
+  app.post('/sign-in/email-code/confirm', SignIn, async (request, reply) => {
+    const { email, emailCode, code } = request.validatedData.body
+    const body = { email, emailCode, ...(code && { code }) }
+    const path = '/account/sign-in/email-code'
+    const response = await app.callApi(request, { method: 'POST', path, body })
+    reply.relay(response)
+    if (response.status === 200) return reply.redirectSignedIn()
+    const { errors } = response
+    const wantsCode = code !== undefined || 'code' in errors
+    return reply.sendPage(context => emailCodePage(context, { email, wantsCode, errors }))
+  })
+}
+
+const magicLinkPages: FastifyPluginAsyncTypebox = async app => {
+  app.get('/sign-in/magic-link', { schema: { hide: true } }, (_request, reply) =>
+    reply.sendPage(context => requestMagicLinkPage(context)),
+  )
+
+  app.post('/sign-in/magic-link', pageForm({ email: FormText }), async (request, reply) => {
+    const { body } = request.validatedData
+    const response = await app.callApi(request, { method: 'POST', path: '/account/magic-link', body })
+    const { errors } = response
+    return reply
+      .relay(response)
+      .sendPage(context =>
+        response.status < 400
+          ? magicLinkSentPage(context)
+          : requestMagicLinkPage(context, { ...body, errors }),
+      )
+  })
+
+  /** The page behind a mailed link. Mail scanners open links, so only its button signs in. */
+  const sendLinkPage = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    state: Omit<MagicLinkState, 'link'>,
+  ) => {
+    const body = { token: state.token }
+    const link = await app.callApi(request, { method: 'POST', path: '/account/magic-link/check', body })
+    if (link.status !== 200) return reply.sendFailure(link)
+    return reply.sendPage(context => magicLinkPage(context, { ...state, link: link.body }))
+  }
+
+  app.get('/magic-link', linkedPage({ token: FormText }), (request, reply) =>
+    sendLinkPage(request, reply, request.validatedData.query),
+  )
+
+  app.post('/magic-link', pageForm({ token: FormText, code: OptionalCode }), async (request, reply) => {
+    const { token, code } = request.validatedData.body
+    const body = { token, ...(code && { code }) }
+    const path = '/account/sign-in/magic-link'
+    const response = await app.callApi(request, { method: 'POST', path, body })
+    reply.relay(response)
+    if (response.status === 200) return reply.redirectSignedIn()
+    const { errors } = response
+    return sendLinkPage(request, reply, { token, wantsCode: code !== undefined || 'code' in errors, errors })
+  })
+}
+
+const mailedSignInPages: FastifyPluginAsyncTypebox = async app => {
+  const { emailCodes, magicLinks } = app.services
+  if (!app.config.hasPages) return
+  app.servePages()
+  if (emailCodes !== null) app.register(emailCodePages)
+  if (magicLinks !== null) app.register(magicLinkPages)
+}
+
+export default mailedSignInPages
