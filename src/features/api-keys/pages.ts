@@ -4,7 +4,9 @@ import type { FeaturePages } from '#http/pages/feature-pages'
 import {
   backToSecurity,
   button,
+  card,
   Form,
+  formPage,
   type Html,
   html,
   links,
@@ -128,27 +130,20 @@ export const newApiKeyPage = (
     }),
   )
   const scopesField = form.group('scopes', own.scopes, checks)
-  return {
-    title: own.newKey,
-    isSignedIn: true,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${own.newKey}</h1>
-${form.summary()}
-<form method="post" action="${context.root}security/api-keys">
-${nameField}
-${scopesField}
-<div class="field">
+  const lifetimeField = html`<div class="field">
 <label for="lifetime">${own.lifetime}</label>
 <select id="lifetime" name="lifetime">${Object.entries(own.lifetimes).map(
-      ([days, text]) => html`<option value="${days}"${days === 'never' && html` selected`}>${text}</option>`,
-    )}</select>
-</div>
-<button class="main">${own.create}</button>
-</form>
-</div>
-${backToSecurity(context)}`,
-  }
+    ([days, text]) => html`<option value="${days}"${days === 'never' && html` selected`}>${text}</option>`,
+  )}</select>
+</div>`
+  return formPage(context, form, {
+    title: own.newKey,
+    isSignedIn: true,
+    action: 'security/api-keys',
+    fields: [nameField, scopesField, lifetimeField],
+    button: own.create,
+    next: backToSecurity(context),
+  })
 }
 
 export const apiKeyCreatedPage = (context: PageContext, name: string, token: string): Page => {
@@ -156,11 +151,7 @@ export const apiKeyCreatedPage = (context: PageContext, name: string, token: str
   return {
     title: own.created,
     isSignedIn: true,
-    body: html`<div class="card">
-<h1>${own.created}</h1>
-<p>${own.createdText(name)}</p>
-<p><code class="secret">${token}</code></p>
-</div>
+    body: html`${card(own.created, html`<p>${own.createdText(name)}</p>`, html`<p><code class="secret">${token}</code></p>`)}
 ${links([[`${context.root}security`, own.copied]])}`,
   }
 }

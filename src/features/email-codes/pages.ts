@@ -4,6 +4,7 @@ import type { FeaturePages } from '#http/pages/feature-pages'
 import {
   deviceOf,
   Form,
+  formPage,
   hiddenField,
   html,
   links,
@@ -95,21 +96,14 @@ export const emailCodePage = (
     }),
     wantsCode && form.field(oneTimeCodeField(context)),
   ]
-  return {
+  return formPage(context, form, {
     title: own.signIn,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${own.signIn}</h1>
-${form.summary()}
-<p>${wantsCode ? own.secondStep : own.sent}</p>
-<form method="post" action="${root}sign-in/email-code/confirm">
-${hiddenField('email', email)}
-${fields}
-<button class="main">${texts.signIn}</button>
-</form>
-</div>
-${links([[`${root}sign-in/email-code`, own.again]])}`,
-  }
+    texts: [html`<p>${wantsCode ? own.secondStep : own.sent}</p>`],
+    action: 'sign-in/email-code/confirm',
+    fields: [hiddenField('email', email), fields],
+    button: texts.signIn,
+    next: links([[`${root}sign-in/email-code`, own.again]]),
+  })
 }
 
 export const requestMagicLinkPage = (context: PageContext, state: EmailState = {}): Page => {
@@ -146,24 +140,19 @@ export const magicLinkPage = (
   const { email, emailVerified, requestedAt, network, userAgent } = link
   const form = new Form(context, errors)
   const field = wantsCode && form.field(oneTimeCodeField(context))
-  return {
+  return formPage(context, form, {
     title: texts.signIn,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.signIn}</h1>
-${form.summary()}
-<p><strong>${own.linkAccount(email)}</strong></p>
-<p class="muted">${own.linkAsked} ${time(context, requestedAt)} · ${deviceOf(context, userAgent)}${network !== null && html` · ${network}`}</p>
-${!emailVerified && html`<p>${own.linkUnconfirmed}</p>`}
-<p>${wantsCode ? own.linkSecondStep : own.linkNotMe}</p>
-<form method="post" action="${root}magic-link">
-${hiddenField('token', token)}
-${field}
-<button class="main">${texts.signIn}</button>
-</form>
-</div>
-${links([[`${root}sign-in/magic-link`, own.linkAgain]])}`,
-  }
+    texts: [
+      html`<p><strong>${own.linkAccount(email)}</strong></p>`,
+      html`<p class="muted">${own.linkAsked} ${time(context, requestedAt)} · ${deviceOf(context, userAgent)}${network !== null && html` · ${network}`}</p>`,
+      !emailVerified && html`<p>${own.linkUnconfirmed}</p>`,
+      html`<p>${wantsCode ? own.linkSecondStep : own.linkNotMe}</p>`,
+    ],
+    action: 'magic-link',
+    fields: [hiddenField('token', token), field],
+    button: texts.signIn,
+    next: links([[`${root}sign-in/magic-link`, own.linkAgain]]),
+  })
 }
 
 export default {

@@ -3,7 +3,9 @@ import type { FieldErrors } from '#base/errors'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
   button,
+  card,
   Form,
+  formPage,
   type Html,
   html,
   links,
@@ -79,11 +81,11 @@ export const continuePage = ({ language }: PageContext, name: string, url: strin
   return {
     title: own.continueTo(name),
     refreshTo: url,
-    body: html`<div class="card">
-<h1>${own.continueTo(name)}</h1>
-<p>${own.continueText}</p>
-<p><a href="${url}">${own.continueTo(name)}</a></p>
-</div>`,
+    body: card(
+      own.continueTo(name),
+      html`<p>${own.continueText}</p>`,
+      html`<p><a href="${url}">${own.continueTo(name)}</a></p>`,
+    ),
   }
 }
 
@@ -95,11 +97,11 @@ export const signInToLinkPage = (
   const own = TEXTS[language]
   return {
     title: own.taken,
-    body: html`<div class="card">
-<h1>${own.taken}</h1>
-<p>${own.takenText(email ?? '', provider.name)}</p>
-<p><a href="${root}sign-in">${texts.signIn}</a></p>
-</div>`,
+    body: card(
+      own.taken,
+      html`<p>${own.takenText(email ?? '', provider.name)}</p>`,
+      html`<p><a href="${root}sign-in">${texts.signIn}</a></p>`,
+    ),
   }
 }
 
@@ -113,13 +115,13 @@ export const confirmLinkPage = (
   return {
     title: own.linkTitle(provider.name),
     isSignedIn: true,
-    body: html`<div class="card">
-<h1>${own.linkTitle(provider.name)}</h1>
-<p>${text(email ?? '', provider.name)}</p>
-<form method="post" action="${root}account/sign-in/providers/${provider.id}/link">
+    body: html`${card(
+      own.linkTitle(provider.name),
+      html`<p>${text(email ?? '', provider.name)}</p>`,
+      html`<form method="post" action="${root}account/sign-in/providers/${provider.id}/link">
 <button class="main">${own.link(provider.name)}</button>
-</form>
-</div>
+</form>`,
+    )}
 ${links([[`${root}security`, own.notNow]])}`,
   }
 }
@@ -133,20 +135,14 @@ export const confirmCodePage = (
   const own = TEXTS[language]
   const form = new Form(context, errors)
   const field = form.field(oneTimeCodeField(context))
-  return {
+  return formPage(context, form, {
     title: texts.signIn,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.signIn}</h1>
-${form.summary()}
-<p>${own.codeText(provider.name)}</p>
-<form method="post" action="${root}account/sign-in/providers/${provider.id}/confirm">
-${field}
-<button class="main">${texts.signIn}</button>
-</form>
-</div>
-${links([[`${root}sign-in`, texts.backToSignIn]])}`,
-  }
+    texts: [html`<p>${own.codeText(provider.name)}</p>`],
+    action: `account/sign-in/providers/${provider.id}/confirm`,
+    fields: [field],
+    button: texts.signIn,
+    next: links([[`${root}sign-in`, texts.backToSignIn]]),
+  })
 }
 
 interface Identity {

@@ -2,6 +2,7 @@
 import {
   backToSecurity,
   button,
+  card,
   type FeaturePages,
   type FieldErrors,
   Form,
@@ -312,11 +313,11 @@ export const deleteOrganizationPage = (context: PageContext, { id, name }: OwnOr
   return {
     title: own.delete,
     isSignedIn: true,
-    body: html`<div class="card">
-<h1>${own.delete}</h1>
-<p>${own.deleteText(name)}</p>
-${button(context, { action: `${LIST}/${id}/delete`, text: own.delete, className: 'danger' })}
-</div>
+    body: html`${card(
+      own.delete,
+      html`<p>${own.deleteText(name)}</p>`,
+      button(context, { action: `${LIST}/${id}/delete`, text: own.delete, className: 'danger' }),
+    )}
 ${links([[`${context.root}${LIST}/${id}`, own.back]])}`,
   }
 }
@@ -340,12 +341,12 @@ export const acceptPage = (
   return {
     title: own.acceptTitle,
     isSignedIn: hasSession,
-    body: html`<div class="card">
-<h1>${own.acceptTitle}</h1>
-<p>${own.acceptText(organizationName, email)}</p>
-${!hasSession && html`<p>${own.signInFirst}</p>`}
-${hasSession && (mustConfirm ? html`<p>${own.confirmFirst}</p>` : form)}
-</div>
+    body: html`${card(
+      own.acceptTitle,
+      html`<p>${own.acceptText(organizationName, email)}</p>`,
+      !hasSession && html`<p>${own.signInFirst}</p>`,
+      hasSession && (mustConfirm ? html`<p>${own.confirmFirst}</p>` : form),
+    )}
 ${
   !hasSession &&
   links([

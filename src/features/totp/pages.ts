@@ -4,7 +4,9 @@ import type { FeaturePages } from '#http/pages/feature-pages'
 import {
   backToSecurity,
   button,
+  card,
   Form,
+  formPage,
   type Html,
   html,
   links,
@@ -106,29 +108,25 @@ export const newTotpPage = (
   context: PageContext,
   { shown, errors = NO_ERRORS }: { readonly shown: ShownTotp; readonly errors?: FieldErrors },
 ): Page => {
-  const { root, language } = context
-  const own = TEXTS[language]
+  const own = TEXTS[context.language]
   const form = new Form(context, errors)
   const field = form.field({
     ...oneTimeCodeField(context),
     hint: shown === null ? own.again : own.confirm,
   })
-  return {
+  return formPage(context, form, {
     title: own.add,
     isSignedIn: true,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${own.add}</h1>
-${form.summary()}
-${shown !== null && shownSecret(context, shown)}
-<form method="post" action="${root}security/totp/confirm">
-${field}
-<button class="main">${own.confirmButton}</button>
-</form>
-${shown === null && button(context, { action: 'security/totp', text: own.beginAgain, className: 'plain' })}
-</div>
-${backToSecurity(context)}`,
-  }
+    texts: [shown !== null && shownSecret(context, shown)],
+    action: 'security/totp/confirm',
+    fields: [field],
+    button: own.confirmButton,
+    after: [
+      shown === null &&
+        button(context, { action: 'security/totp', text: own.beginAgain, className: 'plain' }),
+    ],
+    next: backToSecurity(context),
+  })
 }
 
 /** The page of a first code that was sent twice: the recovery codes were in the response to the first. */
@@ -142,11 +140,11 @@ export const recoveryCodesPage = ({ language, root }: PageContext, codes: readon
   return {
     title: own.codes,
     isSignedIn: true,
-    body: html`<div class="card">
-<h1>${own.codes}</h1>
-<p>${own.codesText}</p>
-<ul class="codes">${codes.map(code => html`<li>${code}</li>`)}</ul>
-</div>
+    body: html`${card(
+      own.codes,
+      html`<p>${own.codesText}</p>`,
+      html`<ul class="codes">${codes.map(code => html`<li>${code}</li>`)}</ul>`,
+    )}
 ${links([[`${root}security`, own.codesSaved]])}`,
   }
 }

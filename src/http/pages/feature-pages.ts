@@ -41,8 +41,10 @@ export * from './console-parts.ts'
 export {
   backToSecurity,
   button,
+  card,
   type Field,
   Form,
+  formPage,
   Html,
   hiddenField,
   html,

@@ -1,6 +1,6 @@
 /** What all hosted pages have in common, those of features too: the document, forms, and the summary of their errors. */
 import type { FieldErrors } from '#base/errors'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import { type ErrorTexts, errorSentence } from './messages.ts'
 import type { Language, Texts } from './texts.ts'
 
@@ -299,6 +299,47 @@ export const links = (items: readonly Link[]): Html =>
 export const backToSecurity = ({ texts, root }: PageContext): Html =>
   links([[`${root}security`, texts.backToSecurity]])
 
+/** A box with a title. */
+export const card = (title: string, ...lines: readonly HtmlValue[]): Html =>
+  html`<div class="card">
+<h1>${title}</h1>
+${onLines(lines)}</div>`
+
+const onLines = (values: readonly HtmlValue[]): readonly Html[] => values.map(value => html`${value}\n`)
+
+interface FormPage extends Pick<Page, 'title' | 'isSignedIn' | 'hasScripts'> {
+  /** Above the form, each on a line. */
+  readonly texts?: readonly HtmlValue[]
+  /** The URL of the form, relative to the service. */
+  readonly action: string
+  readonly fields: readonly HtmlValue[]
+  readonly button: string
+  /** Below the form. */
+  readonly after?: readonly HtmlValue[]
+  /** Below the box. */
+  readonly next: Html
+}
+
+/** A page with one form. @param form with the fields of the page, which are rendered already. */
+export const formPage = (
+  { root }: PageContext,
+  form: Form,
+  { texts = [], action, fields, button: text, after = [], next, ...page }: FormPage,
+): Page => ({
+  ...page,
+  hasErrors: form.hasErrors,
+  body: html`${card(
+    page.title,
+    form.summary(),
+    ...texts,
+    html`<form method="post" action="${root}${action}">
+${onLines(fields)}<button class="main">${text}</button>
+</form>`,
+    ...after,
+  )}
+${next}`,
+})
+
 /** A page that says something, and has no form. @param next the link to another page. @param further links. */
 export const messagePage = (
   { root, hasPages, hasSession }: PageContext,
@@ -316,10 +357,7 @@ export const messagePage = (
 ): Page => ({
   title,
   isSignedIn: hasSession,
-  body: html`<div class="card">
-<h1>${title}</h1>
-<p>${text}</p>
-</div>
+  body: html`${card(title, html`<p>${text}</p>`)}
 ${hasPages && links([next, ...further].map(([path, label]) => [root + path, label]))}`,
 })
 

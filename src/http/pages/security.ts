@@ -7,6 +7,7 @@ import {
   button,
   deviceOf,
   Form,
+  formPage,
   hiddenField,
   messagePage,
   NO_ERRORS,
@@ -122,7 +123,7 @@ export const changePasswordPage = (
   context: PageContext,
   { email, minLength, hasPassword, hasCodes, errors = NO_ERRORS }: PasswordState,
 ): Page => {
-  const { texts, root } = context
+  const { texts } = context
   const form = new Form(context, errors)
   const fields = [
     hasPassword &&
@@ -141,22 +142,15 @@ export const changePasswordPage = (
     }),
     hasCodes && form.field(oneTimeCodeField(context)),
   ]
-  return {
+  return formPage(context, form, {
     title: texts.reset,
     isSignedIn: true,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.reset}</h1>
-${form.summary()}
-<p>${texts.resetText}</p>
-<form method="post" action="${root}security/password">
-${usernameField(email)}
-${fields}
-<button class="main">${texts.resetButton}</button>
-</form>
-</div>
-${backToSecurity(context)}`,
-  }
+    texts: [html`<p>${texts.resetText}</p>`],
+    action: 'security/password',
+    fields: [usernameField(email), fields],
+    button: texts.resetButton,
+    next: backToSecurity(context),
+  })
 }
 
 /** The page for a user who can only prove their identity by signing in. */
@@ -184,7 +178,7 @@ export const proofPage = (
   context: PageContext,
   { action, fields, email, hasCodes, errors = NO_ERRORS }: ProofState,
 ): Page => {
-  const { texts, root } = context
+  const { texts } = context
   const form = new Form(context, errors)
   const field = form.field(
     hasCodes
@@ -196,21 +190,14 @@ export const proofPage = (
           autocomplete: 'current-password',
         },
   )
-  return {
+  const repeated = Object.entries(fields).map(([name, value]) => hiddenField(name, value))
+  return formPage(context, form, {
     title: texts.proof,
     isSignedIn: true,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.proof}</h1>
-${form.summary()}
-<p>${hasCodes ? texts.proofCode : texts.proofPassword}</p>
-<form method="post" action="${root}${action}">
-${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
-${usernameField(email)}
-${field}
-<button class="main">${texts.proofButton}</button>
-</form>
-</div>
-${backToSecurity(context)}`,
-  }
+    texts: [html`<p>${hasCodes ? texts.proofCode : texts.proofPassword}</p>`],
+    action,
+    fields: [repeated, usernameField(email), field],
+    button: texts.proofButton,
+    next: backToSecurity(context),
+  })
 }

@@ -3,7 +3,9 @@
 import type { FieldErrors } from '#base/errors'
 import { type Html, html } from './html.ts'
 import {
+  card,
   Form,
+  formPage,
   hiddenField,
   type Link,
   links,
@@ -56,26 +58,20 @@ export const signInPage = (
     }),
     wantsCode && form.field(oneTimeCodeField(context)),
   ]
-  return {
+  return formPage(context, form, {
     title: texts.signIn,
     hasScripts: true,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.signIn}</h1>
-${form.summary()}
-${wantsCode && html`<p>${texts.secondStep}</p>`}
-<form method="post" action="${root}sign-in">
-${fields}
-<button class="main">${texts.signIn}</button>
-</form>
-${parts.map(({ button }) => button?.(context))}
-</div>
-${links([
-  ...(context.hasSignUpPage ? [[`${root}sign-up`, texts.signUp] as const] : []),
-  [`${root}forgot-password`, texts.forgotLink],
-  ...parts.flatMap(({ link }) => (link === undefined ? [] : [link(context)])),
-])}`,
-  }
+    texts: [wantsCode && html`<p>${texts.secondStep}</p>`],
+    action: 'sign-in',
+    fields: [fields],
+    button: texts.signIn,
+    after: [parts.map(({ button }) => button?.(context))],
+    next: links([
+      ...(context.hasSignUpPage ? [[`${root}sign-up`, texts.signUp] as const] : []),
+      [`${root}forgot-password`, texts.forgotLink],
+      ...parts.flatMap(({ link }) => (link === undefined ? [] : [link(context)])),
+    ]),
+  })
 }
 
 /** The page after a sign-in that does not count: the browser does not send its cookie, or also that of another user. */
@@ -91,13 +87,13 @@ const severalUsersPage = (context: PageContext): Page => {
   return {
     title,
     hasErrors: true,
-    body: html`<div class="card">
-<h1>${title}</h1>
-<p>${severalUsersText}</p>
+    body: card(
+      title,
+      html`<p>${severalUsersText}</p>
 <form method="post" action="${context.root}sign-out">
 <button class="main">${signOutOfAll}</button>
-</form>
-</div>`,
+</form>`,
+    ),
   }
 }
 
@@ -137,21 +133,14 @@ export const signUpPage = (
     }),
   ]
   const [before, terms, after] = texts.terms
-  return {
+  return formPage(context, form, {
     title: texts.signUp,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.signUp}</h1>
-${form.summary()}
-<form method="post" action="${root}sign-up">
-${fields}
-${termsUrl !== null && html`<p>${before}<a href="${termsUrl}">${terms}</a>${after}</p>`}
-<button class="main">${texts.signUpButton}</button>
-</form>
-${parts.map(({ signUpButton }) => signUpButton?.(context))}
-</div>
-${links([[`${root}sign-in`, texts.toSignIn]])}`,
-  }
+    action: 'sign-up',
+    fields: [fields, termsUrl !== null && html`<p>${before}<a href="${termsUrl}">${terms}</a>${after}</p>`],
+    button: texts.signUpButton,
+    after: [parts.map(({ signUpButton }) => signUpButton?.(context))],
+    next: links([[`${root}sign-in`, texts.toSignIn]]),
+  })
 }
 
 /** The page after a sign-up. It does not show whether the address had an account. */
@@ -171,20 +160,14 @@ export const emailPage = (
   const { texts, root } = context
   const form = new Form(context, errors)
   const field = form.field(emailField(context, email))
-  return {
+  return formPage(context, form, {
     title,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${title}</h1>
-${form.summary()}
-<p>${text}</p>
-<form method="post" action="${root}${path}">
-${field}
-<button class="main">${button}</button>
-</form>
-</div>
-${links([[`${root}sign-in`, texts.backToSignIn]])}`,
-  }
+    texts: [html`<p>${text}</p>`],
+    action: path,
+    fields: [field],
+    button,
+    next: links([[`${root}sign-in`, texts.backToSignIn]]),
+  })
 }
 
 export const forgotPasswordPage = (context: PageContext, state: EmailState = {}): Page => {
@@ -220,21 +203,14 @@ export const resetPasswordPage = (
     }),
     wantsCode && form.field(oneTimeCodeField(context)),
   ]
-  return {
+  return formPage(context, form, {
     title: texts.reset,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.reset}</h1>
-${form.summary()}
-<p>${wantsCode ? texts.resetSecondStep : texts.resetText}</p>
-<form method="post" action="${root}reset-password">
-${hiddenField('token', token)}
-${fields}
-<button class="main">${texts.resetButton}</button>
-</form>
-</div>
-${links([[`${root}forgot-password`, texts.askAgain]])}`,
-  }
+    texts: [html`<p>${wantsCode ? texts.resetSecondStep : texts.resetText}</p>`],
+    action: 'reset-password',
+    fields: [hiddenField('token', token), fields],
+    button: texts.resetButton,
+    next: links([[`${root}forgot-password`, texts.askAgain]]),
+  })
 }
 
 export interface ConfirmEmailState {
@@ -263,7 +239,7 @@ export const confirmEmailPage = (
   context: PageContext,
   { token, subject, email, needsPassword, wantsCode = false, errors = NO_ERRORS }: ConfirmEmailState,
 ): Page => {
-  const { texts, root } = context
+  const { texts } = context
   const form = new Form(context, errors)
   const fields = [
     needsPassword &&
@@ -276,23 +252,21 @@ export const confirmEmailPage = (
       }),
     wantsCode && form.field(oneTimeCodeField(context)),
   ]
-  return {
+  return formPage(context, form, {
     title: texts.confirmEmail,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.confirmEmail}</h1>
-${form.summary()}
-<p>${texts.confirmEmailText[subject](email)}</p>
-${wantsCode && html`<p>${texts.confirmEmailSecondStep}</p>`}
-<form method="post" action="${root}account/verify-email/confirm">
-${needsPassword && subject !== 'emailChange' && usernameField(email)}
-${hiddenField('token', token)}
-${fields}
-<button class="main">${texts.confirmEmailButton}</button>
-</form>
-</div>
-${notMe(context, token, subject)}`,
-  }
+    texts: [
+      html`<p>${texts.confirmEmailText[subject](email)}</p>`,
+      wantsCode && html`<p>${texts.confirmEmailSecondStep}</p>`,
+    ],
+    action: 'account/verify-email/confirm',
+    fields: [
+      needsPassword && subject !== 'emailChange' && usernameField(email),
+      hiddenField('token', token),
+      fields,
+    ],
+    button: texts.confirmEmailButton,
+    next: notMe(context, token, subject),
+  })
 }
 
 /** @param opensSession whether the confirmation has signed in. */
@@ -335,10 +309,7 @@ export const errorPage = (context: PageContext, errors: FieldErrors, title = con
     title,
     hasErrors: true,
     isSignedIn: hasSession,
-    body: html`<div class="card">
-<h1>${title}</h1>
-${new Form(context, errors).summary()}
-</div>
+    body: html`${card(title, new Form(context, errors).summary())}
 ${hasPages && links([[root + path, text]])}`,
   }
 }
