@@ -18,16 +18,19 @@ export interface DeclaredError extends ErrorDefinition {
   readonly code: string
 }
 
+type WithDefaults = Omit<ErrorDefinition, 'field'> & Partial<Pick<ErrorDefinition, 'field'>>
+
 /**
- * Declares the errors of a feature: `defineErrors({ noteNotFound: { status: 404, field: 'global', message: 'There is no such note' } })`.
+ * Declares the errors of a feature: `defineErrors({ noteNotFound: { status: 404, message: 'There is no such note' } })`. Their field is
+ * `global` unless they name one.
  * @returns them by name, for `throw new ServiceError(ERRORS.noteNotFound)`.
  */
 export const defineErrors = <Name extends string>(
-  definitions: Readonly<Record<Name, ErrorDefinition>>,
+  definitions: Readonly<Record<Name, WithDefaults>>,
 ): Readonly<Record<Name, DeclaredError>> => {
-  const declared = Object.entries<ErrorDefinition>(definitions).map(([code, each]) => [
+  const declared = Object.entries<WithDefaults>(definitions).map(([code, each]) => [
     code,
-    { code, ...each },
+    { code, field: 'global', ...each },
   ])
   return Object.fromEntries(declared) as Record<Name, DeclaredError>
 }

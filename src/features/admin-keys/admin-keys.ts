@@ -26,8 +26,8 @@ export const ERRORS = defineErrors({
     field: 'expiresAt',
     message: 'must not be later than the expiry of the admin key that creates this one',
   },
-  adminKeyNotFound: { status: 404, field: 'global', message: 'There is no such admin key' },
-  tooManyAdminKeys: { status: 409, field: 'global', message: 'There are 1,000 admin keys: revoke one first' },
+  adminKeyNotFound: { status: 404, message: 'There is no such admin key' },
+  tooManyAdminKeys: { status: 409, message: 'There are 1,000 admin keys: revoke one first' },
 })
 
 export const parts = {

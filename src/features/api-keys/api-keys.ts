@@ -7,46 +7,35 @@ import { defineErrors, ServiceError } from '#base/errors'
 import type { ApiKey, NewKeyOptions } from '#core/auth/api-key'
 import { API_KEY_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
 import { actingSession, type Principal } from '#core/auth/principal'
-import { type Actor, type DepsOf, defineFeature, type MailSite, newId } from '#feature/declaration'
+import { type Actor, type DepsOf, defineFeature, newId } from '#feature/declaration'
+import { changeMail } from '#feature/mails'
 import { storedApiKeys } from './stored-api-keys.ts'
 
 const Details = Type.Object({ apiKey: Type.String({ description: 'The id of the API key' }) })
 const EVENTS = { 'api-key.created': Details, 'api-key.revoked': Details }
 
+type Scopes = { readonly scopes: readonly string[] }
+
 const MAILS = {
-  apiKeyCreated: {
-    subject: 'An API key has been created for your account',
-    isRateLimited: true,
-    body: (site: MailSite, { scopes }: { readonly scopes: readonly string[] }) => [
-      `A new API key works for your account at ${site.name}. Programs with it may do: ${scopes.join(', ')}.`,
-      'If it was you, you need to do nothing.',
-      {
-        link: site.accountUrl,
-        label: 'If it was not you, revoke the key and choose a new password now',
-      },
-    ],
-    de: {
-      subject: 'Ihr Konto hat einen neuen API-Schlüssel',
-      body: (site: MailSite, { scopes }: { readonly scopes: readonly string[] }) => [
-        `Für Ihr Konto bei ${site.name} gilt ein neuer API-Schlüssel. Programme mit ihm dürfen: ${scopes.join(', ')}.`,
-        'Wenn Sie es waren, müssen Sie nichts tun.',
-        {
-          link: site.accountUrl,
-          label:
-            'Wenn Sie es nicht waren, widerrufen Sie den Schlüssel und wählen Sie jetzt ein neues Passwort',
-        },
-      ],
+  apiKeyCreated: changeMail<[Scopes]>(
+    {
+      subject: 'An API key has been created for your account',
+      text: ({ name }, { scopes }) =>
+        `A new API key works for your account at ${name}. Programs with it may do: ${scopes.join(', ')}.`,
+      ifNotYou: 'revoke the key and choose a new password now',
     },
-  },
+    {
+      subject: 'Ihr Konto hat einen neuen API-Schlüssel',
+      text: ({ name }, { scopes }) =>
+        `Für Ihr Konto bei ${name} gilt ein neuer API-Schlüssel. Programme mit ihm dürfen: ${scopes.join(', ')}.`,
+      ifNotYou: 'widerrufen Sie den Schlüssel und wählen Sie jetzt ein neues Passwort',
+    },
+  ),
 }
 
 export const ERRORS = defineErrors({
-  apiKeyNotFound: { status: 404, field: 'global', message: 'There is no such API key' },
-  tooManyApiKeys: {
-    status: 409,
-    field: 'global',
-    message: 'You have 50 API keys: revoke one first',
-  },
+  apiKeyNotFound: { status: 404, message: 'There is no such API key' },
+  tooManyApiKeys: { status: 409, message: 'You have 50 API keys: revoke one first' },
 })
 
 const parts = {

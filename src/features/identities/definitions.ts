@@ -1,98 +1,67 @@
 /** The errors, events, mails and settings of identities, which their use cases need. `identities.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
 import { allowedHosts } from '#base/http-client/http-client'
-import { type DepsOf, defineErrors, type MailSite } from '#feature/declaration'
+import { type DepsOf, defineErrors } from '#feature/declaration'
+import { changeMail } from '#feature/mails'
 import { providersReader } from './provider-settings.ts'
 import { storedIdentities } from './stored-identities.ts'
 
 const IdentityId = Type.String({ description: 'The id of the identity' })
 
-type ProviderValue = {
-  /** The name of the provider. */
-  readonly provider: string
-}
+type ProviderName = { readonly provider: string }
 
 const MAILS = {
-  identityLinked: {
-    subject: 'Another provider signs in to your account',
-    isRateLimited: true,
-    body: (site: MailSite, { provider }: ProviderValue) => [
-      `An account of ${provider} signs in to your account at ${site.name} now.`,
-      'If it was you, you need to do nothing.',
-      { link: site.accountUrl, label: 'If it was not you, unlink it and choose a new password now' },
-    ],
-    de: {
+  identityLinked: changeMail<[ProviderName]>(
+    {
+      subject: 'Another provider signs in to your account',
+      text: ({ name }, { provider }) => `An account of ${provider} signs in to your account at ${name} now.`,
+      ifNotYou: 'unlink it and choose a new password now',
+    },
+    {
       subject: 'Ein anderer Anbieter meldet bei Ihrem Konto an',
-      body: (site: MailSite, { provider }: ProviderValue) => [
-        `Ein Konto von ${provider} meldet jetzt bei Ihrem Konto bei ${site.name} an.`,
-        'Wenn Sie es waren, müssen Sie nichts tun.',
-        {
-          link: site.accountUrl,
-          label:
-            'Wenn Sie es nicht waren, heben Sie die Verbindung auf und wählen Sie jetzt ein neues Passwort',
-        },
-      ],
+      text: ({ name }, { provider }) =>
+        `Ein Konto von ${provider} meldet jetzt bei Ihrem Konto bei ${name} an.`,
+      ifNotYou: 'heben Sie die Verbindung auf und wählen Sie jetzt ein neues Passwort',
     },
-  },
-  identityRemoved: {
-    subject: 'A provider does not sign in to your account any more',
-    isRateLimited: true,
-    body: (site: MailSite, { provider }: ProviderValue) => [
-      `An account of ${provider} was unlinked from your account at ${site.name}. It does not sign in any more.`,
-      'If it was you, you need to do nothing.',
-      { link: site.accountUrl, label: 'If it was not you, choose a new password now' },
-    ],
-    de: {
+  ),
+  identityRemoved: changeMail<[ProviderName]>(
+    {
+      subject: 'A provider does not sign in to your account any more',
+      text: ({ name }, { provider }) =>
+        `An account of ${provider} was unlinked from your account at ${name}. It does not sign in any more.`,
+    },
+    {
       subject: 'Ein Anbieter meldet nicht mehr bei Ihrem Konto an',
-      body: (site: MailSite, { provider }: ProviderValue) => [
-        `Die Verbindung eines Kontos von ${provider} mit Ihrem Konto bei ${site.name} wurde aufgehoben. Mit ihm kann man sich nicht mehr anmelden.`,
-        'Wenn Sie es waren, müssen Sie nichts tun.',
-        {
-          link: site.accountUrl,
-          label: 'Wenn Sie es nicht waren, wählen Sie jetzt ein neues Passwort',
-        },
-      ],
+      text: ({ name }, { provider }) =>
+        `Die Verbindung eines Kontos von ${provider} mit Ihrem Konto bei ${name} wurde aufgehoben. Mit ihm kann man sich nicht mehr anmelden.`,
     },
-  },
+  ),
 }
 
 export const ERRORS = defineErrors({
   wrongProviderFlow: {
     status: 400,
-    field: 'global',
     message: 'This sign-in is not valid any more, or began in another browser: begin again',
   },
-  providerRejected: {
-    status: 401,
-    field: 'global',
-    message: 'The provider has not confirmed who you are: begin again',
-  },
+  providerRejected: { status: 401, message: 'The provider has not confirmed who you are: begin again' },
   providerEmailUnusable: {
     status: 403,
-    field: 'global',
     message: 'The provider does not confirm an e-mail for you: sign up here first, then link the provider',
   },
   providerSignUpOff: {
     status: 403,
-    field: 'global',
     message: 'Nobody can sign up with this provider: sign up here first, then link it',
   },
-  providerNotFound: { status: 404, field: 'global', message: 'There is no such provider' },
-  identityNotFound: { status: 404, field: 'global', message: 'There is no such identity' },
+  providerNotFound: { status: 404, message: 'There is no such provider' },
+  identityNotFound: { status: 404, message: 'There is no such identity' },
   providerEmailTaken: {
     status: 409,
-    field: 'global',
     message: 'There is an account with this e-mail: sign in to it, then link the provider',
   },
-  identityTaken: {
-    status: 409,
-    field: 'global',
-    message: 'This account of the provider is linked to an account already',
-  },
-  tooManyIdentities: { status: 409, field: 'global', message: 'You have 20 identities: unlink one first' },
+  identityTaken: { status: 409, message: 'This account of the provider is linked to an account already' },
+  tooManyIdentities: { status: 409, message: 'You have 20 identities: unlink one first' },
   providerUnavailable: {
     status: 503,
-    field: 'global',
     message: 'The provider is not available: try again, or sign in another way',
     retryAfter: 5,
   },

@@ -18,48 +18,37 @@ export const ERRORS = defineErrors({
   nameWithLink: { status: 400, field: 'name', message: 'must not contain "://" or "www."' },
   organizationRoleRequired: {
     status: 403,
-    field: 'global',
     message: 'This needs a role in the organization that you do not have',
   },
   invitationForAnother: {
     status: 403,
-    field: 'global',
     message:
       'The invitation is for another e-mail, or yours is not confirmed: sign in to the account with the invited e-mail, and confirm it',
   },
-  organizationNotFound: { status: 404, field: 'global', message: 'There is no such organization' },
-  memberNotFound: { status: 404, field: 'global', message: 'There is no such member' },
-  invitationNotFound: { status: 404, field: 'global', message: 'There is no such invitation' },
+  organizationNotFound: { status: 404, message: 'There is no such organization' },
+  memberNotFound: { status: 404, message: 'There is no such member' },
+  invitationNotFound: { status: 404, message: 'There is no such invitation' },
   slugTaken: { status: 409, field: 'slug', message: 'is already taken' },
   tooManyOrganizations: {
     status: 409,
-    field: 'global',
     message: 'You have created as many organizations as you may: delete one first',
   },
   tooManyMemberships: {
     status: 409,
-    field: 'global',
     message: `A user can be a member of ${MAX_MEMBERSHIPS} organizations: leave one first`,
   },
   tooManyInvitations: {
     status: 409,
-    field: 'global',
     message: 'Too many invitations of the organization wait: revoke one first',
   },
-  alreadyMember: {
-    status: 409,
-    field: 'global',
-    message: 'This user is a member of the organization already',
-  },
-  noSeat: { status: 409, field: 'global', message: 'The organization has no seat left' },
+  alreadyMember: { status: 409, message: 'This user is a member of the organization already' },
+  noSeat: { status: 409, message: 'The organization has no seat left' },
   lastOwner: {
     status: 409,
-    field: 'global',
     message: 'This is the last owner of the organization: make another member owner first, or delete it',
   },
   soleOwner: {
     status: 409,
-    field: 'global',
     message:
       'You are the only owner of an organization with other members: make another member owner first, or delete it',
   },

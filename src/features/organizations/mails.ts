@@ -23,6 +23,16 @@ type RolesValue = OrganizationValue & { readonly roles: readonly string[] }
 
 const acceptLink = ({ webUrl }: MailSite, { token }: InvitationValue): string => linkTo(webUrl, ACCEPT, token)
 
+type Text<Value> = (site: MailSite, value: Value) => string
+
+/** A mail of one sentence, which others cause. */
+const notice = <Value>(subject: string, text: Text<Value>, germanSubject: string, german: Text<Value>) => ({
+  subject,
+  isRateLimited: 'alone' as const,
+  body: (site: MailSite, value: Value) => [text(site, value)],
+  de: { subject: germanSubject, body: (site: MailSite, value: Value) => [german(site, value)] },
+})
+
 export const MAILS = {
   organizationInvitation: {
     subject: 'You are invited to an organization',
@@ -48,19 +58,14 @@ export const MAILS = {
       ],
     },
   },
-  organizationInvitationAccepted: {
-    subject: 'Your invitation is accepted',
-    isRateLimited: 'alone',
-    body: (site: MailSite, { organization, member }: MemberValue) => [
-      `${member} has accepted your invitation to the organization “${organization}” at ${site.name}, and is a member now.`,
-    ],
-    de: {
-      subject: 'Ihre Einladung ist angenommen',
-      body: (site: MailSite, { organization, member }: MemberValue) => [
-        `${member} hat Ihre Einladung in die Organisation „${organization}“ bei ${site.name} angenommen und ist jetzt Mitglied.`,
-      ],
-    },
-  },
+  organizationInvitationAccepted: notice<MemberValue>(
+    'Your invitation is accepted',
+    ({ name }, { organization, member }) =>
+      `${member} has accepted your invitation to the organization “${organization}” at ${name}, and is a member now.`,
+    'Ihre Einladung ist angenommen',
+    ({ name }, { organization, member }) =>
+      `${member} hat Ihre Einladung in die Organisation „${organization}“ bei ${name} angenommen und ist jetzt Mitglied.`,
+  ),
   organizationMemberAdded: {
     subject: 'You are a member of an organization',
     isRateLimited: 'alone',
@@ -76,70 +81,48 @@ export const MAILS = {
       ],
     },
   },
-  organizationRolesChanged: {
-    subject: 'Your roles in an organization have changed',
-    isRateLimited: 'alone',
-    body: (site: MailSite, { organization, roles }: RolesValue) => [
-      `Your roles in the organization “${organization}” at ${site.name} are now: ${roles.join(', ')}.`,
-    ],
-    de: {
-      subject: 'Ihre Rollen in einer Organisation haben sich geändert',
-      body: (site: MailSite, { organization, roles }: RolesValue) => [
-        `Ihre Rollen in der Organisation „${organization}“ bei ${site.name} sind jetzt: ${roles.join(', ')}.`,
-      ],
-    },
-  },
-  organizationMemberRemoved: {
-    subject: 'You are no member of an organization any more',
-    isRateLimited: 'alone',
-    body: (site: MailSite, { organization }: OrganizationValue) => [
-      `You are no member of the organization “${organization}” at ${site.name} any more.`,
-    ],
-    de: {
-      subject: 'Sie sind nicht mehr Mitglied einer Organisation',
-      body: (site: MailSite, { organization }: OrganizationValue) => [
-        `Sie sind nicht mehr Mitglied der Organisation „${organization}“ bei ${site.name}.`,
-      ],
-    },
-  },
-  organizationMemberLeft: {
-    subject: 'A member has left your organization',
-    isRateLimited: 'alone',
-    body: (site: MailSite, { organization, member }: MemberValue) => [
-      `${member} has left the organization “${organization}” at ${site.name}.`,
-    ],
-    de: {
-      subject: 'Ein Mitglied hat Ihre Organisation verlassen',
-      body: (site: MailSite, { organization, member }: MemberValue) => [
-        `${member} hat die Organisation „${organization}“ bei ${site.name} verlassen.`,
-      ],
-    },
-  },
-  organizationOwnershipPassed: {
-    subject: 'You own an organization now',
-    isRateLimited: 'alone',
-    body: (site: MailSite, { organization }: OrganizationValue) => [
-      `The only owner of the organization “${organization}” at ${site.name} was removed. You are its owner now.`,
-    ],
-    de: {
-      subject: 'Ihnen gehört jetzt eine Organisation',
-      body: (site: MailSite, { organization }: OrganizationValue) => [
-        `Der einzige Eigentümer der Organisation „${organization}“ bei ${site.name} wurde entfernt. Sie sind jetzt ihr Eigentümer.`,
-      ],
-    },
-  },
+  organizationRolesChanged: notice<RolesValue>(
+    'Your roles in an organization have changed',
+    ({ name }, { organization, roles }) =>
+      `Your roles in the organization “${organization}” at ${name} are now: ${roles.join(', ')}.`,
+    'Ihre Rollen in einer Organisation haben sich geändert',
+    ({ name }, { organization, roles }) =>
+      `Ihre Rollen in der Organisation „${organization}“ bei ${name} sind jetzt: ${roles.join(', ')}.`,
+  ),
+  organizationMemberRemoved: notice<OrganizationValue>(
+    'You are no member of an organization any more',
+    ({ name }, { organization }) =>
+      `You are no member of the organization “${organization}” at ${name} any more.`,
+    'Sie sind nicht mehr Mitglied einer Organisation',
+    ({ name }, { organization }) =>
+      `Sie sind nicht mehr Mitglied der Organisation „${organization}“ bei ${name}.`,
+  ),
+  organizationMemberLeft: notice<MemberValue>(
+    'A member has left your organization',
+    ({ name }, { organization, member }) =>
+      `${member} has left the organization “${organization}” at ${name}.`,
+    'Ein Mitglied hat Ihre Organisation verlassen',
+    ({ name }, { organization, member }) =>
+      `${member} hat die Organisation „${organization}“ bei ${name} verlassen.`,
+  ),
+  organizationOwnershipPassed: notice<OrganizationValue>(
+    'You own an organization now',
+    ({ name }, { organization }) =>
+      `The only owner of the organization “${organization}” at ${name} was removed. You are its owner now.`,
+    'Ihnen gehört jetzt eine Organisation',
+    ({ name }, { organization }) =>
+      `Der einzige Eigentümer der Organisation „${organization}“ bei ${name} wurde entfernt. Sie sind jetzt ihr Eigentümer.`,
+  ),
   organizationDeleted: {
-    subject: 'An organization was deleted',
+    ...notice<OrganizationValue>(
+      'An organization was deleted',
+      ({ name }, { organization }) =>
+        `The organization “${organization}” at ${name}, of which you were a member, was deleted.`,
+      'Eine Organisation wurde gelöscht',
+      ({ name }, { organization }) =>
+        `Die Organisation „${organization}“ bei ${name}, deren Mitglied Sie waren, wurde gelöscht.`,
+    ),
     // One for each membership, to which the user has agreed. Counting a thousand at once would keep the store from others.
     isRateLimited: false,
-    body: (site: MailSite, { organization }: OrganizationValue) => [
-      `The organization “${organization}” at ${site.name}, of which you were a member, was deleted.`,
-    ],
-    de: {
-      subject: 'Eine Organisation wurde gelöscht',
-      body: (site: MailSite, { organization }: OrganizationValue) => [
-        `Die Organisation „${organization}“ bei ${site.name}, deren Mitglied Sie waren, wurde gelöscht.`,
-      ],
-    },
   },
 } as const

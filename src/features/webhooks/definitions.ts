@@ -37,28 +37,14 @@ export const ERRORS = defineErrors({
   },
   encryptionKeyMissing: {
     status: 403,
-    field: 'global',
     message: 'This service has no ENCRYPTION_KEY, so webhooks cannot be created',
   },
-  webhookNotFound: { status: 404, field: 'global', message: 'There is no such webhook' },
-  tooManyWebhooks: {
-    status: 409,
-    field: 'global',
-    message: `There are ${MAX_WEBHOOKS} webhooks: delete one first`,
-  },
-  webhookChanged: {
-    status: 409,
-    field: 'global',
-    message: 'The webhook was changed at the same time: read it and try again',
-  },
-  webhookNotFailing: {
-    status: 409,
-    field: 'global',
-    message: 'No event of the webhook fails, so there is none to skip',
-  },
+  webhookNotFound: { status: 404, message: 'There is no such webhook' },
+  tooManyWebhooks: { status: 409, message: `There are ${MAX_WEBHOOKS} webhooks: delete one first` },
+  webhookChanged: { status: 409, message: 'The webhook was changed at the same time: read it and try again' },
+  webhookNotFailing: { status: 409, message: 'No event of the webhook fails, so there is none to skip' },
   webhookSecretUnreadable: {
     status: 503,
-    field: 'global',
     message: 'The secret of the webhook cannot be decrypted: configure the ENCRYPTION_KEY that encrypted it',
   },
 })
