@@ -1,49 +1,74 @@
 /** Presets of providers: what their documentation says, so that an operator only gives the client. */
 
-/** The endpoints of a provider without discovery. */
-export interface Endpoints {
-  readonly authorization: string
-  readonly token: string
-  readonly userInfo: string
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+
+const Text = Type.RegExp(/\S/)
+const Texts = Type.Array(Text)
+const Domains = Type.Array(Type.RegExp(/^[a-z\d-]+(?:\.[a-z\d-]+)+$/i))
+const STRICT = { additionalProperties: false }
+
+const Endpoints = Type.Object({
+  authorization: Text,
+  token: Text,
+  userInfo: Text,
   /** Lists e-mails as GitHub does: `[{ email, primary, verified }]`. */
-  readonly emails?: string
-}
+  emails: Type.Optional(Text),
+})
+
+/** The endpoints of a provider without discovery. */
+export type Endpoints = Static<typeof Endpoints>
 
 /** The properties of the user info by what they mean, for providers without ID tokens. */
-export interface ClaimNames {
-  readonly subject?: string
-  readonly email?: string
-  readonly emailVerified?: string
-  readonly name?: string
-}
+const ClaimNames = Type.Partial(
+  Type.Object({ subject: Text, email: Text, emailVerified: Text, name: Text }),
+  STRICT,
+)
 
-/** An entry of the list, as an operator writes it. A preset has some of the properties. */
-export interface ProviderEntry {
-  readonly id: string
-  readonly preset?: string
-  readonly type?: 'oidc' | 'oauth2'
-  readonly name: string
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret?: string
-  readonly clientSecretFile?: string
-  readonly privateKey?: string
-  readonly privateKeyFile?: string
-  readonly tokenEndpointAuthMethod?: 'client_secret_basic' | 'client_secret_post'
-  readonly keyId?: string
-  readonly teamId?: string
-  readonly tenant?: string
-  readonly scopes?: readonly string[]
-  readonly signUp?: boolean
-  readonly authoritativeFor?: '*' | readonly string[]
-  readonly domainClaim?: string
-  readonly link?: 'ask' | 'verified-email'
-  readonly prompt?: string
-  readonly responseMode?: 'query' | 'form_post'
-  readonly nonce?: boolean
-  readonly isMultiFactor?: { readonly amr?: readonly string[]; readonly acr?: readonly string[] }
-  readonly endpoints?: Endpoints
-  readonly claims?: ClaimNames
+export type ClaimNames = Static<typeof ClaimNames>
+
+const PRESET_NAMES = ['google', 'microsoft', 'apple', 'github']
+
+/** The properties of an entry of OIDC_PROVIDERS: the schema of each, and how a message says what it must be. */
+export const PROPERTIES = {
+  id: [Type.RegExp(/^[a-z0-9][a-z0-9-]{0,31}$/), 'lower-case letters, digits and hyphens'],
+  preset: [Type.RegExp(new RegExp(`^(?:${PRESET_NAMES.join('|')})$`)), `one of ${PRESET_NAMES.join(', ')}`],
+  type: [Type.Union([Type.Literal('oidc'), Type.Literal('oauth2')]), 'oidc or oauth2'],
+  name: [Type.RegExp(/^(?=.*\S)\P{C}{1,64}$/u), 'a text of at most 64 characters in one line'],
+  issuer: [Text, 'a URL'],
+  clientId: [Text, 'a text that is not blank'],
+  clientSecret: [Text, 'a text that is not blank'],
+  clientSecretFile: [Text, 'a path'],
+  privateKey: [Text, 'a private key in PEM'],
+  privateKeyFile: [Text, 'a path'],
+  tokenEndpointAuthMethod: [
+    Type.Union([Type.Literal('client_secret_basic'), Type.Literal('client_secret_post')]),
+    'client_secret_basic or client_secret_post',
+  ],
+  keyId: [Text, 'a text that is not blank'],
+  teamId: [Text, 'a text that is not blank'],
+  tenant: [Type.RegExp(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/), 'the id of a tenant'],
+  scopes: [Texts, 'a list of texts'],
+  signUp: [Type.Boolean(), 'true or false'],
+  authoritativeFor: [
+    Type.Union([Type.Literal('*'), Domains]),
+    '"*" or a list of domains such as example.com',
+  ],
+  domainClaim: [Text, 'the name of a claim'],
+  link: [Type.Union([Type.Literal('ask'), Type.Literal('verified-email')]), 'ask or verified-email'],
+  prompt: [Text, 'a text that is not blank'],
+  responseMode: [Type.Union([Type.Literal('query'), Type.Literal('form_post')]), 'query or form_post'],
+  nonce: [Type.Boolean(), 'true or false'],
+  isMultiFactor: [
+    Type.Partial(Type.Object({ amr: Texts, acr: Texts }), STRICT),
+    '{amr?, acr?} with lists of texts',
+  ],
+  endpoints: [Type.Partial(Endpoints, STRICT), '{authorization, token, userInfo, emails?} with URLs'],
+  claims: [ClaimNames, '{subject?, email?, emailVerified?, name?} with names of properties'],
+} as const satisfies Readonly<Record<string, readonly [schema: TSchema, must: string]>>
+
+/** An entry of the list, as an operator writes it. */
+export type ProviderEntry = {
+  readonly [Name in keyof typeof PROPERTIES]?: Static<(typeof PROPERTIES)[Name][0]>
 }
 
 /**
@@ -58,7 +83,7 @@ export interface ProviderEntry {
  * - `github` has no ID tokens, and takes the client secret in the body. Its identity is the number of the account, because a name can be
  *   used again by somebody else.
  */
-export const PRESETS: Readonly<Record<string, Partial<ProviderEntry>>> = {
+export const PRESETS: Readonly<Record<string, ProviderEntry>> = {
   google: {
     name: 'Google',
     issuer: 'https://accounts.google.com',

@@ -1,7 +1,15 @@
-/** The setting OIDC_PROVIDERS: a list of providers, checked at the start. Nothing here loads a library. */
+/** The setting OIDC_PROVIDERS: a list of providers, checked at the start. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { Errors } from '@sinclair/typebox/errors'
 import { type Reader, readFile, SettingError } from '#base/settings/readers'
-import { type ClaimNames, type Endpoints, microsoftIssuer, PRESETS, type ProviderEntry } from './presets.ts'
+import {
+  type ClaimNames,
+  type Endpoints,
+  microsoftIssuer,
+  PRESETS,
+  PROPERTIES,
+  type ProviderEntry,
+} from './presets.ts'
 
 /** What the client proves itself with at the token endpoint. */
 export type ClientCredential =
@@ -46,30 +54,8 @@ export interface Provider {
   readonly claims: ClaimNames
 }
 
-type Check = (value: unknown) => boolean
-
-const matches =
-  (pattern: RegExp): Check =>
-  value =>
-    typeof value === 'string' && pattern.test(value)
-const isText = matches(/\S/)
-const isOneOf =
-  (...texts: readonly string[]): Check =>
-  value =>
-    texts.includes(value as string)
-const isListOf =
-  (check: Check): Check =>
-  value =>
-    Array.isArray(value) && value.every(check)
-const isTexts = isListOf(isText)
-const isDomains = isListOf(matches(/^[a-z\d-]+(?:\.[a-z\d-]+)+$/i))
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const isObjectOf =
-  (properties: Readonly<Record<string, Check>>): Check =>
-  value =>
-    isObject(value) &&
-    Object.entries(value).every(([name, each]) => Object.hasOwn(properties, name) && properties[name]?.(each))
 
 /** A property as another name may mean it: `client_secret` and `clientsecret` are `clientSecret`. */
 const simplified = (name: string): string => name.replace(/[^a-z]/gi, '').toLowerCase()
@@ -80,54 +66,6 @@ const hintFor = (property: string): string => {
   return meant === undefined
     ? `leave it out, or choose one of ${Object.keys(PROPERTIES).join(', ')}`
     : `write ${meant}`
-}
-
-/** What a property must be, and how a message says so. */
-type Rule = readonly [check: Check, must: string]
-
-const TEXT: Rule = [isText, 'a text that is not blank']
-const PATH: Rule = [isText, 'a path']
-const BOOLEAN: Rule = [value => typeof value === 'boolean', 'true or false']
-
-/** Every property with what it must be. */
-const PROPERTIES: Readonly<Record<keyof ProviderEntry, Rule>> = {
-  id: [matches(/^[a-z0-9][a-z0-9-]{0,31}$/), 'lower-case letters, digits and hyphens'],
-  preset: [isOneOf(...Object.keys(PRESETS)), `one of ${Object.keys(PRESETS).join(', ')}`],
-  type: [isOneOf('oidc', 'oauth2'), 'oidc or oauth2'],
-  name: [matches(/^(?=.*\S)\P{C}{1,64}$/u), 'a text of at most 64 characters in one line'],
-  issuer: [isText, 'a URL'],
-  clientId: TEXT,
-  clientSecret: TEXT,
-  clientSecretFile: PATH,
-  privateKey: [isText, 'a private key in PEM'],
-  privateKeyFile: PATH,
-  tokenEndpointAuthMethod: [
-    isOneOf('client_secret_basic', 'client_secret_post'),
-    'client_secret_basic or client_secret_post',
-  ],
-  keyId: TEXT,
-  teamId: TEXT,
-  tenant: [matches(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/), 'the id of a tenant'],
-  scopes: [isTexts, 'a list of texts'],
-  signUp: BOOLEAN,
-  authoritativeFor: [
-    value => value === '*' || isDomains(value),
-    '"*" or a list of domains such as example.com',
-  ],
-  domainClaim: [isText, 'the name of a claim'],
-  link: [isOneOf('ask', 'verified-email'), 'ask or verified-email'],
-  prompt: TEXT,
-  responseMode: [isOneOf('query', 'form_post'), 'query or form_post'],
-  nonce: BOOLEAN,
-  isMultiFactor: [isObjectOf({ amr: isTexts, acr: isTexts }), '{amr?, acr?} with lists of texts'],
-  endpoints: [
-    isObjectOf({ authorization: isText, token: isText, userInfo: isText, emails: isText }),
-    '{authorization, token, userInfo, emails?} with URLs',
-  ],
-  claims: [
-    isObjectOf({ subject: isText, email: isText, emailVerified: isText, name: isText }),
-    '{subject?, email?, emailVerified?, name?} with names of properties',
-  ],
 }
 
 /** Properties that mean nothing with the other type. */
@@ -163,26 +101,27 @@ const DEFAULTS = {
   nonce: true,
   isMultiFactor: {},
   claims: {},
-} satisfies Partial<ProviderEntry>
+} satisfies ProviderEntry
 
-type Entry = Partial<ProviderEntry> &
-  Pick<ProviderEntry, 'id'> &
-  Required<Pick<ProviderEntry, keyof typeof DEFAULTS>>
+type Entry = ProviderEntry & Required<Pick<ProviderEntry, 'id' | keyof typeof DEFAULTS>>
+
+const isProperty = (name: string): name is keyof ProviderEntry => Object.hasOwn(PROPERTIES, name)
+
+const isValid = (property: keyof ProviderEntry, value: unknown): boolean =>
+  Errors(PROPERTIES[property][0], value).First() === undefined
 
 /** Checks what each property is. @returns the entry with its preset and the defaults. */
 const entryOf = (given: unknown, index: number): Entry => {
   const position = `at position ${index + 1}`
   if (!isObject(given)) return refuse(position, 'it must be an object')
-  const { id = '', preset = '' } = given as Partial<ProviderEntry>
-  if (!PROPERTIES.id[0](id)) return refuse(position, `id must be ${PROPERTIES.id[1]}`)
+  const { id = '', preset = '' } = given as ProviderEntry
+  if (!isValid('id', id)) return refuse(position, `id must be ${PROPERTIES.id[1]}`)
   for (const [property, value] of Object.entries(given)) {
-    const rule = Object.hasOwn(PROPERTIES, property) ? PROPERTIES[property as keyof ProviderEntry] : undefined
-    if (rule === undefined)
+    if (!isProperty(property))
       return refuse(id, `there is no property ${JSON.stringify(property)}: ${hintFor(property)}`)
-    const [check, must] = rule
-    if (!check(value)) return refuse(id, `${property} must be ${must}`)
+    if (!isValid(property, value)) return refuse(id, `${property} must be ${PROPERTIES[property][1]}`)
   }
-  const own: Partial<ProviderEntry> = { ...PRESETS[preset], ...given }
+  const own: ProviderEntry = { ...PRESETS[preset], ...given }
   const entry = { ...DEFAULTS, ...own, id }
   for (const [property, type] of Object.entries(OF_TYPE))
     if (Object.hasOwn(own, property) && type !== entry.type)
