@@ -2,6 +2,7 @@
 import {
   type ConsoleDeclarations,
   type ConsoleParts,
+  calls,
   html,
   listField,
   textField,
@@ -69,11 +70,11 @@ export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
                 ],
               },
             ],
-            call: (_, { name = '', scopes, days }) => ({
-              method: 'POST',
-              path: '/admin/keys',
-              body: { name, scopes, expiresAt: expiryAfter(days) },
-            }),
+            call: calls('POST /admin/keys', ({ name = '', scopes, days }) => ({
+              name,
+              scopes,
+              expiresAt: expiryAfter(days),
+            })),
             shown: ({ adminKey }) => [[{ en: 'Admin key', de: 'Admin-Schlüssel' }, adminKey]],
             done: { en: 'The new admin key', de: 'Der neue Admin-Schlüssel' },
           },
@@ -88,7 +89,7 @@ export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
             },
             scope: 'keys:write',
             isDangerous: true,
-            call: ({ rowId }) => ({ method: 'DELETE', path: '/admin/keys/:rowId', params: { rowId } }),
+            call: calls('DELETE /admin/keys/:rowId'),
             done: { en: 'The admin key is revoked.', de: 'Der Admin-Schlüssel ist widerrufen.' },
           },
         ],

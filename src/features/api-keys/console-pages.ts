@@ -1,5 +1,5 @@
 /** API keys on the page of a user in the console. */
-import { type ConsoleParts, html, listField, textField, timeField } from '#http/pages/feature-pages'
+import { type ConsoleParts, calls, html, listField, textField, timeField } from '#http/pages/feature-pages'
 
 export default {
   userSections: [
@@ -22,11 +22,7 @@ export default {
           label: { en: 'Revoke', de: 'Widerrufen' },
           scope: 'users:write',
           isDangerous: true,
-          call: ({ id, rowId }) => ({
-            method: 'DELETE',
-            path: '/admin/users/:id/api-keys/:rowId',
-            params: { id, rowId },
-          }),
+          call: calls('DELETE /admin/users/:id/api-keys/:rowId'),
           done: { en: 'The API key is revoked.', de: 'Der API-Schlüssel ist widerrufen.' },
         },
       ],

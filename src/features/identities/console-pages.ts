@@ -1,5 +1,5 @@
 /** Accounts at other providers on the page of a user in the console. */
-import { type ConsoleParts, codeField, textField, timeField } from '#http/pages/feature-pages'
+import { type ConsoleParts, calls, codeField, textField, timeField } from '#http/pages/feature-pages'
 
 export default {
   userSections: [
@@ -22,11 +22,7 @@ export default {
           label: { en: 'Unlink', de: 'Trennen' },
           scope: 'users:identity',
           isDangerous: true,
-          call: ({ id, rowId }) => ({
-            method: 'DELETE',
-            path: '/admin/users/:id/identities/:rowId',
-            params: { id, rowId },
-          }),
+          call: calls('DELETE /admin/users/:id/identities/:rowId'),
           done: { en: 'The account is unlinked.', de: 'Das Konto ist getrennt.' },
         },
       ],

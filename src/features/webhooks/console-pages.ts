@@ -5,6 +5,7 @@ import {
   type ConsoleField,
   type ConsoleInput,
   type ConsoleParts,
+  calls,
   codeField,
   type Text,
   textField,
@@ -44,7 +45,7 @@ const plain = (name: string, label: Text, done: Text, more: Partial<ConsoleActio
   label,
   done,
   scope: SCOPE,
-  call: ({ id }) => ({ method: 'POST', path: `/admin/webhooks/:id/${name}`, params: { id } }),
+  call: calls(`POST /admin/webhooks/:id/${name}`),
   ...more,
 })
 
@@ -54,11 +55,11 @@ const create = (inputs: readonly ConsoleInput[]): ConsoleAction => ({
   scope: SCOPE,
   needsKey: true,
   inputs,
-  call: (_, { url = '', description = null, types }) => ({
-    method: 'POST',
-    path: '/admin/webhooks',
-    body: { url, description, types: types.length === 0 ? null : types },
-  }),
+  call: calls('POST /admin/webhooks', ({ url = '', description = null, types }) => ({
+    url,
+    description,
+    types: types.length === 0 ? null : types,
+  })),
   shown: ({ secret }) => [[SECRET, secret]],
   done: { en: 'The webhook is created', de: 'Der Webhook ist erzeugt' },
 })
@@ -86,12 +87,7 @@ const ACTIONS: readonly ConsoleAction[] = [
     {
       isDangerous: true,
       isOffered: ({ failedEventId }) => failedEventId !== null,
-      call: ({ id }) => ({
-        method: 'POST',
-        path: '/admin/webhooks/:id/resume',
-        params: { id },
-        body: { skip: true },
-      }),
+      call: calls('POST /admin/webhooks/:id/resume', () => ({ skip: true })),
     },
   ),
   plain(
@@ -114,12 +110,7 @@ const ACTIONS: readonly ConsoleAction[] = [
           },
         },
       ],
-      call: ({ id }, { from = '' }) => ({
-        method: 'POST',
-        path: '/admin/webhooks/:id/replay',
-        params: { id },
-        body: { from },
-      }),
+      call: calls('POST /admin/webhooks/:id/replay', ({ from = '' }) => ({ from })),
     },
   ),
   plain(
@@ -141,7 +132,7 @@ const ACTIONS: readonly ConsoleAction[] = [
     { en: 'The webhook is deleted.', de: 'Der Webhook ist gelöscht.' },
     {
       isDangerous: true,
-      call: ({ id }) => ({ method: 'DELETE', path: '/admin/webhooks/:id', params: { id } }),
+      call: calls('DELETE /admin/webhooks/:id'),
       next: 'webhooks',
     },
   ),

@@ -77,6 +77,19 @@ export interface ActionTarget {
 // biome-ignore lint/suspicious/noExplicitAny: the API validates it
 export type ActionInput = Readonly<Record<string, any>>
 
+/** Calls a route with the ids in its path: `call: calls('DELETE /admin/notes/:id')`. @param bodyOf what a form was sent with. */
+export const calls =
+  (
+    route: `${ApiCall['method']} /${string}`,
+    bodyOf?: (input: ActionInput) => object,
+  ): ConsoleAction['call'] =>
+  (target, input) => {
+    const [method, path = ''] = route.split(' ') as [ApiCall['method'], string]
+    const ids = (['id', 'rowId'] as const).filter(name => path.split('/').includes(`:${name}`))
+    const params = Object.fromEntries(ids.map(name => [name, target[name]]))
+    return { method, path, params, ...(bodyOf && { body: bodyOf(input) }) }
+  }
+
 /** A button that leads to a page which asks for confirmation. */
 export interface ConsoleAction {
   /** The last part of its URL. */
