@@ -1,5 +1,6 @@
 /** API keys on the hosted pages: a section of the security page, and the page of a new key. */
 import type { FieldErrors } from '#base/errors'
+import type { serializeApiKey } from '#core/auth/api-key'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
   backToSecurity,
@@ -64,15 +65,7 @@ const de: typeof en = {
 
 const TEXTS = { en, de }
 
-interface ApiKey {
-  readonly id: string
-  readonly name: string
-  readonly prefix: string
-  readonly scopes: readonly string[]
-  readonly createdAt: string
-  readonly expiresAt: string | null
-  readonly lastUsedAt: string | null
-}
+type ApiKey = ReturnType<typeof serializeApiKey>
 
 const apiKeyItem = (context: PageContext, key: ApiKey): Html => {
   const { texts } = context

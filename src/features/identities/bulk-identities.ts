@@ -1,55 +1,41 @@
 /** Identities in imports and exports of users (docs/design.md, "Account life cycle"). They sign in where their issuer is configured. */
 
+import type { Static, TObject } from '@sinclair/typebox'
 import { newId } from '#base/ids'
 import type { BulkFactor, FactorRows, LineUser } from '#core/accounts/bulk-factors'
 import { toIso, toIsoOrNull } from '#core/users/serializers'
 import type { User } from '#core/users/user'
+import type schemas from './credential-schemas.ts'
 import { ERRORS } from './definitions.ts'
 import { type Identity, type IdentityStore, identityRow } from './stored-identities.ts'
 
-/** An identity, as a line has it. Timestamps are ISO 8601. */
-interface IdentityCredentials {
-  readonly issuer: string
-  readonly subject: string
-  readonly provider: string
-  /** In canonical form. */
-  readonly email?: string | null
-  readonly linkedAt?: string
-  readonly lastUsedAt?: string | null
-}
+type Credentials = Static<TObject<typeof schemas>>
 
-type Credentials = { readonly identities?: readonly IdentityCredentials[] }
+type IdentityCredentials = NonNullable<Credentials['identities']>[number]
 
 /** Users whose identities are read at once. */
 const SLICE = 200
 
 const toIdentity = (given: IdentityCredentials, now: number): Omit<Identity, 'id'> => ({
-  issuer: given.issuer,
-  subject: given.subject,
-  provider: given.provider,
+  ...given,
   email: given.email ?? null,
   linkedAt: given.linkedAt === undefined ? now : Date.parse(given.linkedAt),
   lastUsedAt: given.lastUsedAt ? Date.parse(given.lastUsedAt) : null,
 })
 
 const toCredentials = ({ issuer, subject, provider, email, ...identity }: Identity): IdentityCredentials => ({
-  issuer,
-  subject,
-  provider,
-  email,
+  ...{ issuer, subject, provider, email },
   linkedAt: toIso(identity.linkedAt),
   lastUsedAt: toIsoOrNull(identity.lastUsedAt),
 })
 
-export interface BulkIdentitiesDeps {
-  readonly store: Pick<IdentityStore, 'listIdentitiesOf'>
-}
+type Deps = { readonly store: Pick<IdentityStore, 'listIdentitiesOf'> }
 
 export class BulkIdentities implements BulkFactor<Credentials> {
   readonly factor = null
-  readonly #deps: BulkIdentitiesDeps
+  readonly #deps: Deps
 
-  constructor(deps: BulkIdentitiesDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

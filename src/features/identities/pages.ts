@@ -1,4 +1,5 @@
 /** Other providers on the hosted pages: buttons of the pages for sign-in and sign-up, a section of the security page, and the pages around a callback. */
+import type { Static } from '@sinclair/typebox'
 import type { FieldErrors } from '#base/errors'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
@@ -15,6 +16,7 @@ import {
   time,
 } from '#http/pages/layout'
 import { oneTimeCodeField } from '#http/pages/signed-out'
+import type { Identity as IdentitySchema } from './routes/schemas.ts'
 
 const en = {
   signIn: (name: string) => `Sign in with ${name}`,
@@ -145,13 +147,7 @@ export const confirmCodePage = (
   })
 }
 
-interface Identity {
-  readonly id: string
-  readonly provider: string
-  readonly email: string | null
-  readonly linkedAt: string
-  readonly lastUsedAt: string | null
-}
+type Identity = Static<typeof IdentitySchema>
 
 const identityItem = (context: PageContext, providers: readonly Provider[], identity: Identity): Html => {
   const { texts } = context

@@ -236,19 +236,8 @@ const findIdentity = (
     ([found]: readonly { id: string; userId: string }[]) => found,
   )
 
-type IdentityRow = Omit<IdentitiesTable, 'user_key'>
-
-const IDENTITY_COLUMNS = 'identities.id, issuer, subject, provider, identities.email, linked_at, last_used_at'
-
-const toIdentity = (row: IdentityRow): Identity => ({
-  id: row.id,
-  provider: row.provider,
-  issuer: row.issuer,
-  subject: row.subject,
-  email: row.email,
-  linkedAt: row.linked_at,
-  lastUsedAt: row.last_used_at === 0 ? null : row.last_used_at,
-})
+const IDENTITY_COLUMNS = `identities.id, provider, issuer, subject, identities.email, linked_at AS "linkedAt",
+  NULLIF(last_used_at, 0) AS "lastUsedAt"`
 
 /** The identities of a user, newest first. */
 const listIdentities = (userId: string): Query<readonly Identity[]> =>
@@ -259,7 +248,7 @@ const listIdentities = (userId: string): Query<readonly Identity[]> =>
         WHERE user_key = ${USER_KEY} ORDER BY id DESC LIMIT ${MAX_IDENTITIES}`,
       values: [userId],
     },
-    (found: readonly IdentityRow[]) => found.map(toIdentity),
+    (found: readonly Identity[]) => found,
   )
 
 /** The identities of users, oldest first. */
@@ -273,8 +262,8 @@ const listIdentitiesOf = (
         WHERE ${isOneOf('users.id', '$1', 'text')} ORDER BY identities.id`,
       values: [userIds],
     },
-    (found: readonly (IdentityRow & { readonly userId: string })[]) =>
-      found.map(row => ({ userId: row.userId, identity: toIdentity(row) })),
+    (found: readonly (Identity & { readonly userId: string })[]) =>
+      found.map(({ userId, ...identity }) => ({ userId, identity })),
   )
 
 /** The row of an identity that another service has linked. */

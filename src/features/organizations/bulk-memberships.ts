@@ -1,26 +1,22 @@
 /** The organizations of users in imports and exports, with their roles there. */
+import type { Static, TObject } from '@sinclair/typebox'
 import type { BulkProperty } from '#core/accounts/bulk-factors'
 import { toIso } from '#core/users/serializers'
 import type { User } from '#core/users/user'
 import { type Actor, newId } from '#feature/declaration'
+import type schemas from './bulk-schema.ts'
 import { ERRORS, type OrganizationsDeps } from './definitions.ts'
 import type { OwnOrganization } from './organization.ts'
 
-/** A membership, as a line has it. Timestamps are ISO 8601. */
-interface LineMembership {
-  readonly id: string
-  readonly name: string
-  readonly slug: string
-  readonly maxMembers?: number | null
-  readonly roles: readonly string[]
-  readonly joinedAt?: string
-}
+type LineMembership = NonNullable<Static<TObject<typeof schemas>>['organizations']>[number]
+
+type Deps = Pick<OrganizationsDeps, 'store' | 'clock' | 'newEvent'>
 
 /** Users whose memberships are read at once. */
 const SLICE = 200
 
 const toLine = ({ id, name, slug, maxMembers, roles, joinedAt }: OwnOrganization): LineMembership => ({
-  ...{ id, name, slug, maxMembers, roles },
+  ...{ id, name, slug, maxMembers, roles: [...roles] },
   joinedAt: toIso(joinedAt),
 })
 
@@ -28,9 +24,9 @@ export class BulkMemberships implements BulkProperty<readonly LineMembership[]> 
   readonly name = 'organizations'
   readonly scope = 'organizations:write'
   readonly readScope = 'organizations:read'
-  readonly #deps: Pick<OrganizationsDeps, 'store' | 'clock' | 'newEvent'>
+  readonly #deps: Deps
 
-  constructor(deps: Pick<OrganizationsDeps, 'store' | 'clock' | 'newEvent'>) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

@@ -16,34 +16,19 @@ import {
   type PageContext,
   time,
 } from '#http/pages/feature-pages'
+import type { serializeInvitation, serializeOwnInvitation } from './invitations.ts'
+import type { serializeMember } from './members.ts'
 import { mayManageMembers, OWNER } from './organization.ts'
+import type { serializeOwnOrganization } from './organizations.ts'
 import { ERROR_TEXTS, NOTICES, TEXTS } from './page-texts.ts'
 
 /** The path of the list below the service, without a slash at the start. */
 export const LIST = 'security/organizations'
 export const ACCEPT = 'organizations/accept'
 
-interface OwnOrganization {
-  readonly id: string
-  readonly name: string
-  readonly slug: string
-  readonly roles: readonly string[]
-}
-
-interface Member {
-  readonly userId: string
-  readonly firstName: string | null
-  readonly lastName: string | null
-  readonly email: string | null
-  readonly roles: readonly string[]
-}
-
-interface Invitation {
-  readonly id: string
-  readonly email: string
-  readonly roles: readonly string[]
-  readonly expiresAt: string
-}
+type OwnOrganization = ReturnType<typeof serializeOwnOrganization>
+type Member = ReturnType<typeof serializeMember>
+type Invitation = ReturnType<typeof serializeInvitation>
 
 interface ListOf<Item> {
   readonly results: readonly Item[]
@@ -71,10 +56,7 @@ ${results.length > 0 && html`<ul class="list">${results.map(each => organization
 
 export interface ListState {
   readonly organizations: ListOf<OwnOrganization>
-  readonly waiting: readonly {
-    readonly organization: { readonly name: string }
-    readonly roles: readonly string[]
-  }[]
+  readonly waiting: readonly ReturnType<typeof serializeOwnInvitation>[]
   readonly notice?: string | undefined
   readonly name?: string
   readonly errors?: FieldErrors

@@ -31,28 +31,10 @@ import {
   recordAs,
 } from './stored-rows.ts'
 
-interface InvitationRow {
-  readonly id: string
-  readonly organization_id: string
-  readonly email: string
-  readonly roles: string
-  readonly invited_by: string
-  readonly created_at: number
-  readonly expires_at: number
-}
+type Row<Shown extends Pick<Invitation, 'roles'>> = Omit<Shown, 'roles'> & { readonly roles: string }
 
-const COLUMNS = `organization_invitations.id, organization_id, email, roles, invited_by,
-  organization_invitations.created_at, expires_at`
-
-const toInvitation = (row: InvitationRow): Invitation => ({
-  id: row.id,
-  organizationId: row.organization_id,
-  email: row.email,
-  roles: toRoles(row.roles),
-  invitedBy: row.invited_by,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-})
+const COLUMNS = `organization_invitations.id, organization_id AS "organizationId", email, roles,
+  invited_by AS "invitedBy", organization_invitations.created_at AS "createdAt", expires_at AS "expiresAt"`
 
 /** Whether a member may send or end an invitation with these roles. */
 const mayInvite = (rank: number, roles: readonly string[]): boolean =>
@@ -231,7 +213,7 @@ const listInvitations = (
         WHERE organization_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
       values: [organizationId, now, before ?? 'g', limit],
     },
-    (found: readonly InvitationRow[]) => found.map(toInvitation),
+    (found: readonly Row<Invitation>[]) => found.map(row => ({ ...row, roles: toRoles(row.roles) })),
   )
 
 /** The invitations that wait for the confirmed address of a user, newest first. */
@@ -239,18 +221,14 @@ const listInvitationsTo = (userId: string, now: number): Query<readonly OwnInvit
   query(
     {
       name: 'invitations-to',
-      text: `SELECT ${COLUMNS}, name
+      text: `SELECT ${COLUMNS}, name AS "organizationName"
         FROM organization_invitations JOIN organizations ON organizations.id = organization_id
         WHERE email = (SELECT email FROM users WHERE id = $1 AND email_verified = 1)
           AND expires_at > $2 AND deleted_at = 0
         ORDER BY organization_invitations.id DESC LIMIT ${MAX_LISTED_INVITATIONS}`,
       values: [userId, now],
     },
-    (found: readonly (InvitationRow & { readonly name: string })[]) =>
-      found.map(({ name, ...row }) => {
-        const { email: _, ...invitation } = toInvitation(row)
-        return { ...invitation, organizationName: name }
-      }),
+    (found: readonly Row<OwnInvitation>[]) => found.map(row => ({ ...row, roles: toRoles(row.roles) })),
   )
 
 /** What the recipient of an invitation may see of it before accepting it. */

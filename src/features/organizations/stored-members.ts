@@ -39,9 +39,7 @@ import {
   lockOrganization,
   memberOf,
   ORGANIZATION_COLUMNS,
-  type OrganizationRow,
   recordAs,
-  toOrganization,
 } from './stored-rows.ts'
 
 /** Whether a member may change another one, who has or gets these roles: owners anybody, admins those without their two roles. */
@@ -285,22 +283,13 @@ const listRecipients = (organizationId: string, lowest: Rank): Query<readonly Re
     (found: readonly Recipient[]) => found,
   )
 
-interface OwnRow extends OrganizationRow {
-  readonly membershipId: string
-  readonly roles: string
-  readonly joinedAt: number
-}
+type OwnRow = Omit<OwnOrganization, 'roles'> & { readonly roles: string }
 
 const SELECT_OWN = `SELECT ${ORGANIZATION_COLUMNS}, organization_members.id AS "membershipId", roles,
     organization_members.created_at AS "joinedAt"
   FROM organization_members JOIN organizations ON organizations.id = organization_id`
 
-const toOwn = ({ membershipId, roles, joinedAt, ...row }: OwnRow): OwnOrganization => ({
-  ...toOrganization(row),
-  membershipId,
-  roles: toRoles(roles),
-  joinedAt,
-})
+const toOwn = (row: OwnRow): OwnOrganization => ({ ...row, roles: toRoles(row.roles) })
 
 /** The organizations of a user, in the order in which the user joined them. @param after the id of a membership; `null` for the first. */
 const listOrganizationsOf = (

@@ -35,10 +35,8 @@ import {
   type MembersTable,
   memberOf,
   ORGANIZATION_COLUMNS,
-  type OrganizationRow,
   type OrganizationsTable,
   recordAs,
-  toOrganization,
 } from './stored-rows.ts'
 
 /** The first member of a new organization. */
@@ -213,7 +211,7 @@ const findOrganization = (id: string): Query<Organization | undefined> =>
       text: `SELECT ${ORGANIZATION_COLUMNS} FROM organizations WHERE id = $1 AND deleted_at = 0`,
       values: [id],
     },
-    ([found]: readonly OrganizationRow[]) => found && toOrganization(found),
+    ([found]: readonly Organization[]) => found,
   )
 
 const findBySlug = (slug: string): Query<Organization | undefined> =>
@@ -223,7 +221,7 @@ const findBySlug = (slug: string): Query<Organization | undefined> =>
       text: `SELECT ${ORGANIZATION_COLUMNS} FROM organizations WHERE slug = $1 AND deleted_at = 0`,
       values: [slug],
     },
-    ([found]: readonly OrganizationRow[]) => found && toOrganization(found),
+    ([found]: readonly Organization[]) => found,
   )
 
 /** What a list of all organizations is sorted by: with the start of a name or slug, by that. */
@@ -254,7 +252,7 @@ const listOrganizations = (
         ORDER BY ${column}, id LIMIT $5`,
       values: [prefix, prefix + LAST, after?.key ?? '', after?.id ?? '', limit],
     },
-    (found: readonly OrganizationRow[]) => found.map(toOrganization),
+    (found: readonly Organization[]) => found,
   )
 }
 

@@ -60,26 +60,9 @@ export interface InvitationsTable {
   expires_at: number
 }
 
-export interface OrganizationRow {
-  readonly id: string
-  readonly slug: string
-  readonly name: string
-  readonly max_members: number | null
-  readonly created_at: number
-  readonly updated_at: number
-}
-
-export const ORGANIZATION_COLUMNS =
-  'organizations.id, slug, name, max_members, organizations.created_at, organizations.updated_at'
-
-export const toOrganization = (row: OrganizationRow): Organization => ({
-  id: row.id,
-  name: row.name,
-  slug: row.slug,
-  maxMembers: row.max_members,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-})
+/** The columns of an {@link Organization}. */
+export const ORGANIZATION_COLUMNS = `organizations.id, name, slug, max_members AS "maxMembers",
+  organizations.created_at AS "createdAt", organizations.updated_at AS "updatedAt"`
 
 /** Why an operation in an organization did nothing. `signInRequired`: the user who asks was removed or disabled, or the session has ended. */
 export type ActingRefusal = 'signInRequired' | 'organizationNotFound' | 'organizationRoleRequired'
@@ -93,11 +76,10 @@ export const lockByIdStatement = (id: string): Statement => ({
 /** @returns `undefined` if there is no such organization, or it is deleted. */
 export const lockOrganization = function* (id: string): Steps<Organization | undefined> {
   yield lockByIdStatement(id)
-  const row = yield* firstRow<OrganizationRow>({
+  return yield* firstRow<Organization>({
     text: `SELECT ${ORGANIZATION_COLUMNS} FROM organizations WHERE id = $1 AND deleted_at = 0`,
     values: [id],
   })
-  return row && toOrganization(row)
 }
 
 export interface LockedMember {

@@ -1,29 +1,18 @@
 /** Passkeys in imports and exports of users (docs/design.md, "Account life cycle"). They work at a service with the same RP id. */
 import { setImmediate } from 'node:timers/promises'
+import type { Static, TObject } from '@sinclair/typebox'
 import type { FieldErrors } from '#base/errors'
 import { newId } from '#base/ids'
 import type { BulkFactor, FactorRows, LineUser } from '#core/accounts/bulk-factors'
 import { toIso, toIsoOrNull } from '#core/users/serializers'
 import type { User } from '#core/users/user'
+import type schemas from './credential-schemas.ts'
 import { ERRORS } from './definitions.ts'
 import { type PasskeyStore, type PasskeyWithKey, passkeyRow } from './stored-passkeys.ts'
 
-/** A passkey, as a line has it. Timestamps are ISO 8601. */
-interface PasskeyCredentials {
-  /** The id of the credential: base64url. */
-  readonly id: string
-  /** COSE, base64url. */
-  readonly publicKey: string
-  /** Counts signatures; 0 for passkeys that do not count. */
-  readonly counter: number
-  readonly name?: string | null
-  readonly transports?: readonly string[]
-  readonly backedUp?: boolean
-  readonly createdAt?: string
-  readonly lastUsedAt?: string | null
-}
+type Credentials = Static<TObject<typeof schemas>>
 
-type Credentials = { readonly passkeys?: readonly PasskeyCredentials[] }
+type PasskeyCredentials = NonNullable<Credentials['passkeys']>[number]
 
 const NOTHING: FactorRows = { rows: [], errors: {} }
 
@@ -55,34 +44,21 @@ const toPasskey = (given: PasskeyCredentials, now: number): Omit<PasskeyWithKey,
   lastUsedAt: given.lastUsedAt ? Date.parse(given.lastUsedAt) : null,
 })
 
-const toCredentials = ({
-  webAuthnId: id,
-  publicKey,
-  counter,
-  name,
-  transports,
-  backedUp,
-  ...passkey
-}: PasskeyWithKey): PasskeyCredentials => ({
-  id,
-  publicKey,
-  counter,
-  name,
-  transports,
-  backedUp,
-  createdAt: toIso(passkey.createdAt),
-  lastUsedAt: toIsoOrNull(passkey.lastUsedAt),
-})
-
-export interface BulkPasskeysDeps {
-  readonly store: Pick<PasskeyStore, 'listPasskeysOf'>
+const toCredentials = (passkey: PasskeyWithKey): PasskeyCredentials => {
+  const { webAuthnId: id, publicKey, counter, name, transports, backedUp, createdAt, lastUsedAt } = passkey
+  return {
+    ...{ id, publicKey, counter, name, transports: [...transports], backedUp },
+    ...{ createdAt: toIso(createdAt), lastUsedAt: toIsoOrNull(lastUsedAt) },
+  }
 }
+
+type Deps = { readonly store: Pick<PasskeyStore, 'listPasskeysOf'> }
 
 export class BulkPasskeys implements BulkFactor<Credentials> {
   readonly factor = 'passkey'
-  readonly #deps: BulkPasskeysDeps
+  readonly #deps: Deps
 
-  constructor(deps: BulkPasskeysDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

@@ -5,7 +5,7 @@
 import { type TProperties, Type } from '@sinclair/typebox'
 import { BASE64URL_PATTERN } from '#http/validation/formats'
 import { Name, Strict, withExample } from '#http/validation/schemas'
-import { MAX_PASSKEYS, MAX_PUBLIC_KEY } from './credentials.ts'
+import { MAX_PASSKEYS, MAX_PUBLIC_KEY } from './stored-passkeys.ts'
 
 const Open = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: true, ...options })

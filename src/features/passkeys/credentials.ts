@@ -1,35 +1,16 @@
 /** What browsers send of passkeys: `PublicKeyCredential.toJSON()` (WebAuthn §5.1.8). Bytes are base64url. */
 
-/** Passkeys of one user. */
-export const MAX_PASSKEYS = 20
-
-/** Characters of a public key: RSA keys of up to 6,000 bits. */
-export const MAX_PUBLIC_KEY = 1_024
-
-interface Credential {
-  readonly id: string
-  readonly rawId: string
-  readonly type: 'public-key'
-}
+import type { Static } from '@sinclair/typebox'
+import type {
+  NewCredential as NewSchema,
+  PresentedCredential as PresentedSchema,
+} from './credential-schemas.ts'
 
 /** What `navigator.credentials.create` returns. */
-export interface NewCredential extends Credential {
-  readonly response: {
-    readonly clientDataJSON: string
-    readonly attestationObject: string
-    readonly transports?: readonly string[]
-  }
-}
+export type NewCredential = Static<typeof NewSchema>
 
 /** What `navigator.credentials.get` returns. */
-export interface PresentedCredential extends Credential {
-  readonly response: {
-    readonly clientDataJSON: string
-    readonly authenticatorData: string
-    readonly signature: string
-    readonly userHandle?: string | null
-  }
-}
+export type PresentedCredential = Static<typeof PresentedSchema>
 
 /** @returns the challenge that was signed, not verified yet; `null` if the text is no client data. */
 export const challengeIn = ({ response }: NewCredential | PresentedCredential): string | null => {

@@ -1,6 +1,8 @@
 /** Passkeys on the hosted pages: a button of the sign-in page, and a section of the security page. */
+import type { Static } from '@sinclair/typebox'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import { button, Form, type Html, html, NO_ERRORS, type PageContext, time } from '#http/pages/layout'
+import type { Passkey as PasskeySchema } from './routes/schemas.ts'
 
 const en = {
   signIn: 'Sign in with a passkey',
@@ -30,12 +32,7 @@ const de: typeof en = {
 
 const TEXTS = { en, de }
 
-interface Passkey {
-  readonly id: string
-  readonly name: string | null
-  readonly createdAt: string
-  readonly lastUsedAt: string | null
-}
+type Passkey = Static<typeof PasskeySchema>
 
 const passkeyItem = (context: PageContext, passkey: Passkey): Html => {
   const { texts } = context

@@ -8,11 +8,11 @@ import type { User } from '#core/users/user'
 import { defineFeature, newId } from '#feature/declaration'
 import { BulkPasskeys } from './bulk-passkeys.ts'
 import { Challenges, challengeId } from './challenges.ts'
-import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
+import type { NewCredential } from './credentials.ts'
 import { definitions, ERRORS, type PasskeysDeps } from './definitions.ts'
 import { PasskeySignIns } from './passkey-sign-ins.ts'
 import { relyingPartyOf } from './relying-party.ts'
-import type { Passkey } from './stored-passkeys.ts'
+import { MAX_PASSKEYS, type Passkey } from './stored-passkeys.ts'
 import type { Ceremony, CreationOptions, VerifiedPasskey } from './web-authn.ts'
 
 const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<VerifiedPasskey> => {

@@ -7,7 +7,7 @@ import {
   isoCBOR,
   verifySignature,
 } from '@simplewebauthn/server/helpers'
-import { MAX_PUBLIC_KEY } from './credentials.ts'
+import { MAX_PUBLIC_KEY } from './stored-passkeys.ts'
 
 interface KeyForm {
   readonly type: number

@@ -19,7 +19,12 @@ import {
 } from '#storage/operations/operation'
 import { invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type FeatureStore, table } from '#storage/stored-feature'
-import { MAX_PASSKEYS } from './credentials.ts'
+
+/** Passkeys of one user. */
+export const MAX_PASSKEYS = 20
+
+/** Characters of a public key: RSA keys of up to 6,000 bits. */
+export const MAX_PUBLIC_KEY = 1_024
 
 /** Timestamps are milliseconds since the epoch. */
 export interface Passkey {

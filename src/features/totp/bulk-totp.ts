@@ -1,28 +1,25 @@
 /** Authenticator apps and recovery codes in imports and exports of users (docs/design.md, "Account life cycle"). */
 import { setImmediate } from 'node:timers/promises'
+import type { Static, TObject } from '@sinclair/typebox'
 import { ServiceError } from '#base/errors'
 import { newId } from '#base/ids'
 import type { BulkFactor, LineUser } from '#core/accounts/bulk-factors'
 import type { User } from '#core/users/user'
 import { DecryptionError, type Keyring } from '#feature/encryption/keyring'
 import { decryptSecret, encryptSecret } from './code-verifier.ts'
+import type schemas from './credential-schemas.ts'
 import { ERRORS } from './definitions.ts'
 import { confirmedTotpRow, recoveryCodeRow, type TotpStore } from './stored-totp.ts'
 import { fromBase32, toBase32 } from './time-based-codes.ts'
 
-type Credentials = {
-  /** The secret of the authenticator app: base32 (RFC 4648). */
-  readonly totpSecret?: string
-  /** Digests of the recovery codes: SHA-256, base64url. */
-  readonly recoveryCodes?: readonly string[]
-}
+type Credentials = Static<TObject<typeof schemas>>
 
 const NO_ERRORS = {}
 
 /** Secrets that are decrypted at once: about a millisecond. */
 const SLICE = 100
 
-export interface BulkTotpDeps {
+interface Deps {
   readonly store: Pick<TotpStore, 'listSecrets' | 'listRecoveryCodes'>
   /** Called with the first secret. `null` without an encryption key. */
   readonly keyring: () => Keyring | null
@@ -30,9 +27,9 @@ export interface BulkTotpDeps {
 
 export class BulkTotp implements BulkFactor<Credentials> {
   readonly factor = 'totp'
-  readonly #deps: BulkTotpDeps
+  readonly #deps: Deps
 
-  constructor(deps: BulkTotpDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

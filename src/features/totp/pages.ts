@@ -1,4 +1,5 @@
 /** Authenticator apps on the hosted pages: a section of the security page, and the pages behind it. */
+import type { Static } from '@sinclair/typebox'
 import type { FieldErrors } from '#base/errors'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
@@ -17,6 +18,7 @@ import {
   time,
 } from '#http/pages/layout'
 import { oneTimeCodeField } from '#http/pages/signed-out'
+import type { NewTotp, Totp } from './routes/schemas.ts'
 
 const en = {
   title: 'Authenticator app',
@@ -71,13 +73,7 @@ const de: typeof en = {
 
 const TEXTS = { en, de }
 
-/** The response of the API. */
-interface TotpState {
-  readonly confirmedAt: string | null
-  readonly recoveryCodes: number
-}
-
-const totpSection = (context: PageContext, { confirmedAt, recoveryCodes }: TotpState): Html => {
+const totpSection = (context: PageContext, { confirmedAt, recoveryCodes }: Static<typeof Totp>): Html => {
   const own = TEXTS[context.language]
   return html`<section>
 <h2>${own.title}</h2>
@@ -93,7 +89,7 @@ ${button(context, { action: 'security/totp/remove', text: own.remove, className:
 }
 
 /** A secret of the API for an authenticator app; `null` if it was shown before. */
-export type ShownTotp = { readonly secret: string; readonly uri: string; readonly qr: string } | null
+export type ShownTotp = Static<typeof NewTotp> | null
 
 const shownSecret = ({ language }: PageContext, { secret, uri, qr }: NonNullable<ShownTotp>): Html => {
   const own = TEXTS[language]

@@ -338,19 +338,17 @@ function* addAttempt(webhookId: string, attempt: WebhookAttempt): Steps<Write<vo
 }
 
 const WEBHOOK = `id, url, description, types, is_paused AS "isPaused", disabled_reason AS "disabledReason", failures,
-  failed_event_id AS "failedEventId", retry_at AS "retryAt", created_at AS "createdAt"`
+  failed_event_id AS "failedEventId", NULLIF(retry_at, 0) AS "retryAt", created_at AS "createdAt"`
 
-type WebhookColumns = Omit<Webhook, 'types' | 'isPaused' | 'retryAt'> & {
+type WebhookColumns = Omit<Webhook, 'types' | 'isPaused'> & {
   readonly types: string | null
   readonly isPaused: number
-  readonly retryAt: number
 }
 
-const webhookOf = ({ types, isPaused, retryAt, ...webhook }: WebhookColumns): Webhook => ({
-  ...webhook,
-  types: parsedTypes(types),
-  isPaused: isPaused === 1,
-  retryAt: retryAt === 0 ? null : retryAt,
+const webhookOf = (row: WebhookColumns): Webhook => ({
+  ...row,
+  types: parsedTypes(row.types),
+  isPaused: row.isPaused === 1,
 })
 
 /** All webhooks, in the order of their creation. */
@@ -375,12 +373,11 @@ const findWebhook = (id: string): Query<{ webhook: Webhook; target: string } | u
 const listAttempts = (webhookId: string): Query<readonly WebhookAttempt[]> =>
   query(
     {
-      text: `SELECT id, event_id AS "eventId", type, attempt, at, duration, status, outcome FROM webhook_attempts
-        WHERE webhook_id = $1 ORDER BY id DESC`,
+      text: `SELECT id, event_id AS "eventId", type, attempt, at, duration, NULLIF(status, 0) AS status, outcome
+        FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC`,
       values: [webhookId],
     },
-    (found: readonly (Omit<WebhookAttempt, 'status'> & { status: number })[]) =>
-      found.map(({ status, ...attempt }) => ({ ...attempt, status: status === 0 ? null : status })),
+    (found: readonly WebhookAttempt[]) => found,
   )
 
 const listWebhookStates = (): Query<readonly WebhookState[]> =>

@@ -141,7 +141,7 @@ ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
     }${!isOptional && !isFilter && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
     }${sentences.length > 0 && html` aria-invalid="true"`}>
-${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+${this.#errorOf(name)}
 </div>`
   }
 
@@ -165,7 +165,7 @@ ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map
 <select id="${id}" name="${name}"${sentences.length > 0 && html` aria-invalid="true" aria-describedby="${id}-error"`}>${options.map(
       ([each, text]) => html`<option value="${each}"${each === value && html` selected`}>${text}</option>`,
     )}</select>
-${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+${this.#errorOf(name)}
 </div>`
   }
 
@@ -177,7 +177,7 @@ ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map
     return html`<fieldset id="${id}" tabindex="-1"${sentences.length > 0 && html` aria-describedby="${id}-error"`}>
 <legend>${legend}</legend>
 ${checks}
-${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+${this.#errorOf(name)}
 </fieldset>`
   }
 
@@ -213,6 +213,14 @@ ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map
 
   #idOf(name: string): string {
     return `${this.#id}${name}`
+  }
+
+  #errorOf(name: string): Html | false {
+    const sentences = this.#sentences(name)
+    return (
+      sentences.length > 0 &&
+      html`<p class="error" id="${this.#idOf(name)}-error">${sentences.map(text => html`${text} `)}</p>`
+    )
   }
 
   #sentences(name: string): Html[] {
