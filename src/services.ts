@@ -362,10 +362,7 @@ const startBackgroundWork = (
     onFailure: logFailure('expired rows could not be removed, the next pass continues'),
     pace: cleanUpPace,
   })
-  const ofHost =
-    typeof onEvent === 'object'
-      ? [{ ...onEvent, name: `host.${onEvent.name}`, types: onEvent.types ?? null }]
-      : []
+  const ofHost = typeof onEvent === 'object' ? [{ ...onEvent, name: `host.${onEvent.name}` }] : []
   const consumers = new Consumers({
     consumers: [...features.flatMap(feature => consumersOf(feature, deps)), ...ofHost],
     store: stores.consumers,

@@ -16,13 +16,12 @@ import type { User } from '#core/users/user'
 import type { FinishRemoval } from '#core/users/users'
 import type { RouteGuard } from '#http/route-guards'
 import type { OpenRateLimit } from '#storage/rate-limit'
-import type { NamedConsumer } from './consumers/consumers.ts'
+import type { HostConsumer } from './consumers/consumers.ts'
 import type { Feature } from './declaration.ts'
 import type { AnyDeps, BaseDeps, CoreDeps } from './deps.ts'
 import type { NamedTask } from './jobs/background-tasks.ts'
 import type { ScheduledJob } from './jobs/jobs.ts'
 
-/** The types of events of the core and of the features. */
 export const eventSchemasOf = (features: readonly Feature[]): EventSchemas =>
   Object.assign({}, EVENTS, signInEvent(features), ...features.map(({ events }) => events))
 
@@ -34,19 +33,15 @@ const signInEvent = (features: readonly Feature[]) => {
   return { 'user.signed-in': Type.Object(properties) }
 }
 
-/** The scopes of API keys: those of the core and of the features. */
 export const userScopesOf = (features: readonly Feature[]): ScopeDescriptions =>
   Object.assign({}, USER_SCOPES, ...features.map(({ userScopes }) => userScopes))
 
-/** The scopes of admin keys. */
 export const adminScopesOf = (features: readonly Feature[]): ScopeDescriptions =>
   Object.assign({}, ADMIN_SCOPES, ...features.map(({ adminScopes }) => adminScopes))
 
-/** The settings of features. */
 export const settingsOf = (features: readonly Feature[]): Readonly<Record<string, Setting>> =>
   Object.assign({}, ...features.map(({ settings }) => settings))
 
-/** The metrics of features. */
 export const metricsOf = (features: readonly Feature[]): Readonly<Record<string, FeatureMetric>> =>
   Object.assign({}, ...features.map(({ metrics }) => metrics))
 
@@ -81,7 +76,6 @@ export const credentialSchemasOf = async (features: readonly Feature[]): Promise
   return Object.assign({}, ...modules.map(module => module?.default))
 }
 
-/** The factors of features in imports and exports. */
 export const bulkFactorsOf = (
   features: readonly Feature[],
   stores: FeatureServicesDeps['stores'],
@@ -97,7 +91,6 @@ export const bulkPropertySchemasOf = async (features: readonly Feature[]): Promi
   return Object.assign({}, ...modules.map(module => module?.default))
 }
 
-/** What features add to users in imports and exports. */
 export const bulkPropertiesOf = (
   features: readonly Feature[],
   stores: FeatureServicesDeps['stores'],
@@ -199,7 +192,6 @@ export const routeGuardsOf = (
     ),
   )
 
-/** The services of one feature. */
 export const createFeatureServices = (feature: Feature, shared: FeatureServicesDeps): object => {
   const deps = depsOf(feature, shared)
   const factories = (feature.services ?? {}) as Readonly<Record<string, (deps: AnyDeps) => unknown>>
@@ -213,7 +205,6 @@ export const methodListsOf = (features: readonly Feature[], shared: FeatureServi
     return listMethods === undefined ? [] : [(user: User) => listMethods(depsOf(feature, shared), user)]
   })
 
-/** The jobs of one feature. */
 export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly ScheduledJob[] => {
   const deps = depsOf(feature, shared)
   return Object.entries(feature.jobs ?? {}).map(([name, { every, run }]) => ({
@@ -223,7 +214,6 @@ export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly 
   }))
 }
 
-/** The background tasks of one feature. */
 export const backgroundTasksOf = (feature: Feature, shared: FeatureServicesDeps): readonly NamedTask[] => {
   const deps = depsOf(feature, shared)
   return Object.entries(feature.backgroundTasks ?? {}).map(([name, run]) => ({
@@ -232,12 +222,11 @@ export const backgroundTasksOf = (feature: Feature, shared: FeatureServicesDeps)
   }))
 }
 
-/** The consumers of one feature. */
-export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): readonly NamedConsumer[] => {
+export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): readonly HostConsumer[] => {
   const deps = depsOf(feature, shared)
-  return Object.entries(feature.consumers ?? {}).map(([name, { types, handle }]) => ({
+  return Object.entries(feature.consumers ?? {}).map(([name, { handle, ...consumer }]) => ({
+    ...consumer,
     name: `${feature.name}.${name}`,
-    types: types ?? null,
     handle: (event, delivery) => handle(deps, event, delivery),
   }))
 }

@@ -109,7 +109,6 @@ function* problemsOfSettings({ name, settings = {} }: Feature): Problems {
     }
 }
 
-/** Yields sentences. */
 function* problemsOf(feature: Feature): Problems {
   yield* problemsOfShape(feature)
   yield* problemsOfTables(feature)

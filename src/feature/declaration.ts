@@ -44,7 +44,6 @@ export type WithServices<Services> = (
 export interface Declarations {
   readonly userScopes: ScopeDescriptions
   readonly adminScopes: ScopeDescriptions
-  /** The types of events. */
   readonly eventTypes: readonly string[]
 }
 
@@ -159,7 +158,6 @@ interface Declaration<Declared extends Typed, Services extends object, Deps exte
   readonly secondFactor?: (deps: EarlyDeps<Deps>) => SecondFactor
   /** Imports and exports the `factor` of the feature. */
   readonly bulkFactor?: BulkFactorDeclaration<Deps>
-  /** Adds a property to users in imports and exports. */
   readonly bulkProperty?: BulkPropertyDeclaration<Deps>
   /**
    * Called after a user was removed, with the `outcome` that `userRemoval` of the feature has returned, to mail those whom it concerns for

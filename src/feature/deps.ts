@@ -33,7 +33,6 @@ export interface Typed {
   readonly metrics: Readonly<Record<string, FeatureMetric>>
 }
 
-/** No member. */
 export type None = Readonly<Record<never, never>>
 
 /** What features know of the configuration. */

@@ -52,5 +52,4 @@ export type BuiltInMails = AccountMails & MailsOf<typeof BUILT_IN_FEATURES>
 /** What {@link allFeatures} adds to `app.services`. */
 export type FeatureServices = ServicesOf<typeof BUILT_IN_FEATURES> & ServicesOf<typeof FEATURES>
 
-/** The settings that they declare. */
 export type FeatureSettingName = SettingNamesOf<typeof BUILT_IN_FEATURES> | SettingNamesOf<typeof FEATURES>

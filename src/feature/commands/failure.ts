@@ -11,7 +11,6 @@ export class UsageError extends Error {}
 /** An error that the operator can fix, as opposed to a bug. */
 export class CommandError extends Error {}
 
-/** A file that the command line names. */
 export interface NamedFile {
   /** What names it, at the beginning of a sentence: an option, or an argument. */
   readonly namedBy: string

@@ -21,7 +21,6 @@ export const readOption = <Value>(name: string, read: Reader<Value>, text: strin
 export const option = (flags: string, description: string, read: Reader<unknown>): Option =>
   new Option(flags, description).argParser(text => readOption(flags.split(' ', 1)[0] ?? '', read, text))
 
-/** Text that is not empty. */
 export const nonEmpty: Reader<string> = text => {
   const trimmed = asciiTrim(text)
   if (!trimmed) throw new SettingError('must not be empty')

@@ -1,7 +1,6 @@
 /** The output of commands: results on standard output, progress and errors on standard error. */
 import { once } from 'node:events'
 
-/** Writes a line to standard error. */
 export const printStatus = (line: string): void => void process.stderr.write(`${line}\n`)
 
 /** A number with separators of thousands. */

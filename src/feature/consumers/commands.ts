@@ -27,7 +27,6 @@ interface ResetOptions extends StoreOptions {
   readonly to: CursorTarget
 }
 
-/** Adds the group `consumers`. */
 export const consumerCommands = (
   program: Command,
   withServices: WithServices<{ consumerCursors: ConsumerCursors }>,

@@ -10,7 +10,6 @@ import type { EventLog } from '#core/store/store'
 import type { JobRun, ScheduledJob } from '../jobs/jobs.ts'
 import type { ConsumerOutcome, ConsumerStore, StoredConsumer } from './stored-consumers.ts'
 
-/** How an event is passed on. */
 export interface Delivery {
   /** 1 for the first attempt of this process. */
   readonly attempt: number
@@ -26,14 +25,7 @@ export interface Consumer<Deps> {
   readonly handle: (deps: Deps, event: LoggedEvent, delivery: Delivery) => unknown
 }
 
-/** A consumer of a list of features, or of a host, with its name in the store. */
-export interface NamedConsumer {
-  readonly name: string
-  readonly types: readonly string[] | null
-  readonly handle: (event: LoggedEvent, delivery: Delivery) => unknown
-}
-
-/** A consumer of a host. */
+/** A consumer of a host, or of a feature without its dependencies. */
 export interface HostConsumer {
   /** Names its cursor in the store. */
   readonly name: string
@@ -43,7 +35,6 @@ export interface HostConsumer {
   readonly handle: (event: LoggedEvent, delivery: Delivery) => unknown
 }
 
-/** What is measured, see `METRICS`. */
 export interface ConsumerStatistics {
   readonly consumer: string
   handled: number
@@ -55,7 +46,7 @@ export interface ConsumerStatistics {
 }
 
 export interface ConsumersDeps {
-  readonly consumers: readonly NamedConsumer[]
+  readonly consumers: readonly HostConsumer[]
   readonly store: ConsumerStore
   readonly events: EventLog
   readonly clock: () => number
@@ -93,10 +84,9 @@ class CursorMoved extends Error {
   }
 }
 
-/** One run of a consumer in this process. */
 class Handling {
   readonly #deps: ConsumersDeps
-  readonly #consumer: NamedConsumer
+  readonly #consumer: HostConsumer
   readonly #run: JobRun
   readonly #statistics: ConsumerStatistics
   #revision: number
@@ -109,7 +99,7 @@ class Handling {
 
   constructor(
     deps: ConsumersDeps,
-    consumer: NamedConsumer,
+    consumer: HostConsumer,
     run: JobRun,
     statistics: ConsumerStatistics,
     { revision, position, eventId: id }: StoredConsumer,
@@ -147,7 +137,7 @@ class Handling {
       this.#run.signal.throwIfAborted()
       const position = positions[index] ?? next
       this.#statistics.lag = Math.max(0, clock() - event.at) / 1_000
-      if (types === null || types.includes(event.type)) await this.#handleEvent(event, position)
+      if (types === undefined || types.includes(event.type)) await this.#handleEvent(event, position)
       this.#position = position
       if (this.#statistics.waiting > 0) this.#statistics.waiting -= 1
       if (performance.now() - this.#storedAt >= STORE_INTERVAL) await this.#store()
@@ -207,7 +197,6 @@ class Handling {
     return { run: { job, fence }, name: this.#consumer.name, revision: this.#revision }
   }
 
-  /** Stores what was handled, if there is something new. */
   async #store(): Promise<void> {
     const { store, clock } = this.#deps
     const position = this.#position
@@ -276,7 +265,7 @@ export class Consumers {
     }
   }
 
-  async #consume(consumer: NamedConsumer, statistics: ConsumerStatistics, run: JobRun): Promise<void> {
+  async #consume(consumer: HostConsumer, statistics: ConsumerStatistics, run: JobRun): Promise<void> {
     try {
       while (await this.#handle(consumer, statistics, run))
         await sleep(INTERVAL, undefined, { ref: false, signal: run.signal })
@@ -286,7 +275,7 @@ export class Consumers {
   }
 
   /** @returns whether to go on: the cursor was moved, or the store failed. False when another process has the lease. */
-  async #handle(consumer: NamedConsumer, statistics: ConsumerStatistics, run: JobRun): Promise<boolean> {
+  async #handle(consumer: HostConsumer, statistics: ConsumerStatistics, run: JobRun): Promise<boolean> {
     try {
       const stored = await this.#resume(consumer.name)
       return await new Handling(this.#deps, consumer, run, statistics, stored).handle()

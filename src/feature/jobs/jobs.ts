@@ -8,7 +8,6 @@ import { endsWithin } from '#base/concurrency/ends-within'
 import { Counters } from '#base/statistics/counters'
 import { isAhead, type JobStore, type Lease } from './stored-jobs.ts'
 
-/** One run of a job. */
 export interface JobRun {
   /** The name of the job in the store, such as `notes.removeOld`. */
   readonly job: string

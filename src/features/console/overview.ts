@@ -23,7 +23,6 @@ export const LATEST_EVENTS: ConsoleSection = {
   empty: { en: 'There is no event.', de: 'Es gibt kein Ereignis.' },
 }
 
-/** What the key needs for the plots. */
 export const PLOTS_SCOPE = 'metrics:read'
 
 const RANGE_NAMES: Readonly<Record<RangeName, Text>> = {

@@ -12,7 +12,6 @@ const PER_MINUTE = { en: 'per minute', de: 'pro Minute' }
 
 const DURATION_METRIC = 'http_server_request_duration_seconds'
 
-/** Plots of the core's metrics. */
 export const CORE_PLOTS: readonly ConsolePlot[] = [
   {
     title: { en: 'Sign-ins', de: 'Anmeldungen' },

@@ -154,7 +154,6 @@ const inputOf = (
   })
 }
 
-/** The document of every page of the console. */
 export const framed = (
   context: ConsoleContext,
   {
@@ -189,7 +188,6 @@ ${
   return { title: `${title} – ${texts.console}`, body, hasErrors, header, assetsOf: 'console' }
 }
 
-/** What the page to sign in says. */
 export type SignInNotice = 'signInAgain' | 'signInLost' | null
 
 export const signInBody = (context: ConsoleContext, errors: FieldErrors, notice: SignInNotice): Html => {
@@ -393,7 +391,6 @@ ${keyField}
 </div>`
 }
 
-/** What is shown once. */
 export const shownBody = (
   context: ConsoleContext,
   action: ConsoleAction,

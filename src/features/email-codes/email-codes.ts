@@ -79,7 +79,6 @@ const parts = {
 
 const DIGITS = 8
 
-/** What the code of a user is encrypted for. */
 const contextOf = (userId: string) => ({ purpose: 'email-code', owner: userId })
 
 const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0')

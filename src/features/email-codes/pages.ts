@@ -78,7 +78,6 @@ export interface EmailCodeState {
   readonly errors?: FieldErrors
 }
 
-/** The second step: the code from the mail. */
 export const emailCodePage = (
   context: PageContext,
   { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
@@ -118,7 +117,6 @@ export const magicLinkSentPage = (context: PageContext): Page => {
 
 export interface MagicLinkState {
   readonly token: string
-  /** The link, from the response of the API. */
   readonly link: {
     readonly email: string
     readonly emailVerified: boolean

@@ -55,10 +55,8 @@ export interface AskedFrom {
   readonly userAgent: string | null
 }
 
-/** A code that may be compared. */
 export type PendingEmailCode = Pick<NewEmailCode, 'id' | 'userId' | 'code'>
 
-/** An attempt that was counted. */
 export interface CountedAttempt {
   /** The codes of the user that it is compared with. */
   readonly codes: readonly PendingEmailCode[]
@@ -66,7 +64,6 @@ export interface CountedAttempt {
   readonly network: string | null
 }
 
-/** A link that is valid. */
 export interface PendingMagicLink extends AskedFrom {
   readonly userId: string
   readonly email: string

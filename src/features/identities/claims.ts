@@ -5,7 +5,6 @@ import { nameViolations, newEmailViolations } from '#http/validation/formats'
 import { type Given, presentIn } from './provider-responses.ts'
 import type { Provider } from './provider-settings.ts'
 
-/** A user at a provider. */
 export interface Claims {
   /** The issuer in the settings, which is that of the ID token. */
   readonly issuer: string

@@ -8,7 +8,6 @@ const Timestamp = Type.String({ format: 'date-time' })
 const orNull = (schema: TString) =>
   Type.Optional(Type.Unsafe<string | null>({ ...schema, type: ['string', 'null'] }))
 
-/** The `credentials` of a user in imports and exports. */
 export default {
   identities: Type.Optional(
     Type.Array(

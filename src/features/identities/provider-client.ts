@@ -45,7 +45,6 @@ export class ProviderClient {
   #configuration: Promise<Configuration> | null = null
   #pause = 0
   #pausedUntil = 0
-  /** The error of the last discovery. */
   #failure: ProviderError | null = null
 
   constructor(deps: ProviderClientDeps) {

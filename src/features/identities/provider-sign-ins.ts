@@ -42,7 +42,6 @@ export interface Callback {
   readonly client: SessionClient
 }
 
-/** What a callback has done. */
 export type Finished = { readonly signedIn: AuthResult } | { readonly linked: Identity }
 
 /** What a flow waits for, after its callback. */

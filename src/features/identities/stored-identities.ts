@@ -32,7 +32,6 @@ export interface Identity {
   readonly lastUsedAt: number | null
 }
 
-/** What a use of an identity changes. */
 export interface IdentityUse {
   readonly id: string
   readonly provider: string
@@ -55,7 +54,6 @@ interface IdentitiesTable {
 export interface Flow {
   /** The digest of the secret that the browser or program keeps. */
   readonly id: string
-  /** The digest of `state`. */
   readonly state: string
   readonly provider: string
   readonly issuer: string
@@ -210,7 +208,6 @@ function* addIdentity(newest: AuditEvent, identity: Identity): Steps<'proved' | 
   return 'proved'
 }
 
-/** A flow after its callback. */
 const findVerifiedFlow = (id: string, provider: string, now: number): Query<Flow | undefined> =>
   query(
     {

@@ -62,7 +62,6 @@ const REFUSALS = {
   badEmailToken: 'badEmailToken',
 } as const
 
-/** The error of an operation that has refused. */
 export const refusal = (name: keyof typeof REFUSALS): ServiceError => new ServiceError(REFUSALS[name])
 
 /** Roles besides the built-in ones, separated by commas. */
@@ -146,7 +145,6 @@ export const definitions = {
 
 export type OrganizationsDeps = DepsOf<typeof definitions>
 
-/** Every role of the service, the built-in ones first. */
 export const rolesOf = ({ ORGANIZATION_ROLES }: OrganizationsDeps['settings']): readonly string[] => [
   ...new Set([OWNER, ADMIN, MEMBER, ...ORGANIZATION_ROLES]),
 ]

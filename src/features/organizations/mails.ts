@@ -6,7 +6,6 @@ import type { MailSite } from '#feature/declaration'
 /** The page that accepts an invitation. */
 const ACCEPT = '/organizations/accept'
 
-/** The route that the page calls. */
 const ACCEPT_ROUTE = '/account/invitations/accept'
 
 type OrganizationValue = {

@@ -5,7 +5,6 @@ import type { User } from '#core/users/user'
 
 /** Timestamps are milliseconds since the epoch. */
 export interface Organization {
-  /** UUIDv7 */
   readonly id: string
   readonly name: string
   /** Unique, see `slugs.ts`. */
@@ -37,7 +36,6 @@ export interface OwnOrganization extends Organization {
 }
 
 export interface Invitation {
-  /** UUIDv7 */
   readonly id: string
   readonly organizationId: string
   /** In canonical form. */

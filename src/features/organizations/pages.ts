@@ -122,12 +122,10 @@ export interface SentForm {
 
 export interface OrganizationState {
   readonly organization: OwnOrganization
-  /** The id of the user. */
   readonly userId: string
   readonly members: ListOf<Member>
   /** `null` for those who do not manage members. */
   readonly invitations: ListOf<Invitation> | null
-  /** Every role of the service. */
   readonly roles: readonly string[]
   readonly notice?: string | undefined
   readonly sent?: SentForm

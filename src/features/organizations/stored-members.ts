@@ -87,7 +87,6 @@ function* setRoles(
   return endsAccess(userId, 'changed')
 }
 
-/** Adds a member, for an administrator. */
 function* addMember(
   organizationId: string,
   membershipId: string,
@@ -257,7 +256,6 @@ const listMembers = (organizationId: string, after: string | null, limit: number
     (found: readonly MemberRow[]) => found.map(toMember),
   )
 
-/** One member. */
 const findMember = (organizationId: string, userId: string): Query<Member | undefined> =>
   query(
     {

@@ -49,7 +49,6 @@ export interface Creator {
   readonly maxCreated: number | null
 }
 
-/** @param createdBy the id of a user. */
 const insertStatement = (
   { id, name, slug, maxMembers, createdAt, updatedAt }: Organization,
   createdBy: string | null,

@@ -6,10 +6,8 @@ import type {
   PresentedCredential as PresentedSchema,
 } from './credential-schemas.ts'
 
-/** What `navigator.credentials.create` returns. */
 export type NewCredential = Static<typeof NewSchema>
 
-/** What `navigator.credentials.get` returns. */
 export type PresentedCredential = Static<typeof PresentedSchema>
 
 /** @returns the challenge that was signed, not verified yet; `null` if the text is no client data. */

@@ -48,14 +48,12 @@ export interface PasskeyWithKey extends Passkey {
   readonly counter: number
 }
 
-/** What verifies a signature. */
 export interface FoundPasskey {
   readonly id: string
   readonly userId: string
   readonly publicKey: string
 }
 
-/** One signature of a passkey. */
 export interface PasskeyUse {
   readonly id: string
   readonly counter: number

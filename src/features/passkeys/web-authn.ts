@@ -25,7 +25,6 @@ export interface VerifiedPasskey {
   readonly backedUp: boolean
 }
 
-/** A verified signature. */
 export interface VerifiedUse {
   readonly counter: number
   readonly backedUp: boolean

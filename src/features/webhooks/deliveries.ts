@@ -59,7 +59,6 @@ class LeaseLost extends Error {}
 
 const withJitter = (delay: number): number => delay + randomInt(Math.ceil(delay * JITTER))
 
-/** What the deliveries of one process share. */
 interface Shared {
   readonly deps: WebhooksDeps
   readonly sender: Sender
@@ -97,7 +96,6 @@ const readTarget = async (
   }
 }
 
-/** What the receiver did not accept. */
 interface NotDelivered {
   readonly message: Message
   readonly result: SendResult

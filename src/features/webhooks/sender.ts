@@ -19,7 +19,6 @@ export interface Message {
   readonly body: string
 }
 
-/** How an attempt ended. */
 export interface SendResult {
   readonly outcome: AttemptOutcome
   /** `null` without a response. */

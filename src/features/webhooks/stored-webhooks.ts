@@ -93,7 +93,6 @@ export interface Deliverable extends HeldWebhook {
   readonly failedEventId: string | null
 }
 
-/** How far the deliveries of a webhook are. */
 export interface Progress {
   readonly cursor: Cursor
   readonly failures: number
@@ -105,7 +104,6 @@ export interface Progress {
   readonly leaseExpiresAt: number
 }
 
-/** What an administrator chooses. */
 export interface WebhookOptions {
   readonly url: string
   readonly description: string | null

@@ -45,7 +45,6 @@ export type AttemptOutcome =
   | 'blocked'
   | 'unresolved'
 
-/** An attempt to deliver an event. */
 export interface WebhookAttempt {
   readonly id: string
   /** `webhook-id` of the request: the id of the event, or of the ping. */

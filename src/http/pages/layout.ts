@@ -14,15 +14,12 @@ export interface PageContext {
   readonly notices: ReadonlyMap<string, string>
   /** The relative URL of the service, with a slash at the end: a proxy may add a path. */
   readonly root: string
-  /** The name of the product. */
   readonly product: string
   /** Whether there are all pages, and not only the one that confirms an e-mail. */
   readonly hasPages: boolean
-  /** Whether there is a page to sign up. */
   readonly hasSignUpPage: boolean
   /** The URLs of the scripts of features, relative to the service. */
   readonly scripts: readonly string[]
-  /** Whether the browser has a session. */
   readonly hasSession: boolean
   /** Whether the browser has sessions of several users, none of which counts. */
   readonly hasSeveralUsers: boolean
@@ -109,7 +106,6 @@ export interface Field {
 export class Form {
   readonly #context: PageContext
   readonly #errors: FieldErrors
-  /** Labels by field. */
   readonly #labels = new Map<string, string>()
   readonly #id: string
 

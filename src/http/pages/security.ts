@@ -29,7 +29,6 @@ interface Session {
   readonly current: boolean
 }
 
-/** Responses of the API. */
 export interface SecurityState {
   readonly account: { readonly email: string; readonly emailVerified: boolean }
   readonly sessions: readonly Session[]
@@ -114,7 +113,6 @@ export interface PasswordState {
   readonly minLength: number
   /** Whether there is a current one. */
   readonly hasPassword: boolean
-  /** Whether the user has codes. */
   readonly hasCodes: boolean
   readonly errors?: FieldErrors
 }
@@ -169,7 +167,6 @@ export interface ProofState {
   /** Fields of the action that is repeated. */
   readonly fields: Readonly<Record<string, string>>
   readonly email: string
-  /** Whether the user has codes. */
   readonly hasCodes: boolean
   readonly errors?: FieldErrors
 }

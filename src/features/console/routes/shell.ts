@@ -127,7 +127,6 @@ export const enteredIn = ({ name, kind, options = [] }: ConsoleInput, values: Va
 const fieldsOf = ({ name, kind, options = [] }: ConsoleInput): readonly string[] =>
   kind === 'choices' ? options.map(([value]) => `${name}:${value}`) : [name]
 
-/** The schemas of the fields of a form. */
 export const fieldSchemas = (inputs: readonly ConsoleInput[]) =>
   Object.fromEntries(inputs.flatMap(fieldsOf).map(name => [name, Type.Optional(FormText)]))
 
@@ -137,11 +136,9 @@ export interface Ids {
   readonly rowId?: string
 }
 
-/** The path of a page with the ids in it. */
 export const filled = (path: string, { id = '', rowId = '' }: Ids): string =>
   path.replace(':rowId', rowId).replace(':id', id)
 
-/** The schema of the ids in a path. */
 export const idsIn = (path: string): TObject =>
   Strict({
     ...(path.includes(':id') && { id: InputId }),

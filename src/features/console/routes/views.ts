@@ -18,7 +18,6 @@ import { LATEST_EVENTS, overviewBody, PLOTS_SCOPE } from '../overview.ts'
 import { itemBody, listBody, textsOf, type Values } from '../render.ts'
 import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell, withQuery } from './shell.ts'
 
-/** The query of the API for the filters of a page. */
 const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchParams => {
   const query = new URLSearchParams()
   for (const filter of filters) {

@@ -1,5 +1,5 @@
 /** TypeBox schemas of organizations. */
-import { Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import {
   Email,
   Id,
@@ -30,6 +30,9 @@ export const AdministeredOrganization = Strict(
 
 export const NewInvitation = (known: readonly string[]) => Strict({ email: Email, roles: Roles(known) })
 
+const PageOf = <Item extends TSchema>(item: Item, title: string) =>
+  Type.Object({ results: Type.Array(item), nextCursor: NextCursor }, { title })
+
 const organizationProperties = {
   id: Id,
   name: Type.String({ examples: ['Example Inc.'] }),
@@ -45,10 +48,7 @@ const organizationProperties = {
 
 export const Organization = Type.Object(organizationProperties, { title: 'Organization' })
 
-export const OrganizationPage = Type.Object(
-  { results: Type.Array(Organization), nextCursor: NextCursor },
-  { title: 'OrganizationPage' },
-)
+export const OrganizationPage = PageOf(Organization, 'OrganizationPage')
 
 const roles = Texts('member')
 
@@ -57,10 +57,7 @@ export const OwnOrganization = Type.Object(
   { title: 'OwnOrganization' },
 )
 
-export const OwnOrganizationPage = Type.Object(
-  { results: Type.Array(OwnOrganization), nextCursor: NextCursor },
-  { title: 'OwnOrganizationPage' },
-)
+export const OwnOrganizationPage = PageOf(OwnOrganization, 'OwnOrganizationPage')
 
 export const Member = Type.Object(
   {
@@ -78,10 +75,7 @@ export const Member = Type.Object(
   { title: 'Member' },
 )
 
-export const MemberPage = Type.Object(
-  { results: Type.Array(Member), nextCursor: NextCursor },
-  { title: 'MemberPage' },
-)
+export const MemberPage = PageOf(Member, 'MemberPage')
 
 export const Invitation = Type.Object(
   {
@@ -95,10 +89,7 @@ export const Invitation = Type.Object(
   { title: 'Invitation' },
 )
 
-export const InvitationPage = Type.Object(
-  { results: Type.Array(Invitation), nextCursor: NextCursor },
-  { title: 'InvitationPage' },
-)
+export const InvitationPage = PageOf(Invitation, 'InvitationPage')
 
 export const OwnInvitationList = Type.Object(
   {

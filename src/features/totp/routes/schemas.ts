@@ -10,7 +10,6 @@ export const AppCode = Type.String({
   examples: ['123456'],
 })
 
-/** A new secret of an authenticator app. */
 export const NewTotp = Type.Object(
   {
     secret: Type.String({

@@ -19,7 +19,6 @@ const ENDED = 'console/ended'
 /** Where the sign-in leads. Not the cookie of users: a link to the console would keep them away from their security page. */
 const WAY_BACK_COOKIE = 'CONSOLE_NEXT'
 
-/** The secret of a session. */
 const SESSION_COOKIE = 'gatehouse-console'
 
 /** What lets pages of `CORS_ORIGINS` read a response. */

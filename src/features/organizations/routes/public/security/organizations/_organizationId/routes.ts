@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayManageMembers } from '#features/organizations/organization'
 import { deleteOrganizationPage, LIST, organizationPage, type SentForm } from '#features/organizations/pages'
 import { OrganizationParams } from '#features/organizations/routes/schemas'
-import type { ApiResponse } from '#http/pages/feature-pages'
+import type { ApiCall, ApiResponse } from '#http/pages/feature-pages'
 import { FormText, InputId, ProofFields, pageForm } from '#routes/schemas'
 
 const Query = Type.Object({ cursor: Type.Optional(FormText) })
@@ -61,6 +61,22 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
     )
   }
 
+  /** Calls the API for a form. @param sent the form, to show it again with the errors. */
+  const submit = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    call: ApiCall,
+    notice: string,
+    sent?: Omit<SentForm, 'errors'>,
+  ): Promise<FastifyReply> => {
+    const { organizationId } = call.params as { readonly organizationId: string }
+    const form = (errors: SentForm['errors']) =>
+      sendOrganization(request, reply, organizationId, sent && { sent: { ...sent, errors } })
+    return app.submitForm(request, reply, { call, ...(sent && { form }) }, () =>
+      reply.redirectToPage(`${LIST}/${organizationId}`, notice),
+    )
+  }
+
   app.get(
     '',
     { schema: { hide: true, params: OrganizationParams, querystring: Query } },
@@ -72,72 +88,41 @@ const organizationPages: FastifyPluginAsyncTypebox = async app => {
 
   app.post('/settings', page({ name: FormText, slug: FormText }), (request, reply) => {
     const { params, body } = request.validatedData
-    const { organizationId: id } = params
     const call = { method: 'PUT', path: '/organizations/:organizationId', params, body } as const
-    const form = (errors: ApiResponse['errors']) =>
-      sendOrganization(request, reply, id, { sent: { form: 'settings', values: body, errors } })
-    return app.submitForm(request, reply, { call, form }, () =>
-      reply.redirectToPage(`${LIST}/${id}`, 'organizationSaved'),
-    )
+    return submit(request, reply, call, 'organizationSaved', { form: 'settings', values: body })
   })
 
   app.post('/invite', page({ email: FormText, ...roleFields }), (request, reply) => {
     const { params, body } = request.validatedData
-    const { organizationId: id } = params
     const { email } = body as { readonly email: string }
     const roles = rolesIn(body)
     const path = '/organizations/:organizationId/invitations'
     const call = { method: 'POST', path, params, body: { email, roles } } as const
-    const form = (errors: ApiResponse['errors']) =>
-      sendOrganization(request, reply, id, { sent: { form: 'invite', values: { email }, roles, errors } })
-    return app.submitForm(request, reply, { call, form }, () =>
-      reply.redirectToPage(`${LIST}/${id}`, 'invitationSent'),
-    )
+    return submit(request, reply, call, 'invitationSent', { form: 'invite', values: { email }, roles })
   })
 
   app.post('/revoke', page({ id: InputId }), (request, reply) => {
     const { params, body } = request.validatedData
-    const call = {
-      method: 'DELETE',
-      path: '/organizations/:organizationId/invitations/:id',
-      params: { ...params, id: body.id },
-    } as const
-    return app.submitForm(request, reply, { call }, () =>
-      reply.redirectToPage(`${LIST}/${params.organizationId}`, 'invitationRevoked'),
-    )
+    const path = '/organizations/:organizationId/invitations/:id'
+    const call = { method: 'DELETE', path, params: { ...params, id: body.id } } as const
+    return submit(request, reply, call, 'invitationRevoked')
   })
 
   app.post('/roles', page({ id: InputId, ...roleFields }), (request, reply) => {
     const { params, body } = request.validatedData
-    const { organizationId: id } = params
-    const { id: userId } = body as { readonly id: string }
-    const roles = rolesIn(body)
-    const call = {
-      method: 'PUT',
-      path: '/organizations/:organizationId/members/:userId',
-      params: { ...params, userId },
-      body: { roles },
-    } as const
-    const form = (errors: ApiResponse['errors']) =>
-      sendOrganization(request, reply, id, { sent: { form: 'roles', values: { id: userId }, errors } })
-    return app.submitForm(request, reply, { call, form }, () =>
-      reply.redirectToPage(`${LIST}/${id}`, 'memberChanged'),
-    )
+    const { id } = body as { readonly id: string }
+    const path = '/organizations/:organizationId/members/:id'
+    const call = { method: 'PUT', path, params: { ...params, id }, body: { roles: rolesIn(body) } } as const
+    return submit(request, reply, call, 'memberChanged', { form: 'roles', values: { id } })
   })
 
   app.post('/remove', page({ id: InputId }), (request, reply) => {
     const { params, body } = request.validatedData
-    const call = {
-      method: 'DELETE',
-      path: '/organizations/:organizationId/members/:id',
-      params: { ...params, id: body.id },
-    } as const
-    return app.submitForm(request, reply, { call }, () => {
-      const isOwn = request.requirePrincipal().cachedUser.user.id === body.id
-      return isOwn
-        ? reply.redirectToPage(LIST, 'organizationLeft')
-        : reply.redirectToPage(`${LIST}/${params.organizationId}`, 'memberRemoved')
-    })
+    const path = '/organizations/:organizationId/members/:id'
+    const call = { method: 'DELETE', path, params: { ...params, id: body.id } } as const
+    if (request.requirePrincipal().cachedUser.user.id !== body.id)
+      return submit(request, reply, call, 'memberRemoved')
+    return app.submitForm(request, reply, { call }, () => reply.redirectToPage(LIST, 'organizationLeft'))
   })
 
   app.get('/delete', { schema: { hide: true, params: OrganizationParams } }, async (request, reply) => {
