@@ -121,28 +121,17 @@ export class Invitations {
   }
 }
 
-export const serializeInvitation = ({
-  organizationId: _,
-  createdAt,
-  expiresAt,
-  ...invitation
-}: Invitation) => ({
-  ...invitation,
+const timesOf = ({ createdAt, expiresAt }: Pick<Invitation, 'createdAt' | 'expiresAt'>) => ({
   createdAt: toIso(createdAt),
   expiresAt: toIso(expiresAt),
 })
 
-export const serializeOwnInvitation = ({
-  id,
-  organizationId,
-  organizationName,
-  roles,
-  createdAt,
-  expiresAt,
-}: OwnInvitation) => ({
-  id,
-  organization: { id: organizationId, name: organizationName },
-  roles,
-  createdAt: toIso(createdAt),
-  expiresAt: toIso(expiresAt),
-})
+export const serializeInvitation = (invitation: Invitation) => {
+  const { id, email, roles, invitedBy } = invitation
+  return { id, email, roles, invitedBy, ...timesOf(invitation) }
+}
+
+export const serializeOwnInvitation = (invitation: OwnInvitation) => {
+  const { id, organizationId, organizationName, roles } = invitation
+  return { id, organization: { id: organizationId, name: organizationName }, roles, ...timesOf(invitation) }
+}

@@ -193,21 +193,10 @@ export class Organizations {
   }
 }
 
-export const serializeOrganization = ({
-  id,
-  name,
-  slug,
-  maxMembers,
-  createdAt,
-  updatedAt,
-}: Organization) => ({
-  id,
-  name,
-  slug,
-  maxMembers,
-  createdAt: toIso(createdAt),
-  updatedAt: toIso(updatedAt),
-})
+export const serializeOrganization = (organization: Organization) => {
+  const { id, name, slug, maxMembers, createdAt, updatedAt } = organization
+  return { id, name, slug, maxMembers, createdAt: toIso(createdAt), updatedAt: toIso(updatedAt) }
+}
 
 export const serializeOwnOrganization = (organization: OwnOrganization) => ({
   ...serializeOrganization(organization),

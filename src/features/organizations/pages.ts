@@ -2,7 +2,6 @@
 import {
   backToSecurity,
   button,
-  card,
   type FeaturePages,
   type FieldErrors,
   Form,
@@ -16,6 +15,7 @@ import {
   type PageContext,
   time,
 } from '#http/pages/feature-pages'
+import { card } from '#http/pages/layout'
 import type { serializeInvitation, serializeOwnInvitation } from './invitations.ts'
 import type { serializeMember } from './members.ts'
 import { mayManageMembers, OWNER } from './organization.ts'

@@ -41,10 +41,8 @@ export * from './console-parts.ts'
 export {
   backToSecurity,
   button,
-  card,
   type Field,
   Form,
-  formPage,
   Html,
   hiddenField,
   html,

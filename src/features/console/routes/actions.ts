@@ -3,7 +3,14 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { asciiTrim } from '#base/ascii'
 import type { FieldErrors } from '#base/errors'
-import type { ApiResponse, ConsoleAction, ConsoleField, ConsolePage, Item } from '#http/pages/feature-pages'
+import type {
+  ApiResponse,
+  ConsoleAction,
+  ConsoleField,
+  ConsolePage,
+  ConsoleTable,
+  Item,
+} from '#http/pages/feature-pages'
 import { FormText, Strict } from '#routes/schemas'
 import { isSameKey } from '../console-sessions.ts'
 import { ERRORS } from '../definitions.ts'
@@ -26,43 +33,26 @@ interface Placed {
 
 export const placedActions = ({ path, list, item }: ConsolePage): readonly Placed[] => {
   const itemPath = list === undefined ? path : `${path}/:id`
-  const untitled = { current: path, title: () => null }
+  const untitled = { current: path, title: () => null, fields: [] }
+  const onRows = (page: string, base: string, table: ConsoleTable): readonly Placed[] =>
+    (table.rowActions ?? []).map(action => ({
+      ...{ ...untitled, action, page, fields: table.columns },
+      path: `${base}/:rowId/${action.name}`,
+      source: { api: table.api, isList: true },
+    }))
   return [
     ...(list?.actions ?? []).map(action => ({
-      ...untitled,
-      action,
+      ...{ ...untitled, action, page: path, source: null },
       path: `${path}/${action.name}`,
-      page: path,
-      source: null,
-      fields: [],
     })),
-    ...(list?.rowActions ?? []).map(action => ({
-      ...untitled,
-      action,
-      path: `${path}/:rowId/${action.name}`,
-      page: path,
-      source: { api: list?.api ?? '', isList: true },
-      fields: list?.columns ?? [],
-    })),
+    ...(list === undefined ? [] : onRows(path, path, list)),
     ...(item?.actions ?? []).map(action => ({
-      current: path,
-      action,
+      ...{ ...untitled, action, page: itemPath },
       path: `${itemPath}/${action.name}`,
-      page: itemPath,
       source: { api: item?.api ?? '', isList: false },
       title: item?.title ?? (() => null),
-      fields: [],
     })),
-    ...(item?.sections ?? []).flatMap(({ name, api, columns: fields, rowActions = [] }) =>
-      rowActions.map(action => ({
-        ...untitled,
-        action,
-        path: `${itemPath}/${name}/:rowId/${action.name}`,
-        page: itemPath,
-        source: { api, isList: true },
-        fields,
-      })),
-    ),
+    ...(item?.sections ?? []).flatMap(section => onRows(itemPath, `${itemPath}/${section.name}`, section)),
   ]
 }
 

@@ -1,9 +1,9 @@
 /** TypeBox schemas of webhooks. */
-import { Type } from '@sinclair/typebox'
+import { type SchemaOptions, Type } from '@sinclair/typebox'
 import { Id, NullableText, NullableTimestamp, Strict, Timestamp, withExample } from '#routes/schemas'
 
-const NullableId = (description: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'uuid', description })
+const Nullable = <Value>(type: string, options: SchemaOptions) =>
+  Type.Unsafe<Value | null>({ type: [type, 'null'], ...options })
 
 const literals = <Values extends readonly string[]>(...values: Values) =>
   Type.Unsafe<Values[number]>({ type: 'string', enum: values })
@@ -15,31 +15,26 @@ const webhookProperties = {
     examples: ['https://example.com/webhooks'],
   }),
   description: withExample(NullableText, 'Billing'),
-  types: Type.Unsafe<readonly string[] | null>({
-    type: ['array', 'null'],
+  types: Nullable<readonly string[]>('array', {
     items: { type: 'string' },
     description: 'Types of events; `null`: all',
     examples: [['user.created', 'user.deleted']],
   }),
   state: literals('enabled', 'paused', 'disabled'),
-  disabledReason: Type.Unsafe<'gone' | 'failing' | null>({
-    type: ['string', 'null'],
+  disabledReason: Nullable<'gone' | 'failing'>('string', {
     enum: ['gone', 'failing', null],
     description:
       '`gone`: the receiver responded with 410; `failing`: it accepted an event at none of ten attempts',
     examples: [null],
   }),
   failures: Type.Integer({ description: 'Attempts for the next event that failed', examples: [0] }),
-  failedEventId: NullableId('The event that fails'),
+  failedEventId: Nullable<string>('string', { format: 'uuid', description: 'The event that fails' }),
   retryAt: withExample(NullableTimestamp, null),
-  publicKey: withExample(
-    Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      description:
-        'Verifies `v1a` signatures: `whpk_` and base64 of an Ed25519 key; `null` unless the service signs tokens with EdDSA',
-    }),
-    null,
-  ),
+  publicKey: Nullable<string>('string', {
+    description:
+      'Verifies `v1a` signatures: `whpk_` and base64 of an Ed25519 key; `null` unless the service signs tokens with EdDSA',
+    examples: [null],
+  }),
   createdAt: Timestamp,
 }
 
@@ -70,15 +65,11 @@ export const RequestedPing = Type.Object(
 export const ReplayedWebhook = Type.Object(
   {
     ...webhookProperties,
-    removedBefore: withExample(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        format: 'date-time',
-        description:
-          'Events before this time may have been removed (`EVENTS_KEPT`); `null`: all are delivered',
-      }),
-      null,
-    ),
+    removedBefore: Nullable<string>('string', {
+      format: 'date-time',
+      description: 'Events before this time may have been removed (`EVENTS_KEPT`); `null`: all are delivered',
+      examples: [null],
+    }),
   },
   { title: 'ReplayedWebhook' },
 )
@@ -94,11 +85,7 @@ export const WebhookAttemptList = Type.Object(
           attempt: Type.Integer({ description: '1 for the first one at the event', examples: [1] }),
           at: Timestamp,
           durationMs: Type.Integer({ examples: [31] }),
-          status: Type.Unsafe<number | null>({
-            type: ['integer', 'null'],
-            description: '`null` without a response',
-            examples: [204],
-          }),
+          status: Nullable<number>('integer', { description: '`null` without a response', examples: [204] }),
           outcome: literals('delivered', 'rejected', 'timeout', 'connection', 'tls', 'blocked', 'unresolved'),
         },
         { title: 'WebhookAttempt' },
@@ -116,8 +103,7 @@ const Url = Type.String({
   examples: ['https://example.com/webhooks'],
 })
 
-const Description = Type.Unsafe<string | null>({
-  type: ['string', 'null'],
+const Description = Nullable<string>('string', {
   maxLength: 200,
   description: 'By which you recognise it',
   examples: ['Billing'],
@@ -125,8 +111,7 @@ const Description = Type.Unsafe<string | null>({
 
 /** @param types of all events. */
 const Types = (types: readonly string[]) =>
-  Type.Unsafe<readonly string[] | null>({
-    type: ['array', 'null'],
+  Nullable<readonly string[]>('array', {
     items: { type: 'string', enum: [...types] },
     minItems: 1,
     maxItems: types.length,
