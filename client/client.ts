@@ -517,13 +517,6 @@ export interface CreatedAdminKey {
 
 export interface AdminKeyList { results: AdminKey[] }
 
-export type CreateRecoveryCodesRequest = DeleteAccountRequest
-
-export interface RecoveryCodes {
-  /** Each signs in once in place of a code of the app; shown only here */
-  recoveryCodes: string[]
-}
-
 export interface Totp {
   confirmedAt: string | null
   /** Codes that are not used */
@@ -547,6 +540,13 @@ export interface ConfirmTotpRequest {
   /** Six digits, as the authenticator app shows them */
   code: string
 }
+
+export interface RecoveryCodes {
+  /** Each signs in once in place of a code of the app; shown only here */
+  recoveryCodes: string[]
+}
+
+export type CreateRecoveryCodesRequest = DeleteAccountRequest
 
 export type CreatePasskeyOptionsRequest = DeleteAccountRequest
 
@@ -631,6 +631,14 @@ export interface SignInWithPasskeyRequest { credential: PasskeyCredential }
 
 export interface RequestEmailCodeRequest { email: string }
 
+export interface SignInByEmailCodeRequest {
+  email: string
+  /** The eight digits of the newest mail */
+  emailCode: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
 export interface RequestMagicLinkRequest { email: string }
 
 export interface CheckMagicLinkRequest { token: string }
@@ -642,14 +650,6 @@ export interface MagicLink {
   requestedAt: string
   network: string | null
   userAgent: string | null
-}
-
-export interface SignInByEmailCodeRequest {
-  email: string
-  /** The eight digits of the newest mail */
-  emailCode: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
 }
 
 export interface SignInByMagicLinkRequest {
@@ -889,6 +889,8 @@ export interface UpdateOwnOrganizationRequest {
 
 export type DeleteOwnOrganizationRequest = DeleteAccountRequest
 
+export interface UpdateMemberRequest { roles: Array<'owner' | 'admin' | 'member'> }
+
 export interface CreateInvitationRequest { email: string; roles: Array<'owner' | 'admin' | 'member'> }
 
 export interface Invitation {
@@ -908,8 +910,6 @@ export interface InvitationPage {
   /** `null` on the last page */
   nextCursor: string | null
 }
-
-export interface UpdateMemberRequest { roles: Array<'owner' | 'admin' | 'member'> }
 
 export interface ListOwnEventsQuery {
   limit?: number
@@ -977,11 +977,11 @@ export interface ExportUsersQuery {
   passwordHashes?: boolean
 }
 
-export type CreateRecoveryCodesQuery = RemovePasswordQuery
-
 export type DeleteTotpQuery = RemovePasswordQuery
 
 export type ConfirmTotpQuery = RemovePasswordQuery
+
+export type CreateRecoveryCodesQuery = RemovePasswordQuery
 
 export type CreatePasskeyQuery = RemovePasswordQuery
 
@@ -1009,9 +1009,9 @@ export type ListOrganizationsOfUserQuery = ListMembersOfOrganizationQuery
 
 export type ListOwnOrganizationsQuery = ListMembersOfOrganizationQuery
 
-export type ListInvitationsQuery = ListMembersOfOrganizationQuery
-
 export type ListMembersQuery = ListMembersOfOrganizationQuery
+
+export type ListInvitationsQuery = ListMembersOfOrganizationQuery
 
 export const createClient = (options: ClientOptions) => {
   const transport = userTransport(options)
@@ -1103,9 +1103,6 @@ export const createClient = (options: ClientOptions) => {
     /** Revoke an API key. API keys are not accepted. `DELETE /account/api-keys/{id}` */
     deleteApiKey: (id: string, options?: CallOptions): Call<void> =>
       transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
-    /** Get new recovery codes. The former ones do not work any more. API keys are not accepted. `POST /account/recovery-codes` */
-    createRecoveryCodes: (body?: CreateRecoveryCodesRequest, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes> =>
-      transport.json('POST', '/account/recovery-codes', { query, body, options }),
     /** Whether you have an authenticator app, and how many recovery codes are left. API keys are not accepted. `GET /account/totp` */
     getTotp: (options?: CallOptions): Call<Totp> =>
       transport.json('GET', '/account/totp', { options }),
@@ -1118,6 +1115,9 @@ export const createClient = (options: ClientOptions) => {
     /** Confirm the secret with a code of the app. From now on, your password needs a code too. API keys are not accepted. `POST /account/totp/confirm` */
     confirmTotp: (body: ConfirmTotpRequest, query?: ConfirmTotpQuery, options?: CallOptions): Call<RecoveryCodes> =>
       transport.json('POST', '/account/totp/confirm', { query, body, options }),
+    /** Get new recovery codes. The former ones do not work any more. API keys are not accepted. `POST /account/recovery-codes` */
+    createRecoveryCodes: (body?: CreateRecoveryCodesRequest, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes> =>
+      transport.json('POST', '/account/recovery-codes', { query, body, options }),
     /** Begin to add a passkey: get options for navigator.credentials.create. API keys are not accepted. `POST /account/passkeys/options` */
     createPasskeyOptions: (body?: CreatePasskeyOptionsRequest, options?: CallOptions): Call<PasskeyCreationOptions> =>
       transport.json('POST', '/account/passkeys/options', { body, options }),
@@ -1139,15 +1139,15 @@ export const createClient = (options: ClientOptions) => {
     /** Mail a code to sign in with, if the account exists. Needs no credentials. `POST /account/email-code` */
     requestEmailCode: (body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted> =>
       transport.json('POST', '/account/email-code', { body, options }),
+    /** Sign in with a mailed code. Needs no credentials. `POST /account/sign-in/email-code` */
+    signInByEmailCode: (body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn> =>
+      transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
     /** Mail a link to sign in with, if the account exists. Needs no credentials. `POST /account/magic-link` */
     requestMagicLink: (body: RequestMagicLinkRequest, options?: CallOptions): Call<Accepted> =>
       transport.json('POST', '/account/magic-link', { body, options }),
     /** The account of a mailed link, and from where it was asked for. The link stays valid. Needs no credentials. `POST /account/magic-link/check` */
     checkMagicLink: (body: CheckMagicLinkRequest, options?: CallOptions): Call<MagicLink> =>
       transport.json('POST', '/account/magic-link/check', { body, options }),
-    /** Sign in with a mailed code. Needs no credentials. `POST /account/sign-in/email-code` */
-    signInByEmailCode: (body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn> =>
-      transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
     /** Sign in with the token of a mailed link. Needs no credentials. `POST /account/sign-in/magic-link` */
     signInByMagicLink: (body: SignInByMagicLinkRequest, options?: CallOptions): Call<SignedIn> =>
       transport.signIn('POST', '/account/sign-in/magic-link', { body, options }),
@@ -1193,15 +1193,6 @@ export const createClient = (options: ClientOptions) => {
     /** Delete an organization that you own, with its memberships and invitations. API keys are not accepted. `DELETE /organizations/{organizationId}` */
     deleteOwnOrganization: (organizationId: string, body?: DeleteOwnOrganizationRequest, options?: CallOptions): Call<void> =>
       transport.json('DELETE', `/organizations/${segment(organizationId)}`, { body, options }),
-    /** List the invitations of an organization that wait, newest first. API keys need the scope `organizations:read`. `GET /organizations/{organizationId}/invitations` */
-    listInvitations: (organizationId: string, query?: ListInvitationsQuery, options?: CallOptions): Pages<InvitationPage> =>
-      transport.pages(`/organizations/${segment(organizationId)}/invitations`, query, options),
-    /** Mail an invitation, which works for seven days; it replaces another one of the same e-mail. API keys need the scope `organizations:write`. `POST /organizations/{organizationId}/invitations` */
-    createInvitation: (organizationId: string, body: CreateInvitationRequest, options?: CallOptions): Call<Invitation> =>
-      transport.json('POST', `/organizations/${segment(organizationId)}/invitations`, { body, options }),
-    /** Revoke an invitation. API keys need the scope `organizations:write`. `DELETE /organizations/{organizationId}/invitations/{invitationId}` */
-    revokeInvitation: (organizationId: string, invitationId: string, options?: CallOptions): Call<void> =>
-      transport.json('DELETE', `/organizations/${segment(organizationId)}/invitations/${segment(invitationId)}`, { options }),
     /** List the members of an organization in the order in which they joined; e-mails for owners and admins only. API keys need the scope `organizations:read`. `GET /organizations/{organizationId}/members` */
     listMembers: (organizationId: string, query?: ListMembersQuery, options?: CallOptions): Pages<MemberPage> =>
       transport.pages(`/organizations/${segment(organizationId)}/members`, query, options),
@@ -1211,6 +1202,15 @@ export const createClient = (options: ClientOptions) => {
     /** Remove a member as owner or admin, or leave: with your own id. API keys need the scope `organizations:write`. `DELETE /organizations/{organizationId}/members/{userId}` */
     removeMember: (organizationId: string, userId: string, options?: CallOptions): Call<void> =>
       transport.json('DELETE', `/organizations/${segment(organizationId)}/members/${segment(userId)}`, { options }),
+    /** List the invitations of an organization that wait, newest first. API keys need the scope `organizations:read`. `GET /organizations/{organizationId}/invitations` */
+    listInvitations: (organizationId: string, query?: ListInvitationsQuery, options?: CallOptions): Pages<InvitationPage> =>
+      transport.pages(`/organizations/${segment(organizationId)}/invitations`, query, options),
+    /** Mail an invitation, which works for seven days; it replaces another one of the same e-mail. API keys need the scope `organizations:write`. `POST /organizations/{organizationId}/invitations` */
+    createInvitation: (organizationId: string, body: CreateInvitationRequest, options?: CallOptions): Call<Invitation> =>
+      transport.json('POST', `/organizations/${segment(organizationId)}/invitations`, { body, options }),
+    /** Revoke an invitation. API keys need the scope `organizations:write`. `DELETE /organizations/{organizationId}/invitations/{invitationId}` */
+    revokeInvitation: (organizationId: string, invitationId: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/organizations/${segment(organizationId)}/invitations/${segment(invitationId)}`, { options }),
   }
 }
 
