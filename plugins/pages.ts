@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ERRORS } from '#base/errors'
+import { Languages, type TextTree } from '#base/texts'
 import { isApiKeyPrincipal } from '#core/auth/principal'
 import { languageOf } from '#core/users/locale'
 import type { Feature } from '#feature/declaration'
@@ -18,7 +19,7 @@ import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } f
 import { errorTextsOf } from '#http/pages/messages'
 import { errorPage } from '#http/pages/signed-out'
 import { STYLE } from '#http/pages/style'
-import { acceptedLanguage, LANGUAGES, type Language } from '#http/pages/texts'
+import { CORE_TEXTS } from '#http/pages/texts'
 import { namesSeveralUsers } from '#http/request-authentication'
 import { type StaticResponse, sendStatic, staticResponse } from '#http/static-responses'
 import type { Services } from '../src/services.ts'
@@ -127,6 +128,7 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
 const loadFeaturePages = async (
   { features, signIns }: Services,
   settings: Readonly<Record<string, unknown>>,
+  languages: Languages,
 ) => {
   const load = async ({ name, pages, signInMethods = {} }: Feature) => {
     if (pages === undefined) return []
@@ -142,21 +144,21 @@ const loadFeaturePages = async (
   }
   const pages = (await Promise.all(features.map(load))).flat()
   const errors = Object.assign({}, ERRORS, ...features.map(feature => feature.errors))
-  const textsIn = (language: Language) => ({
-    errorTexts: errorTextsOf(
-      errors,
-      Object.assign({}, LANGUAGES[language].errors, ...pages.map(each => each.errors?.[language])),
-    ),
-    notices: new Map<string, string>(
-      [LANGUAGES[language].notices, ...pages.map(each => each.notices?.[language] ?? {})].flatMap(texts =>
-        Object.entries(texts),
-      ),
-    ),
-  })
+  const textsIn = (language: string) => {
+    const all: readonly TextTree[] = [
+      languages.textsOf(CORE_TEXTS, language),
+      ...pages.flatMap(({ texts }) => (texts === undefined ? [] : [languages.textsOf(texts, language)])),
+    ]
+    const together = (name: 'errors' | 'notices'): Record<string, string> =>
+      Object.assign({}, ...all.map(texts => texts[name]))
+    return {
+      errorTexts: errorTextsOf(errors, together('errors')),
+      notices: new Map(Object.entries(together('notices'))),
+    }
+  }
+  const texts = new Map(languages.tags.map(tag => [tag, textsIn(tag)]))
   return {
-    texts: Object.fromEntries(
-      (Object.keys(LANGUAGES) as Language[]).map(language => [language, textsIn(language)]),
-    ) as Readonly<Record<Language, ReturnType<typeof textsIn>>>,
+    textsIn: (language: string) => texts.get(language) ?? textsIn(language),
     sections: pages.flatMap(({ security }) => (security === undefined ? [] : [security])),
     scripts: pages.flatMap(({ feature, script }) =>
       script === undefined ? [] : [{ url: `pages/${feature}.js`, script }],
@@ -177,7 +179,8 @@ const loadFeaturePages = async (
 
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
-  const featurePages = await loadFeaturePages(app.services, config.featureSettings)
+  const languages = new Languages()
+  const featurePages = await loadFeaturePages(app.services, config.featureSettings, languages)
   const headersOf = (hasScript: boolean) => ({
     'content-security-policy': policyOf(config, hasScript),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
@@ -258,12 +261,12 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
     const locale = this.request.principal?.cachedUser.user.locale ?? null
     const language =
-      languageOf(locale, Object.keys(LANGUAGES) as Language[]) ??
-      acceptedLanguage(accepted => this.request.accepts().languages(accepted))
+      languageOf(locale, languages.tags) ?? languages.accepted(tags => this.request.accepts().languages(tags))
     const context = {
       language,
-      texts: LANGUAGES[language],
-      ...featurePages.texts[language],
+      texts: languages.textsOf(CORE_TEXTS, language),
+      textsOf: texts => languages.textsOf(texts, language),
+      ...featurePages.textsIn(language),
       root: rootOf(this.request),
       product: config.productName,
       hasPages: config.hasPages,
@@ -272,7 +275,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       hasSession: config.hasPages && hasSession(this.request),
       hasSeveralUsers: namesSeveralUsers(this.request),
       noticeCookie: app.hostCookieName(NOTICE_COOKIE),
-    }
+    } satisfies PageContext
     const page = create(context)
     this.vary('accept-language')
     const hasScript = (page.hasScripts && scripts.length > 0) || page.assetsOf !== undefined

@@ -2,6 +2,7 @@
 import {
   backToSecurity,
   button,
+  defineTexts,
   type FeaturePages,
   html,
   type Page,
@@ -15,13 +16,27 @@ interface Note {
   readonly updatedAt: string
 }
 
-const TEXTS = {
-  en: { title: 'Notes', none: 'You have no notes.', show: 'Show your notes', remove: 'Remove' },
-  de: { title: 'Notizen', none: 'Sie haben keine Notizen.', show: 'Notizen zeigen', remove: 'Entfernen' },
-}
+const TEXTS = defineTexts('notes', {
+  en: {
+    title: 'Notes',
+    none: 'You have no notes.',
+    show: 'Show your notes',
+    remove: 'Remove',
+    errors: { noteNotFound: 'This note is removed already.' },
+    notices: { noteRemoved: 'The note is removed.' },
+  },
+  de: {
+    title: 'Notizen',
+    none: 'Sie haben keine Notizen.',
+    show: 'Notizen zeigen',
+    remove: 'Entfernen',
+    errors: { noteNotFound: 'Diese Notiz ist schon entfernt.' },
+    notices: { noteRemoved: 'Die Notiz ist entfernt.' },
+  },
+})
 
 export const notesPage = (context: PageContext, notes: readonly Note[]): Page => {
-  const texts = TEXTS[context.language]
+  const texts = context.textsOf(TEXTS)
   const item = ({ id, text, updatedAt }: Note) => html`<li><div>
 <p>${text}</p>
 <p class="muted">${time(context, updatedAt)}</p>
@@ -37,15 +52,11 @@ ${backToSecurity(context)}`,
 }
 
 export default {
-  errors: {
-    en: { noteNotFound: 'This note is removed already.' },
-    de: { noteNotFound: 'Diese Notiz ist schon entfernt.' },
-  },
-  notices: { en: { noteRemoved: 'The note is removed.' }, de: { noteRemoved: 'Die Notiz ist entfernt.' } },
+  texts: TEXTS,
   security: {
     path: '/notes?limit=1',
     section(context) {
-      const texts = TEXTS[context.language]
+      const texts = context.textsOf(TEXTS)
       return html`<section>
 <h2>${texts.title}</h2>
 <p><a href="${context.root}security/notes">${texts.show}</a></p>

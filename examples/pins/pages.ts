@@ -1,6 +1,7 @@
 /** PINs on the hosted pages: a page to sign in, and one to set the PIN. */
 import {
   backToSecurity,
+  defineTexts,
   type FeaturePages,
   type FieldErrors,
   Form,
@@ -11,7 +12,7 @@ import {
   type PageContext,
 } from '#http/pages/feature-pages'
 
-const TEXTS = {
+const TEXTS = defineTexts('pins', {
   en: {
     signIn: 'Sign in with a PIN',
     set: 'Set a PIN',
@@ -20,6 +21,8 @@ const TEXTS = {
     pin: 'PIN',
     code: 'Code from your authenticator app',
     save: 'Set the PIN',
+    errors: { wrongPin: 'The PIN is wrong.' },
+    notices: { pinSet: 'Your PIN is set.' },
   },
   de: {
     signIn: 'Mit einer PIN anmelden',
@@ -29,8 +32,10 @@ const TEXTS = {
     pin: 'PIN',
     code: 'Code aus Ihrer Authenticator-App',
     save: 'PIN festlegen',
+    errors: { wrongPin: 'Die PIN ist falsch.' },
+    notices: { pinSet: 'Ihre PIN ist festgelegt.' },
   },
-}
+})
 
 interface SignInState {
   readonly email?: string
@@ -43,7 +48,7 @@ export const pinSignInPage = (
   context: PageContext,
   { email, wantsCode = false, errors = NO_ERRORS }: SignInState = {},
 ): Page => {
-  const texts = TEXTS[context.language]
+  const texts = context.textsOf(TEXTS)
   const form = new Form(context, errors)
   const fields = [
     form.field({ name: 'email', label: texts.email, type: 'email', value: email, autocomplete: 'username' }),
@@ -66,7 +71,7 @@ ${links([[`${context.root}sign-in`, context.texts.backToSignIn]])}`,
 }
 
 export const setPinPage = (context: PageContext, errors: FieldErrors = NO_ERRORS): Page => {
-  const texts = TEXTS[context.language]
+  const texts = context.textsOf(TEXTS)
   const form = new Form(context, errors)
   const field = form.field({ name: 'pin', label: texts.pin, type: 'password', autocomplete: 'off' })
   return {
@@ -84,14 +89,13 @@ ${backToSecurity(context)}`,
 }
 
 export default {
-  errors: { en: { wrongPin: 'The PIN is wrong.' }, de: { wrongPin: 'Die PIN ist falsch.' } },
-  notices: { en: { pinSet: 'Your PIN is set.' }, de: { pinSet: 'Ihre PIN ist festgelegt.' } },
-  signIn: { pin: { link: ({ language, root }) => [`${root}sign-in/pin`, TEXTS[language].signIn] } },
+  texts: TEXTS,
+  signIn: { pin: { link: ({ textsOf, root }) => [`${root}sign-in/pin`, textsOf(TEXTS).signIn] } },
   security: {
     path: '/account/methods',
     isOfFactor: true,
-    section({ language, root }) {
-      const { pin, about, set } = TEXTS[language]
+    section({ textsOf, root }) {
+      const { pin, about, set } = textsOf(TEXTS)
       return html`<section>
 <h2>${pin}</h2>
 <p>${about}</p>

@@ -27,8 +27,13 @@ export const firstLocale = (tags: readonly string[]): string | null => {
   return null
 }
 
-/** @returns the one of some languages, such as `de`, that a locale is in; `undefined` if none is. */
+const primaryOf = (tag: string | null): string | undefined => tag?.split('-', 1)[0]
+
+/** @returns the one of some languages, such as `de` or `pt-BR`, that fits a locale best; `undefined` if none has its language. */
 export const languageOf = <Language extends string>(
   locale: string | null,
   languages: readonly Language[],
-): Language | undefined => languages.find(language => locale?.split('-', 1)[0] === language)
+): Language | undefined =>
+  languages.find(language => language === locale) ??
+  languages.find(language => language === primaryOf(locale)) ??
+  languages.find(language => primaryOf(language) === primaryOf(locale))

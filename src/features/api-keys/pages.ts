@@ -1,5 +1,7 @@
 /** API keys on the hosted pages: a section of the security page, and the page of a new key. */
+
 import type { FieldErrors } from '#base/errors'
+import { defineTexts, fill } from '#base/texts'
 import type { serializeApiKey } from '#core/auth/api-key'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
@@ -17,59 +19,68 @@ import {
   time,
 } from '#http/pages/layout'
 
-const en = {
-  title: 'API keys',
-  text: 'Keys for your programs.',
-  name: 'Name',
-  nameHint: 'To recognise the key later.',
-  scopes: 'What the key may do',
-  lifetime: 'Expires',
-  lifetimes: {
-    never: 'Never',
-    30: 'In 30 days',
-    90: 'In 90 days',
-    365: 'In a year',
+const TEXTS = defineTexts('api-keys', {
+  en: {
+    title: 'API keys',
+    text: 'Keys for your programs.',
+    name: 'Name',
+    nameHint: 'To recognise the key later.',
+    scopes: 'What the key may do',
+    lifetime: 'Expires',
+    lifetimes: {
+      never: 'Never',
+      30: 'In 30 days',
+      90: 'In 90 days',
+      365: 'In a year',
+    },
+    create: 'Create a key',
+    newKey: 'New API key',
+    created: 'Your new API key',
+    createdText: 'Copy the key “{name}” now: it is not shown again.',
+    copied: 'I have copied it',
+    expires: 'expires',
+    revoke: 'Revoke',
+    revokeOf: 'Revoke the key {name}',
+    errors: {
+      apiKeyNotFound: 'This API key is revoked already.',
+      tooManyApiKeys: 'You have 50 API keys. Revoke one first.',
+    },
+    notices: { apiKeyRevoked: 'The API key is revoked.' },
   },
-  create: 'Create a key',
-  newKey: 'New API key',
-  created: 'Your new API key',
-  createdText: (name: string) => `Copy the key “${name}” now: it is not shown again.`,
-  copied: 'I have copied it',
-  expires: 'expires',
-  revoke: 'Revoke',
-  revokeOf: (name: string) => `Revoke the key ${name}`,
-}
-
-const de: typeof en = {
-  title: 'API-Schlüssel',
-  text: 'Schlüssel für Ihre Programme.',
-  name: 'Name',
-  nameHint: 'Damit Sie den Schlüssel später erkennen.',
-  scopes: 'Was der Schlüssel darf',
-  lifetime: 'Läuft ab',
-  lifetimes: {
-    never: 'Nie',
-    30: 'In 30 Tagen',
-    90: 'In 90 Tagen',
-    365: 'In einem Jahr',
+  de: {
+    title: 'API-Schlüssel',
+    text: 'Schlüssel für Ihre Programme.',
+    name: 'Name',
+    nameHint: 'Damit Sie den Schlüssel später erkennen.',
+    scopes: 'Was der Schlüssel darf',
+    lifetime: 'Läuft ab',
+    lifetimes: {
+      never: 'Nie',
+      30: 'In 30 Tagen',
+      90: 'In 90 Tagen',
+      365: 'In einem Jahr',
+    },
+    create: 'Schlüssel erzeugen',
+    newKey: 'Neuer API-Schlüssel',
+    created: 'Ihr neuer API-Schlüssel',
+    createdText: 'Kopieren Sie den Schlüssel „{name}“ jetzt: er wird nicht noch einmal gezeigt.',
+    copied: 'Ich habe ihn kopiert',
+    expires: 'läuft ab',
+    revoke: 'Widerrufen',
+    revokeOf: 'Schlüssel {name} widerrufen',
+    errors: {
+      apiKeyNotFound: 'Dieser API-Schlüssel ist schon widerrufen.',
+      tooManyApiKeys: 'Sie haben 50 API-Schlüssel. Widerrufen Sie zuerst einen.',
+    },
+    notices: { apiKeyRevoked: 'Der API-Schlüssel ist widerrufen.' },
   },
-  create: 'Schlüssel erzeugen',
-  newKey: 'Neuer API-Schlüssel',
-  created: 'Ihr neuer API-Schlüssel',
-  createdText: name => `Kopieren Sie den Schlüssel „${name}“ jetzt: er wird nicht noch einmal gezeigt.`,
-  copied: 'Ich habe ihn kopiert',
-  expires: 'läuft ab',
-  revoke: 'Widerrufen',
-  revokeOf: name => `Schlüssel ${name} widerrufen`,
-}
-
-const TEXTS = { en, de }
+})
 
 type ApiKey = ReturnType<typeof serializeApiKey>
 
 const apiKeyItem = (context: PageContext, key: ApiKey): Html => {
   const { texts } = context
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   return html`<li><div>
 <p>${key.name} <code>${key.prefix}…</code></p>
 <p class="muted">${key.scopes.join(', ')} · ${
@@ -78,14 +89,14 @@ const apiKeyItem = (context: PageContext, key: ApiKey): Html => {
 </div>${button(context, {
     action: 'security/api-keys/revoke',
     text: own.revoke,
-    label: own.revokeOf(key.name),
+    label: fill(own.revokeOf, { name: key.name }),
     className: 'danger',
     id: key.id,
   })}</li>`
 }
 
 const apiKeysSection = (context: PageContext, { results: apiKeys }: { results: readonly ApiKey[] }): Html => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   return html`<section>
 <h2>${own.title}</h2>
 <p>${own.text}</p>
@@ -106,7 +117,7 @@ export const newApiKeyPage = (
   context: PageContext,
   { scopes, name, chosen = [], errors = NO_ERRORS }: NewApiKeyState,
 ): Page => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const form = new Form(context, errors)
   const nameField = form.field({
     name: 'name',
@@ -140,29 +151,16 @@ export const newApiKeyPage = (
 }
 
 export const apiKeyCreatedPage = (context: PageContext, name: string, token: string): Page => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   return {
     title: own.created,
     isSignedIn: true,
-    body: html`${card(own.created, html`<p>${own.createdText(name)}</p>`, html`<p><code class="secret">${token}</code></p>`)}
+    body: html`${card(own.created, html`<p>${fill(own.createdText, { name })}</p>`, html`<p><code class="secret">${token}</code></p>`)}
 ${links([[`${context.root}security`, own.copied]])}`,
   }
 }
 
 export default {
-  errors: {
-    en: {
-      apiKeyNotFound: 'This API key is revoked already.',
-      tooManyApiKeys: 'You have 50 API keys. Revoke one first.',
-    },
-    de: {
-      apiKeyNotFound: 'Dieser API-Schlüssel ist schon widerrufen.',
-      tooManyApiKeys: 'Sie haben 50 API-Schlüssel. Widerrufen Sie zuerst einen.',
-    },
-  },
-  notices: {
-    en: { apiKeyRevoked: 'The API key is revoked.' },
-    de: { apiKeyRevoked: 'Der API-Schlüssel ist widerrufen.' },
-  },
+  texts: TEXTS,
   security: { path: '/account/api-keys', section: apiKeysSection },
 } satisfies FeaturePages

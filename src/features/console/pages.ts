@@ -1,4 +1,5 @@
 /** What the console adds to the hosted pages: its script, its stylesheet, and the texts of its errors. */
+import { defineTexts } from '#base/texts'
 import type { FeaturePages } from '#http/pages/feature-pages'
 
 export default ({ CONSOLE }: { readonly CONSOLE: 'on' | 'off' }): FeaturePages =>
@@ -9,16 +10,20 @@ export default ({ CONSOLE }: { readonly CONSOLE: 'on' | 'off' }): FeaturePages =
           script: new URL('page-script.js', import.meta.url),
           style: new URL('page-style.css', import.meta.url),
         },
-        errors: {
+        texts: defineTexts('console', {
           en: {
-            adminKeyWrong: 'The admin key is not valid.',
-            otherAdminKey: 'This is not the admin key that you have signed in with.',
-            scopeRequired: 'Your admin key does not allow this.',
+            errors: {
+              adminKeyWrong: 'The admin key is not valid.',
+              otherAdminKey: 'This is not the admin key that you have signed in with.',
+              scopeRequired: 'Your admin key does not allow this.',
+            },
           },
           de: {
-            adminKeyWrong: 'Der Admin-Schlüssel ist nicht gültig.',
-            otherAdminKey: 'Das ist nicht der Admin-Schlüssel, mit dem Sie angemeldet sind.',
-            scopeRequired: 'Ihr Admin-Schlüssel erlaubt das nicht.',
+            errors: {
+              adminKeyWrong: 'Der Admin-Schlüssel ist nicht gültig.',
+              otherAdminKey: 'Das ist nicht der Admin-Schlüssel, mit dem Sie angemeldet sind.',
+              scopeRequired: 'Ihr Admin-Schlüssel erlaubt das nicht.',
+            },
           },
-        },
+        }),
       }

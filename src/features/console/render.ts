@@ -28,7 +28,7 @@ const CELL_LENGTH = 200
 /** What a form was sent with, and the query of a list. */
 export type Values = Readonly<Record<string, string>>
 
-export const textsOf = ({ language }: ConsoleContext) => TEXTS[language]
+export const textsOf = ({ language }: ConsoleContext) => (language === 'de' ? TEXTS.de : TEXTS.en)
 
 /** Text of the service: `bdi` keeps its direction from the text around it. */
 const shownValue = (context: ConsoleContext, { value }: ConsoleField, item: Item, length: number): Html => {

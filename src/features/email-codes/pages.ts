@@ -1,5 +1,7 @@
 /** Mailed codes and links on the hosted pages: links of the sign-in page, and the pages behind them. */
+
 import type { FieldErrors } from '#base/errors'
+import { defineTexts, fill } from '#base/texts'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
   deviceOf,
@@ -16,59 +18,60 @@ import {
 } from '#http/pages/layout'
 import { type EmailState, emailPage, oneTimeCodeField } from '#http/pages/signed-out'
 
-const en = {
-  signIn: 'Sign in with a code by e-mail',
-  text: 'We send a code to the e-mail of your account.',
-  send: 'Send the code',
-  sent: 'If there is an account with this e-mail, a code is on its way. It works for ten minutes.',
-  code: 'Code from the mail',
-  codeHint: 'Eight digits.',
-  secondStep:
-    'Your account needs a code from your authenticator app too. Please enter the code from the mail again, and that one.',
-  again: 'Send another code',
-  linkSignIn: 'Sign in with a link by e-mail',
-  linkText: 'We send a link to the e-mail of your account. It works in any browser.',
-  linkSend: 'Send the link',
-  linkSent: 'Check your mail',
-  linkSentText: 'If there is an account with this e-mail, a link is on its way. It works for ten minutes.',
-  linkAccount: (email: string) => `You are signing in to the account ${email}.`,
-  linkAsked: 'The link was asked for on',
-  linkNotMe: 'If it was not you, close this page: then nothing happens.',
-  linkUnconfirmed:
-    'The address of this account has not been confirmed yet. This confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
-  linkSecondStep: 'Your account needs a code from your authenticator app too. The link still works.',
-  linkAgain: 'Send another link',
-}
-
-const de: typeof en = {
-  signIn: 'Mit Code per E-Mail anmelden',
-  text: 'Wir senden einen Code an die E-Mail-Adresse Ihres Kontos.',
-  send: 'Code senden',
-  sent: 'Wenn es ein Konto mit dieser E-Mail-Adresse gibt, ist ein Code unterwegs. Er gilt zehn Minuten.',
-  code: 'Code aus der Mail',
-  codeHint: 'Acht Ziffern.',
-  secondStep:
-    'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Bitte geben Sie den Code aus der Mail noch einmal ein, und diesen.',
-  again: 'Neuen Code senden',
-  linkSignIn: 'Mit Link per E-Mail anmelden',
-  linkText: 'Wir senden einen Link an die E-Mail-Adresse Ihres Kontos. Er gilt in jedem Browser.',
-  linkSend: 'Link senden',
-  linkSent: 'Sehen Sie in Ihre Mails',
-  linkSentText:
-    'Wenn es ein Konto mit dieser E-Mail-Adresse gibt, ist ein Link unterwegs. Er gilt zehn Minuten.',
-  linkAccount: email => `Sie melden sich beim Konto ${email} an.`,
-  linkAsked: 'Der Link wurde angefordert am',
-  linkNotMe: 'Wenn Sie es nicht waren, schließen Sie diese Seite: Dann geschieht nichts.',
-  linkUnconfirmed:
-    'Die Adresse dieses Kontos ist noch nicht bestätigt. Damit wird sie bestätigt, und alles entfernt, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
-  linkSecondStep: 'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Der Link gilt weiter.',
-  linkAgain: 'Neuen Link senden',
-}
-
-const TEXTS = { en, de }
+const TEXTS = defineTexts('email-codes', {
+  en: {
+    signIn: 'Sign in with a code by e-mail',
+    text: 'We send a code to the e-mail of your account.',
+    send: 'Send the code',
+    sent: 'If there is an account with this e-mail, a code is on its way. It works for ten minutes.',
+    code: 'Code from the mail',
+    codeHint: 'Eight digits.',
+    secondStep:
+      'Your account needs a code from your authenticator app too. Please enter the code from the mail again, and that one.',
+    again: 'Send another code',
+    linkSignIn: 'Sign in with a link by e-mail',
+    linkText: 'We send a link to the e-mail of your account. It works in any browser.',
+    linkSend: 'Send the link',
+    linkSent: 'Check your mail',
+    linkSentText: 'If there is an account with this e-mail, a link is on its way. It works for ten minutes.',
+    linkAccount: 'You are signing in to the account {email}.',
+    linkAsked: 'The link was asked for on',
+    linkNotMe: 'If it was not you, close this page: then nothing happens.',
+    linkUnconfirmed:
+      'The address of this account has not been confirmed yet. This confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
+    linkSecondStep: 'Your account needs a code from your authenticator app too. The link still works.',
+    linkAgain: 'Send another link',
+    errors: { wrongEmailCode: 'The code is wrong, has expired or was used already.' },
+  },
+  de: {
+    signIn: 'Mit Code per E-Mail anmelden',
+    text: 'Wir senden einen Code an die E-Mail-Adresse Ihres Kontos.',
+    send: 'Code senden',
+    sent: 'Wenn es ein Konto mit dieser E-Mail-Adresse gibt, ist ein Code unterwegs. Er gilt zehn Minuten.',
+    code: 'Code aus der Mail',
+    codeHint: 'Acht Ziffern.',
+    secondStep:
+      'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Bitte geben Sie den Code aus der Mail noch einmal ein, und diesen.',
+    again: 'Neuen Code senden',
+    linkSignIn: 'Mit Link per E-Mail anmelden',
+    linkText: 'Wir senden einen Link an die E-Mail-Adresse Ihres Kontos. Er gilt in jedem Browser.',
+    linkSend: 'Link senden',
+    linkSent: 'Sehen Sie in Ihre Mails',
+    linkSentText:
+      'Wenn es ein Konto mit dieser E-Mail-Adresse gibt, ist ein Link unterwegs. Er gilt zehn Minuten.',
+    linkAccount: 'Sie melden sich beim Konto {email} an.',
+    linkAsked: 'Der Link wurde angefordert am',
+    linkNotMe: 'Wenn Sie es nicht waren, schließen Sie diese Seite: Dann geschieht nichts.',
+    linkUnconfirmed:
+      'Die Adresse dieses Kontos ist noch nicht bestätigt. Damit wird sie bestätigt, und alles entfernt, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
+    linkSecondStep: 'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Der Link gilt weiter.',
+    linkAgain: 'Neuen Link senden',
+    errors: { wrongEmailCode: 'Der Code ist falsch, abgelaufen oder schon benutzt.' },
+  },
+})
 
 export const requestEmailCodePage = (context: PageContext, state: EmailState = {}): Page => {
-  const { signIn: title, text, send: button } = TEXTS[context.language]
+  const { signIn: title, text, send: button } = context.textsOf(TEXTS)
   return emailPage(context, state, { path: 'sign-in/email-code', title, text, button })
 }
 
@@ -83,7 +86,7 @@ export const emailCodePage = (
   { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
 ): Page => {
   const { texts, root } = context
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const form = new Form(context, errors)
   const fields = [
     form.field({
@@ -106,12 +109,12 @@ export const emailCodePage = (
 }
 
 export const requestMagicLinkPage = (context: PageContext, state: EmailState = {}): Page => {
-  const { linkSignIn: title, linkText: text, linkSend: button } = TEXTS[context.language]
+  const { linkSignIn: title, linkText: text, linkSend: button } = context.textsOf(TEXTS)
   return emailPage(context, state, { path: 'sign-in/magic-link', title, text, button })
 }
 
 export const magicLinkSentPage = (context: PageContext): Page => {
-  const { linkSent: title, linkSentText: text } = TEXTS[context.language]
+  const { linkSent: title, linkSentText: text } = context.textsOf(TEXTS)
   return messagePage(context, { title, text, next: ['sign-in', context.texts.backToSignIn] })
 }
 
@@ -134,14 +137,14 @@ export const magicLinkPage = (
   { token, link, wantsCode = false, errors = NO_ERRORS }: MagicLinkState,
 ): Page => {
   const { texts, root } = context
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const { email, emailVerified, requestedAt, network, userAgent } = link
   const form = new Form(context, errors)
   const field = wantsCode && form.field(oneTimeCodeField(context))
   return formPage(context, form, {
     title: texts.signIn,
     texts: [
-      html`<p><strong>${own.linkAccount(email)}</strong></p>`,
+      html`<p><strong>${fill(own.linkAccount, { email })}</strong></p>`,
       html`<p class="muted">${own.linkAsked} ${time(context, requestedAt)} · ${deviceOf(context, userAgent)}${network !== null && html` · ${network}`}</p>`,
       !emailVerified && html`<p>${own.linkUnconfirmed}</p>`,
       html`<p>${wantsCode ? own.linkSecondStep : own.linkNotMe}</p>`,
@@ -154,16 +157,13 @@ export const magicLinkPage = (
 }
 
 export default {
-  errors: {
-    en: { wrongEmailCode: 'The code is wrong, has expired or was used already.' },
-    de: { wrongEmailCode: 'Der Code ist falsch, abgelaufen oder schon benutzt.' },
-  },
+  texts: TEXTS,
   signIn: {
     emailCode: {
-      link: ({ root, language }) => [`${root}sign-in/email-code`, TEXTS[language].signIn],
+      link: ({ root, textsOf }) => [`${root}sign-in/email-code`, textsOf(TEXTS).signIn],
     },
     magicLink: {
-      link: ({ root, language }) => [`${root}sign-in/magic-link`, TEXTS[language].linkSignIn],
+      link: ({ root, textsOf }) => [`${root}sign-in/magic-link`, textsOf(TEXTS).linkSignIn],
     },
   },
 } satisfies FeaturePages

@@ -1,6 +1,8 @@
 /** Other providers on the hosted pages: buttons of the pages for sign-in and sign-up, a section of the security page, and the pages around a callback. */
+
 import type { Static } from '@sinclair/typebox'
 import type { FieldErrors } from '#base/errors'
+import { defineTexts, fill } from '#base/texts'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
   button,
@@ -18,52 +20,80 @@ import {
 import { oneTimeCodeField } from '#http/pages/signed-out'
 import type { Identity as IdentitySchema } from './routes/schemas.ts'
 
-const en = {
-  signIn: (name: string) => `Sign in with ${name}`,
-  signUp: (name: string) => `Sign up with ${name}`,
-  continueTo: (name: string) => `Continue to ${name}`,
-  continueText: 'You are being taken to the provider. If nothing happens, use the link.',
-  title: 'Other providers',
-  text: 'You can sign in with these accounts of other providers.',
-  none: 'You can sign in with an account of another provider too.',
-  link: (name: string) => `Link ${name}`,
-  remove: 'Unlink',
-  removeOf: (name: string) => `Unlink ${name}`,
-  taken: 'You have an account already',
-  takenText: (email: string, name: string) =>
-    `There is an account with ${email}. Sign in to it as you did before. After that you can link ${name}.`,
-  linkTitle: (name: string) => `Link ${name}`,
-  linkText: (email: string, name: string) =>
-    `The account ${email} of ${name} will sign in to your account from now on.`,
-  linkUnconfirmedText: (email: string, name: string) =>
-    `An account of ${name} will sign in to your account from now on. It names the address ${email}, but ${name} has not confirmed that: it may be somebody else’s account. Link it only if you have just signed in to ${name} yourself.`,
-  notNow: 'Not now',
-  codeText: (name: string) => `${name} has confirmed who you are. Your account needs a code too.`,
-}
-
-const de: typeof en = {
-  signIn: name => `Mit ${name} anmelden`,
-  signUp: name => `Mit ${name} registrieren`,
-  continueTo: name => `Weiter zu ${name}`,
-  continueText: 'Sie werden zum Anbieter weitergeleitet. Wenn nichts geschieht, verwenden Sie den Link.',
-  title: 'Andere Anbieter',
-  text: 'Mit diesen Konten anderer Anbieter können Sie sich anmelden.',
-  none: 'Sie können sich auch mit dem Konto eines anderen Anbieters anmelden.',
-  link: name => `${name} verbinden`,
-  remove: 'Trennen',
-  removeOf: name => `${name} trennen`,
-  taken: 'Sie haben schon ein Konto',
-  takenText: (email, name) =>
-    `Es gibt ein Konto mit ${email}. Melden Sie sich dort wie bisher an. Danach können Sie ${name} verbinden.`,
-  linkTitle: name => `${name} verbinden`,
-  linkText: (email, name) => `Das Konto ${email} von ${name} meldet ab jetzt bei Ihrem Konto an.`,
-  linkUnconfirmedText: (email, name) =>
-    `Ein Konto von ${name} meldet ab jetzt bei Ihrem Konto an. Es nennt die Adresse ${email}, aber ${name} hat das nicht bestätigt: Es kann das Konto von jemand anderem sein. Verbinden Sie es nur, wenn Sie sich gerade selbst bei ${name} angemeldet haben.`,
-  notNow: 'Jetzt nicht',
-  codeText: name => `${name} hat Sie bestätigt. Ihr Konto braucht auch einen Code.`,
-}
-
-const TEXTS = { en, de }
+const TEXTS = defineTexts('identities', {
+  en: {
+    signIn: 'Sign in with {name}',
+    signUp: 'Sign up with {name}',
+    continueTo: 'Continue to {name}',
+    continueText: 'You are being taken to the provider. If nothing happens, use the link.',
+    title: 'Other providers',
+    text: 'You can sign in with these accounts of other providers.',
+    none: 'You can sign in with an account of another provider too.',
+    link: 'Link {name}',
+    remove: 'Unlink',
+    removeOf: 'Unlink {name}',
+    taken: 'You have an account already',
+    takenText:
+      'There is an account with {email}. Sign in to it as you did before. After that you can link {name}.',
+    linkTitle: 'Link {name}',
+    linkText: 'The account {email} of {name} will sign in to your account from now on.',
+    linkUnconfirmedText:
+      'An account of {name} will sign in to your account from now on. It names the address {email}, but {name} has not confirmed that: it may be somebody else’s account. Link it only if you have just signed in to {name} yourself.',
+    notNow: 'Not now',
+    codeText: '{name} has confirmed who you are. Your account needs a code too.',
+    errors: {
+      identityNotFound: 'This provider is unlinked already.',
+      wrongProviderFlow:
+        'This sign-in is not valid any more, or began in another browser. Please begin again.',
+      providerRejected: 'The provider has not confirmed who you are. Please begin again.',
+      providerUnavailable: 'The provider is not available. Please try again, or sign in in another way.',
+      providerEmailUnusable:
+        'The provider confirms no e-mail for you. Please sign up first, then link the provider.',
+      providerSignUpOff: 'Nobody can sign up with this provider. Please sign up first, then link it.',
+      providerNotFound: 'There is no such provider.',
+      identityTaken: 'This account of the provider is linked to an account already.',
+      tooManyIdentities: 'You have 20 links. Unlink one first.',
+    },
+    notices: { identityLinked: 'The provider is linked.', identityRemoved: 'The provider is unlinked.' },
+  },
+  de: {
+    signIn: 'Mit {name} anmelden',
+    signUp: 'Mit {name} registrieren',
+    continueTo: 'Weiter zu {name}',
+    continueText: 'Sie werden zum Anbieter weitergeleitet. Wenn nichts geschieht, verwenden Sie den Link.',
+    title: 'Andere Anbieter',
+    text: 'Mit diesen Konten anderer Anbieter können Sie sich anmelden.',
+    none: 'Sie können sich auch mit dem Konto eines anderen Anbieters anmelden.',
+    link: '{name} verbinden',
+    remove: 'Trennen',
+    removeOf: '{name} trennen',
+    taken: 'Sie haben schon ein Konto',
+    takenText:
+      'Es gibt ein Konto mit {email}. Melden Sie sich dort wie bisher an. Danach können Sie {name} verbinden.',
+    linkTitle: '{name} verbinden',
+    linkText: 'Das Konto {email} von {name} meldet ab jetzt bei Ihrem Konto an.',
+    linkUnconfirmedText:
+      'Ein Konto von {name} meldet ab jetzt bei Ihrem Konto an. Es nennt die Adresse {email}, aber {name} hat das nicht bestätigt: Es kann das Konto von jemand anderem sein. Verbinden Sie es nur, wenn Sie sich gerade selbst bei {name} angemeldet haben.',
+    notNow: 'Jetzt nicht',
+    codeText: '{name} hat Sie bestätigt. Ihr Konto braucht auch einen Code.',
+    errors: {
+      identityNotFound: 'Dieser Anbieter ist schon getrennt.',
+      wrongProviderFlow:
+        'Diese Anmeldung gilt nicht mehr, oder sie hat in einem anderen Browser begonnen. Bitte beginnen Sie noch einmal.',
+      providerRejected: 'Der Anbieter hat Sie nicht bestätigt. Bitte beginnen Sie noch einmal.',
+      providerUnavailable:
+        'Der Anbieter ist nicht erreichbar. Bitte versuchen Sie es noch einmal, oder melden Sie sich anders an.',
+      providerEmailUnusable:
+        'Der Anbieter bestätigt keine E-Mail-Adresse für Sie. Bitte registrieren Sie sich zuerst, und verbinden Sie dann den Anbieter.',
+      providerSignUpOff:
+        'Mit diesem Anbieter kann man sich nicht registrieren. Bitte registrieren Sie sich zuerst, und verbinden Sie ihn dann.',
+      providerNotFound: 'Diesen Anbieter gibt es nicht.',
+      identityTaken: 'Dieses Konto des Anbieters ist schon mit einem Konto verbunden.',
+      tooManyIdentities: 'Sie haben schon 20 Verbindungen. Trennen Sie zuerst eine.',
+    },
+    notices: { identityLinked: 'Der Anbieter ist verbunden.', identityRemoved: 'Der Anbieter ist getrennt.' },
+  },
+})
 
 interface Provider {
   readonly id: string
@@ -78,30 +108,30 @@ interface Pending {
 }
 
 /** Leads to a provider. Not by a redirect: browsers check those of a form, and each provider has its own next ones. */
-export const continuePage = ({ language }: PageContext, name: string, url: string): Page => {
-  const own = TEXTS[language]
+export const continuePage = ({ textsOf }: PageContext, name: string, url: string): Page => {
+  const own = textsOf(TEXTS)
   return {
-    title: own.continueTo(name),
+    title: fill(own.continueTo, { name }),
     refreshTo: url,
     body: card(
-      own.continueTo(name),
+      fill(own.continueTo, { name }),
       html`<p>${own.continueText}</p>`,
-      html`<p><a href="${url}">${own.continueTo(name)}</a></p>`,
+      html`<p><a href="${url}">${fill(own.continueTo, { name })}</a></p>`,
     ),
   }
 }
 
 /** The page for an address that has an account: the user signs in to it first. */
 export const signInToLinkPage = (
-  { root, language, texts }: PageContext,
+  { root, textsOf, texts }: PageContext,
   { provider, email }: Pending,
 ): Page => {
-  const own = TEXTS[language]
+  const own = textsOf(TEXTS)
   return {
     title: own.taken,
     body: card(
       own.taken,
-      html`<p>${own.takenText(email ?? '', provider.name)}</p>`,
+      html`<p>${fill(own.takenText, { email: email ?? '', name: provider.name })}</p>`,
       html`<p><a href="${root}sign-in">${texts.signIn}</a></p>`,
     ),
   }
@@ -111,17 +141,17 @@ export const confirmLinkPage = (
   context: PageContext,
   { provider, email, isEmailConfirmed }: Pending,
 ): Page => {
-  const { root, language } = context
-  const own = TEXTS[language]
+  const { root, textsOf } = context
+  const own = textsOf(TEXTS)
   const text = isEmailConfirmed ? own.linkText : own.linkUnconfirmedText
   return {
-    title: own.linkTitle(provider.name),
+    title: fill(own.linkTitle, { name: provider.name }),
     isSignedIn: true,
     body: html`${card(
-      own.linkTitle(provider.name),
-      html`<p>${text(email ?? '', provider.name)}</p>`,
+      fill(own.linkTitle, { name: provider.name }),
+      html`<p>${fill(text, { email: email ?? '', name: provider.name })}</p>`,
       html`<form method="post" action="${root}account/sign-in/providers/${provider.id}/link">
-<button class="main">${own.link(provider.name)}</button>
+<button class="main">${fill(own.link, { name: provider.name })}</button>
 </form>`,
     )}
 ${links([[`${root}security`, own.notNow]])}`,
@@ -133,13 +163,13 @@ export const confirmCodePage = (
   { provider }: Pending,
   errors: FieldErrors = NO_ERRORS,
 ): Page => {
-  const { root, language, texts } = context
-  const own = TEXTS[language]
+  const { root, textsOf, texts } = context
+  const own = textsOf(TEXTS)
   const form = new Form(context, errors)
   const field = form.field(oneTimeCodeField(context))
   return formPage(context, form, {
     title: texts.signIn,
-    texts: [html`<p>${own.codeText(provider.name)}</p>`],
+    texts: [html`<p>${fill(own.codeText, { name: provider.name })}</p>`],
     action: `account/sign-in/providers/${provider.id}/confirm`,
     fields: [field],
     button: texts.signIn,
@@ -151,7 +181,7 @@ type Identity = Static<typeof IdentitySchema>
 
 const identityItem = (context: PageContext, providers: readonly Provider[], identity: Identity): Html => {
   const { texts } = context
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const name = providers.find(({ id }) => id === identity.provider)?.name ?? identity.provider
   return html`<li><div>
 <p>${name}${identity.email !== null && html` · ${identity.email}`}</p>
@@ -163,7 +193,7 @@ const identityItem = (context: PageContext, providers: readonly Provider[], iden
 </div>${button(context, {
     action: 'security/identities/remove',
     text: own.remove,
-    label: own.removeOf(name),
+    label: fill(own.removeOf, { name }),
     className: 'danger',
     id: identity.id,
   })}</li>`
@@ -174,21 +204,26 @@ const identitiesSection = (
   providers: readonly Provider[],
   identities: readonly Identity[],
 ): Html => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   if (providers.length === 0 && identities.length === 0) return html``
   return html`<section>
 <h2>${own.title}</h2>
 <p>${identities.length > 0 ? own.text : own.none}</p>
 ${identities.length > 0 && html`<ul class="list">${identities.map(each => identityItem(context, providers, each))}</ul>`}
 ${providers.map(({ id, name }) =>
-  button(context, { action: 'security/identities/link', text: own.link(name), className: 'plain', id }),
+  button(context, {
+    action: 'security/identities/link',
+    text: fill(own.link, { name }),
+    className: 'plain',
+    id,
+  }),
 )}
 </section>`
 }
 
 /** @param text of a button. Both pages lead to the same flow. */
 const providerButtons = (
-  { root, texts, language }: PageContext,
+  { root, texts, textsOf }: PageContext,
   providers: readonly Provider[],
   text: 'signIn' | 'signUp',
 ): Html =>
@@ -197,7 +232,7 @@ ${providers.map(
   ({
     id,
     name,
-  }) => html`<form method="post" action="${root}sign-in/providers/${id}"><button class="main plain">${TEXTS[language][text](name)}</button></form>
+  }) => html`<form method="post" action="${root}sign-in/providers/${id}"><button class="main plain">${fill(textsOf(TEXTS)[text], { name })}</button></form>
 `,
 )}`
 
@@ -214,34 +249,7 @@ export default ({
 }) => {
   const forSignUp = providers.filter(({ signUp }) => signUp)
   return {
-    errors: {
-      en: {
-        identityNotFound: 'This provider is unlinked already.',
-        wrongProviderFlow:
-          'This sign-in is not valid any more, or began in another browser. Please begin again.',
-        providerRejected: 'The provider has not confirmed who you are. Please begin again.',
-        providerUnavailable: 'The provider is not available. Please try again, or sign in in another way.',
-      },
-      de: {
-        identityNotFound: 'Dieser Anbieter ist schon getrennt.',
-        wrongProviderFlow:
-          'Diese Anmeldung gilt nicht mehr, oder sie hat in einem anderen Browser begonnen. Bitte beginnen Sie noch einmal.',
-        providerRejected: 'Der Anbieter hat Sie nicht bestätigt. Bitte beginnen Sie noch einmal.',
-        providerUnavailable:
-          'Der Anbieter ist nicht erreichbar. Bitte versuchen Sie es noch einmal, oder melden Sie sich anders an.',
-        providerEmailUnusable:
-          'Der Anbieter bestätigt keine E-Mail-Adresse für Sie. Bitte registrieren Sie sich zuerst, und verbinden Sie dann den Anbieter.',
-        providerSignUpOff:
-          'Mit diesem Anbieter kann man sich nicht registrieren. Bitte registrieren Sie sich zuerst, und verbinden Sie ihn dann.',
-        providerNotFound: 'Diesen Anbieter gibt es nicht.',
-        identityTaken: 'Dieses Konto des Anbieters ist schon mit einem Konto verbunden.',
-        tooManyIdentities: 'Sie haben schon 20 Verbindungen. Trennen Sie zuerst eine.',
-      },
-    },
-    notices: {
-      en: { identityLinked: 'The provider is linked.', identityRemoved: 'The provider is unlinked.' },
-      de: { identityLinked: 'Der Anbieter ist verbunden.', identityRemoved: 'Der Anbieter ist getrennt.' },
-    },
+    texts: TEXTS,
     security: {
       path: '/account/identities',
       section: (context: PageContext, { results }: { readonly results: readonly Identity[] }) =>

@@ -1,4 +1,5 @@
 /** Organizations on the hosted pages: a section of the security page, a list, one organization, and the page of an invitation's link. */
+import { fill } from '#base/texts'
 import {
   backToSecurity,
   button,
@@ -20,7 +21,7 @@ import type { serializeInvitation, serializeOwnInvitation } from './invitations.
 import type { serializeMember } from './members.ts'
 import { mayManageMembers, OWNER } from './organization.ts'
 import type { serializeOwnOrganization } from './organizations.ts'
-import { ERROR_TEXTS, NOTICES, TEXTS } from './page-texts.ts'
+import { TEXTS } from './page-texts.ts'
 
 /** The path of the list below the service, without a slash at the start. */
 export const LIST = 'security/organizations'
@@ -45,7 +46,7 @@ const organizationItem = ({ root }: PageContext, { id, name, roles }: OwnOrganiz
   html`<li><div><p><a href="${root}${LIST}/${id}">${name}</a></p><p>${tags(roles)}</p></div></li>`
 
 const organizationsSection = (context: PageContext, { results }: ListOf<OwnOrganization>): Html => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   return html`<section>
 <h2>${own.title}</h2>
 <p>${own.text}</p>
@@ -65,14 +66,14 @@ export interface ListState {
 const nextLink = (context: PageContext, path: string, cursor: string | null): Html =>
   html`${
     cursor !== null &&
-    html`<p><a href="${context.root}${path}?cursor=${cursor}">${TEXTS[context.language].next}</a></p>`
+    html`<p><a href="${context.root}${path}?cursor=${cursor}">${context.textsOf(TEXTS).next}</a></p>`
   }`
 
 export const organizationsPage = (
   context: PageContext,
   { organizations, waiting, notice, name, errors = NO_ERRORS }: ListState,
 ): Page => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const form = new Form(context, errors)
   const nameField = form.field({ name: 'name', label: own.name, value: name, autocomplete: 'organization' })
   return {
@@ -153,7 +154,7 @@ const formOf = (context: PageContext, { sent }: OrganizationState, form: SentFor
 }
 
 const memberItem = (context: PageContext, state: OrganizationState, member: Member): Html => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const { organization, userId } = state
   const isOwner = organization.roles.includes(OWNER)
   const mayChange = isOwner || (mayManageMembers(organization.roles) && !mayManageMembers(member.roles))
@@ -167,7 +168,7 @@ ${member.email !== null && member.email !== name && html`<p class="muted">${memb
 <p>${tags(member.roles)}</p>
 ${
   mayChange &&
-  html`<details${form.hasErrors && html` open`}><summary aria-label="${own.changeRolesOf(name)}">${own.changeRoles}</summary>
+  html`<details${form.hasErrors && html` open`}><summary aria-label="${fill(own.changeRolesOf, { name })}">${own.changeRoles}</summary>
 <form method="post" action="${context.root}${path}/roles">
 ${hiddenField('id', member.userId)}
 ${rolesGroup(form, own.roles, givable(state), member.roles)}
@@ -179,7 +180,7 @@ ${rolesGroup(form, own.roles, givable(state), member.roles)}
     button(context, {
       action: `${path}/remove`,
       text: own.remove,
-      label: own.removeOf(name),
+      label: fill(own.removeOf, { name }),
       className: 'danger',
       id: member.userId,
     })
@@ -191,21 +192,21 @@ const invitationItem = (
   { organization }: OrganizationState,
   { id, email, roles, expiresAt }: Invitation,
 ): Html => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   return html`<li><div>
 <p>${email}</p>
 <p>${tags(roles)}<span class="muted">${own.until} ${time(context, expiresAt)}</span></p>
 </div>${button(context, {
     action: `${LIST}/${organization.id}/revoke`,
     text: own.revoke,
-    label: own.revokeOf(email),
+    label: fill(own.revokeOf, { email }),
     className: 'danger',
     id,
   })}</li>`
 }
 
 const invitationsSection = (context: PageContext, state: OrganizationState, form: Form): Html => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const { invitations, organization, sent } = state
   if (invitations === null) return html``
   const isSent = sent?.form === 'invite'
@@ -233,7 +234,7 @@ ${
 }
 
 const settingsSection = (context: PageContext, state: OrganizationState, form: Form): Html => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const { organization, sent } = state
   if (!organization.roles.includes(OWNER)) return html``
   const values =
@@ -259,7 +260,7 @@ ${fields}
 }
 
 export const organizationPage = (context: PageContext, state: OrganizationState): Page => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const { organization, members, userId, notice, sent } = state
   const path = `${LIST}/${organization.id}`
   const [invite, settings] = [formOf(context, state, 'invite'), formOf(context, state, 'settings')]
@@ -289,13 +290,13 @@ ${links([[`${context.root}${LIST}`, own.backToList]])}`,
 }
 
 export const deleteOrganizationPage = (context: PageContext, { id, name }: OwnOrganization): Page => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   return {
     title: own.delete,
     isSignedIn: true,
     body: html`${card(
       own.delete,
-      html`<p>${own.deleteText(name)}</p>`,
+      html`<p>${fill(own.deleteText, { name })}</p>`,
       button(context, { action: `${LIST}/${id}/delete`, text: own.delete, className: 'danger' }),
     )}
 ${links([[`${context.root}${LIST}/${id}`, own.back]])}`,
@@ -316,14 +317,14 @@ export const acceptPage = (
   { organizationName, email, token, mustConfirm }: AcceptState,
 ): Page => {
   const { root, texts, hasSession, hasSignUpPage } = context
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   const form = html`<form method="post" action="${root}${ACCEPT}">${hiddenField('token', token)}<button class="main">${own.accept}</button></form>`
   return {
     title: own.acceptTitle,
     isSignedIn: hasSession,
     body: html`${card(
       own.acceptTitle,
-      html`<p>${own.acceptText(organizationName, email)}</p>`,
+      html`<p>${fill(own.acceptText, { name: organizationName, email })}</p>`,
       !hasSession && html`<p>${own.signInFirst}</p>`,
       hasSession && (mustConfirm ? html`<p>${own.confirmFirst}</p>` : form),
     )}
@@ -338,7 +339,7 @@ ${
 }
 
 export const badInvitationPage = (context: PageContext): Page => {
-  const own = TEXTS[context.language]
+  const own = context.textsOf(TEXTS)
   return messagePage(context, {
     title: own.badInvitation,
     text: own.badInvitationText,
@@ -347,7 +348,6 @@ export const badInvitationPage = (context: PageContext): Page => {
 }
 
 export default {
-  errors: ERROR_TEXTS,
-  notices: NOTICES,
+  texts: TEXTS,
   security: { path: '/organizations?limit=5', section: organizationsSection },
 } satisfies FeaturePages

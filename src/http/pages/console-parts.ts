@@ -5,10 +5,9 @@
 import type { ApiCall } from './api-calls.ts'
 import { type Html, html } from './html.ts'
 import { type PageContext, time } from './layout.ts'
-import type { Language } from './texts.ts'
 
-/** A text in every language of the pages. */
-export type Text = Readonly<Record<Language, string>>
+/** A text in English and German. In other languages of the pages, the console is English. */
+export type Text = Readonly<Record<'en' | 'de', string>>
 
 /** A response of the API, or one of its `results`. */
 // biome-ignore lint/suspicious/noExplicitAny: as in `ApiResponse`

@@ -2,12 +2,9 @@
  * What pages of features are made of, and what a feature adds to the hosted pages besides pages of its own, which are routes.
  * docs/extending.md lists it. Host applications import it as `gatehouse/pages`.
  */
+import type { OwnedTexts } from '#base/texts'
 import type { Html } from './html.ts'
 import type { PageContext, SignInPart } from './layout.ts'
-import type { Language } from './texts.ts'
-
-/** Texts by name, in every language of the pages. */
-type TextsByName = Readonly<Record<Language, Readonly<Record<string, string>>>>
 
 /** A section of the security page. */
 export interface SecuritySection {
@@ -22,10 +19,11 @@ export interface SecuritySection {
 
 /** The default export of the module that `pages` of a feature imports, or what it returns for the settings. */
 export interface FeaturePages {
-  /** The errors of the feature for people, by their names. Others are shown as the API has them. */
-  readonly errors?: TextsByName
-  /** What the security page says once, after `reply.redirectToPage('security', name)`. */
-  readonly notices?: TextsByName
+  /**
+   * What `defineTexts` returns. `errors` are those of the feature for people, by their names; others are shown as the API has them.
+   * `notices` is what the security page says once, after `reply.redirectToPage('security', name)`.
+   */
+  readonly texts?: OwnedTexts
   readonly security?: SecuritySection
   /** A module of JavaScript for the sign-in page and the security page: `new URL('page-script.js', import.meta.url)`. */
   readonly script?: URL
@@ -36,6 +34,7 @@ export interface FeaturePages {
 }
 
 export type { FieldErrors } from '#base/errors'
+export { defineTexts, fill } from '#base/texts'
 export type { ApiCall, ApiResponse } from './api-calls.ts'
 export * from './console-parts.ts'
 export {

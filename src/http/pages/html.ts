@@ -1,4 +1,5 @@
 /** HTML from tagged templates: every value is escaped, except for HTML that such a template has made. */
+import { fillParts } from '#base/texts'
 
 export class Html {
   readonly text: string
@@ -37,3 +38,7 @@ const textOf = (value: HtmlValue): string => {
 /** Values belong between tags or into quoted attributes. No template of the service has a value in a tag's name, script or style. */
 export const html = (parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html =>
   new Html(parts.reduce((text, part, index) => text + textOf(values[index - 1]) + part))
+
+/** A text with its places filled by HTML: `fillHtml('You accept the {link}.', { link })`. */
+export const fillHtml = (text: string, values: Readonly<Record<string, Html>>): Html =>
+  html`${fillParts(text, values)}`

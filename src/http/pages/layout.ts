@@ -1,13 +1,18 @@
 /** What all hosted pages have in common, those of features too: the document, forms, and the summary of their errors. */
 import type { FieldErrors } from '#base/errors'
+import type { OwnedTexts, TextTree } from '#base/texts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { type ErrorTexts, errorSentence } from './messages.ts'
-import type { Language, Texts } from './texts.ts'
+import type { Texts } from './texts.ts'
 
 /** The request that a page responds to. */
 export interface PageContext {
+  /** The texts of the core, in the language of the page. */
   readonly texts: Texts
-  readonly language: Language
+  /** The texts of a feature, in the language of the page. */
+  readonly textsOf: <English extends TextTree>(texts: OwnedTexts<English>) => English
+  /** A tag of BCP 47. */
+  readonly language: string
   /** The errors of the core and of features. */
   readonly errorTexts: ErrorTexts
   /** What the security page can say once, after a redirect: of the core and of features. */
@@ -234,9 +239,9 @@ export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
 /** Formats of times by language, which are slow to create. */
-const timeFormats = new Map<Language, Intl.DateTimeFormat>()
+const timeFormats = new Map<string, Intl.DateTimeFormat>()
 
-const timeFormat = (language: Language): Intl.DateTimeFormat => {
+const timeFormat = (language: string): Intl.DateTimeFormat => {
   const format =
     timeFormats.get(language) ??
     new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })

@@ -1,7 +1,8 @@
 /** The API's errors in the language of a page. */
 import { type ErrorDefinition, type FieldErrors, sentence } from '#base/errors'
+import { fill } from '#base/texts'
 import { type Html, html } from './html.ts'
-import type { Language, Texts } from './texts.ts'
+import type { Texts } from './texts.ts'
 
 type Rule = readonly [RegExp, (rules: Texts['rules'], count: number) => string]
 
@@ -12,9 +13,9 @@ const RULES: readonly Rule[] = [
   [/^is not allowed$/, rules => rules.unknown],
   [
     /^must have at least (\d+) characters?$/,
-    (rules, count) => (count === 1 ? rules.required : rules.minLength(count)),
+    (rules, count) => (count === 1 ? rules.required : fill(rules.minLength, { count })),
   ],
-  [/^must have at most (\d+) characters?$/, (rules, count) => rules.maxLength(count)],
+  [/^must have at most (\d+) characters?$/, (rules, count) => fill(rules.maxLength, { count })],
   [/e-mail address$/, rules => rules.email],
   [/^is too commonly used/, rules => rules.common],
   [/visible character/, rules => rules.blank],
@@ -47,7 +48,7 @@ export const errorTextsOf = (
 interface MessageContext {
   readonly texts: Texts
   readonly errorTexts: ErrorTexts
-  readonly language: Language
+  readonly language: string
 }
 
 /** @returns `null` for a message that no dictionary has. */

@@ -1,6 +1,7 @@
 /** Pages of signed-in users: sessions, password. Features add sections. */
 
 import type { FieldErrors } from '#base/errors'
+import { fill } from '#base/texts'
 import { type Html, html } from './html.ts'
 import {
   backToSecurity,
@@ -51,7 +52,7 @@ const sessionItem = (context: PageContext, session: Session): Html => {
 </div>${button(context, {
     action: 'security/sessions/end',
     text: texts.endSession,
-    label: texts.endSessionOf(client),
+    label: fill(texts.endSessionOf, { client }),
     className: 'plain',
     id: session.id,
   })}</li>`
@@ -80,7 +81,7 @@ export const securityPage = (context: PageContext, state: SecurityState): Page =
     hasScripts: true,
     body: html`<h1>${texts.security}</h1>
 ${notice !== undefined && html`<div class="done" role="status" tabindex="-1" autofocus><p>${notice}</p></div>`}
-<p>${texts.signedInAs(account.email)}</p>
+<p>${fill(texts.signedInAs, { email: account.email })}</p>
 ${
   !account.emailVerified &&
   html`<section><p>${texts.emailNotConfirmed}</p>
@@ -135,7 +136,7 @@ export const changePasswordPage = (
       name: 'newPassword',
       label: texts.newPassword,
       type: 'password',
-      hint: texts.passwordHint(minLength),
+      hint: fill(texts.passwordHint, { length: minLength }),
       autocomplete: 'new-password',
     }),
     hasCodes && form.field(oneTimeCodeField(context)),

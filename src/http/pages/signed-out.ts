@@ -1,7 +1,8 @@
 /** Pages of users who are not signed in: sign-in, sign-up, forgotten passwords, links of mails, errors. */
 
 import type { FieldErrors } from '#base/errors'
-import { type Html, html } from './html.ts'
+import { fill } from '#base/texts'
+import { fillHtml, type Html, html } from './html.ts'
 import {
   card,
   Form,
@@ -120,7 +121,7 @@ export const signUpPage = (
       name: 'password',
       label: texts.password,
       type: 'password',
-      hint: texts.passwordHint(minLength),
+      hint: fill(texts.passwordHint, { length: minLength }),
       autocomplete: 'new-password',
     }),
     form.field({ ...name, name: 'firstName', label: texts.firstName, value: firstName }),
@@ -132,11 +133,11 @@ export const signUpPage = (
       autocomplete: 'family-name',
     }),
   ]
-  const [before, terms, after] = texts.terms
+  const terms = fillHtml(texts.terms, { link: html`<a href="${termsUrl}">${texts.termsLink}</a>` })
   return formPage(context, form, {
     title: texts.signUp,
     action: 'sign-up',
-    fields: [fields, termsUrl !== null && html`<p>${before}<a href="${termsUrl}">${terms}</a>${after}</p>`],
+    fields: [fields, termsUrl !== null && html`<p>${terms}</p>`],
     button: texts.signUpButton,
     after: [parts.map(({ signUpButton }) => signUpButton?.(context))],
     next: links([[`${root}sign-in`, texts.toSignIn]]),
@@ -146,7 +147,11 @@ export const signUpPage = (
 /** The page after a sign-up. It does not show whether the address had an account. */
 export const signUpSentPage = (context: PageContext, email: string): Page => {
   const { signUpSent: title, signUpSentText, backToSignIn } = context.texts
-  return messagePage(context, { title, text: signUpSentText(email), next: ['sign-in', backToSignIn] })
+  return messagePage(context, {
+    title,
+    text: fill(signUpSentText, { email }),
+    next: ['sign-in', backToSignIn],
+  })
 }
 
 export type EmailState = Pick<SignInState, 'email' | 'errors'>
@@ -198,7 +203,7 @@ export const resetPasswordPage = (
       name: 'password',
       label: texts.newPassword,
       type: 'password',
-      hint: texts.passwordHint(minLength),
+      hint: fill(texts.passwordHint, { length: minLength }),
       autocomplete: 'new-password',
     }),
     wantsCode && form.field(oneTimeCodeField(context)),
@@ -255,7 +260,7 @@ export const confirmEmailPage = (
   return formPage(context, form, {
     title: texts.confirmEmail,
     texts: [
-      html`<p>${texts.confirmEmailText[subject](email)}</p>`,
+      html`<p>${fill(texts.confirmEmailText[subject], { email })}</p>`,
       wantsCode && html`<p>${texts.confirmEmailSecondStep}</p>`,
     ],
     action: 'account/verify-email/confirm',
@@ -273,7 +278,7 @@ export const confirmEmailPage = (
 export const emailConfirmedPage = (context: PageContext, email: string, opensSession: boolean): Page => {
   const { emailConfirmed: title, emailConfirmedText, toSecurity } = context.texts
   const next = [opensSession ? `security?${SIGNED_IN}` : 'security', toSecurity] as const
-  return messagePage(context, { title, text: emailConfirmedText(email), next })
+  return messagePage(context, { title, text: fill(emailConfirmedText, { email }), next })
 }
 
 export const emailRejectedPage = (context: PageContext, rejected: ConfirmEmailState['subject']): Page => {
@@ -300,7 +305,11 @@ export const deadResetPage = (context: PageContext): Page =>
   deadLinkPage(context, [['forgot-password', context.texts.askAgain]])
 
 /** @param title by default that of any error. */
-export const errorPage = (context: PageContext, errors: FieldErrors, title = context.texts.failed): Page => {
+export const errorPage = (
+  context: PageContext,
+  errors: FieldErrors,
+  title: string = context.texts.failed,
+): Page => {
   // Links of mails alone have a token.
   if ('token' in errors) return deadLinkPage(context)
   const { root, hasPages, hasSession } = context

@@ -49,7 +49,7 @@ export class Shell {
     return reply.sendPage((page: PageContext) => {
       const context: ConsoleContext = {
         ...page,
-        say: text => text[page.language],
+        say: text => (page.language === 'de' ? text.de : text.en),
         can: scope => request.adminKey !== null && this.may(request, scope),
       }
       return framed(context, {

@@ -1,0 +1,118 @@
+/**
+ * Texts for people, in every language. Their owner, the core or a feature, declares them in English and German; `TEXTS` adds languages
+ * and replaces texts by files (`text-files.ts`).
+ */
+
+export interface TextTree {
+  readonly [name: string]: string | TextTree
+}
+
+/** The same names, with other texts. */
+export type Translation<Tree> = {
+  readonly [Name in keyof Tree]: Tree[Name] extends string ? string : Translation<Tree[Name]>
+}
+
+/** The names of the places of a text: `email` of `'Signed in as {email}'`. A text that is not literal can have any. */
+type Places<Text extends string> = string extends Text
+  ? string
+  : Text extends `${string}{${infer Name}}${infer Rest}`
+    ? Name | Places<Rest>
+    : never
+
+const PLACE = /\{(\w+)\}/g
+
+export const placesOf = (text: string): string[] => [...text.matchAll(PLACE)].map(([, name = '']) => name)
+
+/** A text with its places filled: `fill('Signed in as {email}', { email })`. The type of a literal text says which places it has. */
+export const fill = <Text extends string>(
+  text: Text,
+  values: Readonly<Record<Places<Text>, string | number>>,
+): string => fillParts(text, values).join('')
+
+/** The parts of a text in their order: its own words, and the values of its places. */
+export const fillParts = <Value>(text: string, values: Readonly<Record<string, Value>>): (string | Value)[] =>
+  text.split(PLACE).map((part, index) => (index % 2 === 0 ? part : (values[part] ?? `{${part}}`)))
+
+const DEFAULT_LANGUAGE = 'en'
+
+const BUILT_IN_LANGUAGES = [DEFAULT_LANGUAGE, 'de']
+
+/** The texts of one owner, see {@link defineTexts}. */
+export interface OwnedTexts<English extends TextTree = TextTree> {
+  /** That of the feature; `core`. */
+  readonly owner: string
+  readonly en: English
+  readonly de: Translation<English>
+}
+
+/**
+ * Declares texts. Values of users stand in places, such as `{email}`, never in front of a text or behind it, because languages differ in
+ * their order of words.
+ *
+ *     const TEXTS = defineTexts('notes', {
+ *       en: { title: 'Notes', count: 'You have {count} notes.' },
+ *       de: { title: 'Notizen', count: 'Sie haben {count} Notizen.' },
+ *     })
+ *
+ * @param owner the name of the feature.
+ */
+export const defineTexts = <const English extends TextTree>(
+  owner: string,
+  texts: { readonly en: English; readonly de: Translation<English> },
+): OwnedTexts<English> => ({ owner, ...texts })
+
+/** Texts by their keys, such as `notes.title`: what a file of `TEXTS` has. */
+export type TextFile = Readonly<Record<string, string>>
+
+/** All texts of a tree by their keys. */
+export const flatten = (tree: TextTree, key: string): [key: string, text: string][] =>
+  Object.entries(tree).flatMap(([name, value]) =>
+    typeof value === 'string'
+      ? [[`${key}.${name}`, value] as [string, string]]
+      : flatten(value, `${key}.${name}`),
+  )
+
+const merged = (english: TextTree, translation: TextTree, file: TextFile, key: string): TextTree =>
+  Object.fromEntries(
+    Object.entries(english).map(([name, text]) => {
+      const own = translation[name]
+      const path = `${key}.${name}`
+      return typeof text === 'string'
+        ? [name, file[path] ?? own ?? text]
+        : [name, merged(text, (own ?? {}) as TextTree, file, path)]
+    }),
+  )
+
+/** The languages of a service: English, German, and those of `TEXTS`. What a language has not is English. */
+export class Languages {
+  readonly #files: ReadonlyMap<string, TextFile>
+  /** By language, the texts of each owner. */
+  readonly #texts = new Map<string, Map<OwnedTexts, TextTree>>()
+  /** Tags of BCP 47. */
+  readonly tags: readonly string[]
+
+  /** @param files by language, see `readTextFiles`. */
+  constructor(files: ReadonlyMap<string, TextFile> = new Map()) {
+    this.#files = files
+    this.tags = [...new Set([...BUILT_IN_LANGUAGES, ...files.keys()])]
+  }
+
+  /** The language that a browser likes best. @param choose picks one of some tags, by `Accept-Language`. */
+  accepted(choose: (tags: string[]) => string | string[] | false): string {
+    const chosen = choose([...this.tags])
+    return typeof chosen === 'string' && this.tags.includes(chosen) ? chosen : DEFAULT_LANGUAGE
+  }
+
+  /** @param tag one of {@link tags}. */
+  textsOf<English extends TextTree>(texts: OwnedTexts<English>, tag: string): English {
+    const ofLanguage = this.#texts.get(tag) ?? new Map<OwnedTexts, TextTree>()
+    this.#texts.set(tag, ofLanguage)
+    const found = ofLanguage.get(texts as unknown as OwnedTexts)
+    if (found !== undefined) return found as English
+    const translation = tag === 'de' ? (texts.de as TextTree) : {}
+    const made = merged(texts.en, translation, this.#files.get(tag) ?? {}, texts.owner)
+    ofLanguage.set(texts as unknown as OwnedTexts, made)
+    // Also a translation: its places are those of the English text, which is what its type says.
+    return made as English
+  }
+}
