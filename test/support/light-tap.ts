@@ -60,7 +60,7 @@ const PROJECT = fileURLToPath(new URL('../..', import.meta.url))
 const isKept = (path: unknown): path is string =>
   typeof path === 'string' &&
   path.startsWith(PROJECT) &&
-  /^(package\.json|routes|plugins|src\/features)(\/|$)/.test(path.slice(PROJECT.length))
+  /^((src\/)?package\.json|routes|plugins|src\/features)(\/|$)/.test(path.slice(PROJECT.length))
 
 /** The same function, which reads each of these paths once. It has one set of options for each kind of path. */
 const readOnce = <Read extends (...args: never[]) => Promise<unknown>>(read: Read): Read => {
