@@ -13,7 +13,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { BuildOptions, Context } from './build.ts'
+import type { Feature } from '#feature/declaration'
+import { type BuildOptions, build, type Context } from './build.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 
@@ -91,15 +92,31 @@ const link = (folder: string, path: string, file: string): void => {
     if (name !== file) symlinkSync(join(PROJECT, path, name), join(folder, path, name))
 }
 
+/** The module of a feature that only adds routes. */
+const ADDED = `export const added = { name: 'added', module: import.meta.url, routes: new URL('./routes/', import.meta.url) }\n`
+
 /**
  * Like {@link projectTree} for files in `routes/` and `plugins/`, without the rest of the code: the service uses the modules that this
- * process has loaded already, which takes a third of the time.
+ * process has loaded already, which takes a third of the time. Routes that the project does not have need no copy: they are those of a
+ * feature.
  */
 export const routesTree = (
   t: Context,
   files: Record<`${'routes' | 'plugins'}/${string}`, string | null>,
 ): Pick<Tree, 'build'> => {
   const folder = newFolder(t)
+  const areNew = Object.keys(files).every(
+    path => path.startsWith('routes/') && !existsSync(join(PROJECT, path)),
+  )
+  if (areNew) {
+    change(folder, { ...files, 'added.ts': ADDED })
+    return {
+      async build(t, options) {
+        const { added } = (await import(join(folder, 'added.ts'))) as { added: Feature }
+        return build(t, { ...options, features: [...(options?.features ?? []), added] })
+      },
+    }
+  }
   link(folder, 'src', 'app.ts')
   link(folder, 'test/support', 'build.ts')
   copy(folder, ['package.json', 'plugins', 'routes', 'src/app.ts', 'test/support/build.ts'])
