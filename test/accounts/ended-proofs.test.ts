@@ -19,7 +19,7 @@ import {
   PASSWORD,
   updateUser,
 } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { freshAccount, programOf, providersEnv, startProvider } from '../support/identity-provider.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { creationOptions, listPasskeys, postPasskey, register, removePasskey } from '../support/passkeys.ts'
@@ -28,7 +28,7 @@ import { execute } from '../support/stored-rows.ts'
 
 const PUBLIC_URL = 'http://localhost:3000'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const provider = await startProvider(t, { ids: ['test'], publicUrl: PUBLIC_URL })
   const DATABASE_URL = await newDatabase(t)
   const env = { ...providersEnv([provider.entry()], [provider.issuer]), PUBLIC_URL, DATABASE_URL }

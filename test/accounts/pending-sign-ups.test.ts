@@ -27,7 +27,7 @@ import {
 } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
 import { EMAIL_CODES, requestCode, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'
@@ -95,7 +95,7 @@ t.test('a sign-up has the same statements for a free and a taken address', t => 
   t.end()
 })
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const DATABASE_URL = await newDatabase(t)
   const env = { ...REQUIRED, ...EMAIL_CODES, DATABASE_URL }

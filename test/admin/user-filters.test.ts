@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ADMIN_USER, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
@@ -11,7 +11,7 @@ const SORTS = ['createdAt', '-createdAt', 'firstName', '-firstName', 'lastName',
 const TIMESTAMPS = ['createdAfter', 'createdBefore', 'lastRequestAfter', 'lastRequestBefore']
 const MINUTE = 60_000
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const START = clock.now()
   const app = await build(t, { clock: clock.now, env: { RATE_LIMIT: 'off' } })

@@ -12,10 +12,10 @@ import {
   UNKNOWN_ID,
 } from '../support/admin-routes.ts'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()
   const app = await build(t, { clock: clock.now })
   const iso = (at: number) => new Date(at).toISOString()

@@ -9,7 +9,7 @@ import { addValues, NO_VALUES } from '#features/console/stored-history'
 import { createKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, bearer, manualClock, signUp } from '../support/build.ts'
 import { signedInTo } from '../support/console.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
@@ -52,7 +52,7 @@ t.test('numbers of active users do not contradict each other', t => {
   t.end()
 })
 
-await onEveryEngine(t, async (t, { build, emptyDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, emptyDatabase }) => {
   const env = {
     CONSOLE: 'on',
     ENCRYPTION_KEY: 'test-encryption-key-0123456789abcdef0123456789abcdef',
@@ -120,7 +120,7 @@ await onEveryEngine(t, async (t, { build, emptyDatabase }) => {
   })
 })
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test(
     'the overview has plots with a title, units and a table, for keys that may read metrics',
     async t => {

@@ -16,7 +16,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan, requestCode, signInByCode } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { growth, readMetrics } from '../support/metrics.ts'
 import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
@@ -36,7 +36,7 @@ t.test('without EMAIL_CODES=on the routes do not exist', async t => {
   t.notOk(Object.keys(paths).some(path => path.includes('email-code')))
 })
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const app = await build(t, { env: EMAIL_CODES, clock: clock.now })
   const codes = codesOf(app)

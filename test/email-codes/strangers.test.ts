@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { freshEmail, logCapture, PASSWORD } from '../support/build.ts'
 import { codesOf, MAILED_SIGN_INS, otherThan } from '../support/email-codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { SUBJECT } from '../support/mailbox.ts'
 import { execute } from '../support/stored-rows.ts'
 
@@ -28,7 +28,7 @@ const statusesOf = (responses: readonly { readonly statusCode: number }[]): numb
   ...new Set(responses.map(({ statusCode }) => statusCode)),
 ]
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const env = { ...MAILED_SIGN_INS, TRUST_PROXY: '10.0.0.1', DATABASE_URL: await newDatabase(t) }
   const logs = [logCapture(), logCapture()]
   const apps: FastifyInstance[] = []

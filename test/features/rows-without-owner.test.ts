@@ -3,14 +3,14 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { firstIdAt, newId, type ServicesOf } from '#feature/declaration'
 import { asAdmin, manualClock, signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { announcements } from './announcements.ts'
 
 const servicesOf = (app: FastifyInstance) =>
   app.services as typeof app.services & ServicesOf<[typeof announcements]>
 
-await onEveryEngine(t, async (t, { build }) => {
+await onEnginesOfRun(t, async (t, { build }) => {
   t.test('rows that belong to no user stay when users are deleted', async t => {
     const app = await build(t, { features: [announcements] })
     const store = servicesOf(app).announcements

@@ -8,7 +8,7 @@ import type { ServicesOf } from '#feature/declaration'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { eventOf, NOW, newUser } from '../storage/contract/fixtures.ts'
 import { signUp } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { type Member, members } from './members.ts'
 
 const FEATURES = [...BUILT_IN_FEATURES, members]
@@ -42,7 +42,7 @@ const importMembers = (storage: Storage, ...lists: readonly (readonly Member[])[
 
 const CREATED = { status: 'created' }
 
-await onEveryEngine(t, async (t, { build, emptyDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, emptyDatabase }) => {
   t.test('an import leaves out users with values that other rows have together', async t => {
     const url = await emptyDatabase(t)
     const location = url.startsWith('sqlite:')

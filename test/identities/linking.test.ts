@@ -21,7 +21,7 @@ import {
 import { exportAll, importAll } from '../support/bulk-users.ts'
 import { runCommand } from '../support/cli.ts'
 import { signedInTo } from '../support/console.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import {
   type Account,
@@ -40,7 +40,7 @@ const MINUTE = 60_000
 /** The origin for which passkeys are made. */
 const PUBLIC_URL = 'http://localhost:3000'
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const provider = await startProvider(t, {
     ids: ['test', 'trusted', 'timid'],
     publicUrl: PUBLIC_URL,

@@ -17,7 +17,7 @@ import {
   temporaryFolder,
   updateUser,
 } from '../support/build.ts'
-import { onEnginesOfRun, onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { smallHashing, times } from '../support/hashing-threads.ts'
 import { perAddress } from '../support/limits.ts'
@@ -333,7 +333,7 @@ t.test('SQLite: gatehouse_store_up is 0 while the database file is missing', asy
   t.equal(down.sum('gatehouse_store_up'), 0)
 })
 
-await onEveryEngine(t, async (t, { name: engine, build }) => {
+await onEnginesOfRun(t, async (t, { name: engine, build }) => {
   t.test('the store, the process and the build', async t => {
     const app = await build(t)
     await signUp(app)

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import { type BuildOptions, build, type Context, newFile, temporaryFolder } from './build.ts'
 import { createDatabase, newDatabase } from './postgres.ts'
+import { inShortRun } from './run.ts'
 
 export interface Engine {
   readonly name: string
@@ -47,5 +48,5 @@ const onEngines =
 /** Runs the same tests on each engine, under its name. */
 export const onEveryEngine = onEngines(ENGINES)
 
-/** The same, but on SQLite alone in `npm test`, which sets the variable. */
-export const onEnginesOfRun = onEngines(process.env.TEST_ENGINES === 'sqlite' ? ENGINES.slice(0, 1) : ENGINES)
+/** The same, but on SQLite alone in `npm test`. */
+export const onEnginesOfRun = onEngines(inShortRun(ENGINES.slice(0, 1), ENGINES))

@@ -4,7 +4,7 @@ import t from 'tap'
 import { allEvents } from '../support/admin-routes.ts'
 import { addTotp, ENCRYPTION_KEY, STEP, signInWith, totpOf } from '../support/authenticator-apps.ts'
 import { accountStatus, manualClock, PASSWORD, signUp, updateUser } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { readMetrics } from '../support/metrics.ts'
@@ -17,7 +17,7 @@ const shown = ({ statusCode, headers, body }: LightMyRequestResponse) => {
   return { statusCode, headers: others, body }
 }
 
-await onEveryEngine(t, async (t, { build, newDatabase }) => {
+await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
   const env = { DATABASE_URL: await newDatabase(t), ENCRYPTION_KEY }
   const app = await build(t, { clock: clock.now, env })
