@@ -1,6 +1,5 @@
 /** Each file can also be run alone. */
 import './features/background-tasks.test.ts'
-import './features/built-in.test.ts'
 import './features/consumers.test.ts'
 import './features/declarations.test.ts'
 import './features/guards.test.ts'
@@ -12,5 +11,4 @@ import './features/races.test.ts'
 import './features/route-collisions.test.ts'
 import './features/rows-without-owner.test.ts'
 import './features/services.test.ts'
-import './features/team-fields.test.ts'
 import './features/unique.test.ts'

@@ -1,6 +1,10 @@
-/** The bench's baselines, the package, the code of the documents, the client, and the OpenAPI document against every response. */
+/** The package, fresh checkouts and changed copies, the code of the documents, the client, the bench, the OpenAPI document and every response. */
 import '../client/generate.test.ts'
 import '../documents/bench-baselines.test.ts'
 import '../documents/extending.test.ts'
 import '../documents/openapi.test.ts'
+import '../documents/readme.test.ts'
+import '../documents/untracked-data.test.ts'
 import '../embedding/package.test.ts'
+import '../features/built-in.test.ts'
+import '../features/team-fields.test.ts'
