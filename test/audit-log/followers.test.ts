@@ -20,6 +20,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { inShortRun } from '../support/run.ts'
 import { until } from '../support/until.ts'
 
 interface Page {
@@ -125,7 +126,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
     const end = follow(app)
     const users: string[] = []
     const write = async (one: FastifyInstance, other: FastifyInstance) => {
-      for (let number = 0; number < 8; number += 1) users.push(await live(one, other))
+      for (let number = 0; number < inShortRun(3, 8); number += 1) users.push(await live(one, other))
     }
     await Promise.all(
       Array.from({ length: 12 }, (_, index) => (index % 2 ? write(app, second) : write(second, app))),

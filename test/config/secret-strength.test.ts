@@ -9,6 +9,7 @@ import t from 'tap'
 import { ConfigError } from '#base/settings/readers'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
 import { loadConfig } from '../support/config.ts'
+import { inShortRun } from '../support/run.ts'
 
 const NAMES = [
   ...['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'],
@@ -100,7 +101,7 @@ t.test('random keys of 128 bits in any notation, and careful passphrases, are ac
     () => randomUUID(),
   ]
   for (const notation of notations) {
-    const rejected = Array.from({ length: 500 }, () => notation(randomBytes(16))).filter(
+    const rejected = Array.from({ length: inShortRun(100, 500) }, () => notation(randomBytes(16))).filter(
       key => inProduction({ ADMIN_KEY: key }).length > 0,
     )
     t.same(rejected, [])
@@ -118,7 +119,7 @@ t.test('checking a secret is fast, and secrets of few distinct characters are re
           JWT_SECRET: Array.from({ length: n }, (_, index) => (index % 7 < 3 ? a : b)).join(''),
         }).length === 1,
     ),
-    { numRuns: 50 },
+    { numRuns: inShortRun(10, 50) },
   )
 })
 

@@ -8,6 +8,7 @@ import { createKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, accountStatus, bearer, build, cookie, signUp, updateUser } from '../support/build.ts'
 import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
+import { inShortRun } from '../support/run.ts'
 
 t.test('every route', async t => {
   const app = await build(t, { env: MAILED_SIGN_INS })
@@ -37,6 +38,15 @@ t.test('every route', async t => {
     { key: 'good', accepted: true, headers: { 'x-admin-key': ADMIN_KEY } },
   ]
 
+  /** `npm test` combines bad tokens with bad keys only once. */
+  const keysBeside = ({ token }: { readonly token: string }) =>
+    ['none', 'bad', 'good'].includes(token)
+      ? KEYS
+      : inShortRun(
+          KEYS.filter(({ accepted }) => accepted),
+          KEYS,
+        )
+
   /** The callers have no roles: on a route that requires one, the role gate rejects them after the user gate. */
   const lacksRole = ({ roles }: LiveRoute): boolean => roles !== undefined
 
@@ -51,7 +61,7 @@ t.test('every route', async t => {
       `${route.method} ${route.url}: 401 exactly for clients that the gate rejects (§5.1.4, §5.2.3)`,
       async t => {
         for (const caller of CALLERS) {
-          for (const key of KEYS) {
+          for (const key of keysBeside(caller)) {
             await renew()
             // No body, and a parameter that fits no schema: an authenticated request changes nothing.
             const response = await app.inject({

@@ -17,6 +17,8 @@ export interface LiveRoute {
   readonly scope: string | undefined
   /** Scopes of properties of its body, each once. */
   readonly fieldScopes: readonly string[]
+  /** Whether it declares a body. */
+  readonly hasBody: boolean
   /** Routes of the documentation, which are not part of the contract. */
   readonly documentation: boolean
   /** A hosted page, which is for people. */
@@ -41,6 +43,7 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       gate: options.config?.gate,
       scope: options.config?.scope,
       fieldScopes: [...new Set(Object.values(options.config?.fieldScopes ?? {}))],
+      hasBody: options.schema?.body !== undefined,
       rateLimit: options.config?.rateLimit,
       isExemptWrite: options.config?.writeLimit === false,
       reauthenticate: options.config?.reauthenticate === true,

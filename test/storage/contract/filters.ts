@@ -5,11 +5,12 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Storage } from '#core/store/store'
 import { MAX_IDS, parseSort, SORTS, type Sort, sortKey, type UserFilter } from '#core/users/listing'
 import type { User } from '#core/users/user'
+import { inShortRun } from '../../support/run.ts'
 import { ALL, add, asStored, forEach, NOW, type Part, userRequests } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
 const USERS = 3_000
-const RUNS = 150
+const RUNS = inShortRun(40, 150)
 
 /** Timestamps of creation: far fewer than users, so that several share one. */
 const SPAN = 700
