@@ -7,10 +7,11 @@ import { asAdmin, bearer, freshEmail, PASSWORD, signUp } from '../support/build.
 import { codePoint } from '../support/code-points.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { headerText, jsonBody, query, rawBody } from '../support/hostile-input.ts'
+import { inShortRun } from '../support/run.ts'
 
 await onEnginesOfRun(t, async (t, { build }) => {
   /** Each run is one or two requests. fast-check prints the seed and path of a failure. */
-  const RUNS = { numRuns: 150 }
+  const RUNS = { numRuns: inShortRun(50, 150) }
 
   const app = await build(t)
   /** Users that no request of this file may change. */
@@ -122,7 +123,7 @@ await onEnginesOfRun(t, async (t, { build }) => {
       check(await app.inject({ url: '/account', headers }), [401])
       check(await app.inject({ url: '/health', headers }), [200])
     })
-    await fc.assert(property, { numRuns: 400 })
+    await fc.assert(property, { numRuns: inShortRun(100, 400) })
   })
 
   t.test('random path segments as :id find no user (§4)', async () => {

@@ -10,9 +10,10 @@ import {
   requestOptions,
 } from '../support/passkeys.ts'
 import { createRandom, type Random } from '../support/random.ts'
+import { inShortRun } from '../support/run.ts'
 import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 
-const ROUNDS = 400
+const ROUNDS = inShortRun(100, 400)
 
 const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
 

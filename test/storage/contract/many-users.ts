@@ -1,6 +1,7 @@
 /** Contract: lists and counts of more users than one slice, with random names, against a model. */
 import fc from 'fast-check'
 import { parseSort, SORTS, sortKey, type UserFilter } from '#core/users/listing'
+import { inShortRun } from '../../support/run.ts'
 import { addUsers, asStored, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
@@ -50,7 +51,7 @@ export const manyUsers: Part = async (t, open) => {
       const expected = users.filter(matches(filter))
       t.equal(await storage.users.count(filter), expected.length)
       t.equal(await storage.users.estimate(filter), expected.length, 'few are not estimated')
-      for (const sort of SORTS) {
+      for (const sort of inShortRun(SORTS.slice(0, 3), SORTS)) {
         const ids = inOrder(expected, sort)
         const found = await readAll(storage, sort, 101, filter)
         t.ok(found.join() === ids.join(), sort, { found: found.length, expected: ids.length })
