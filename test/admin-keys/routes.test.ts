@@ -12,6 +12,8 @@ const DAY = 86_400_000
 const ROOT_ID = /^[0-9a-f]{8}$/
 
 await onEnginesOfRun(t, async (t, { build }) => {
+  const app = await build(t)
+
   t.test('a key is shown once, and listed without its secret', async t => {
     const clock = manualClock()
     const app = await build(t, { clock: clock.now })
@@ -44,7 +46,6 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   t.test('input that is not valid is a 400 with the field (§7.1)', async t => {
-    const app = await build(t)
     const valid = { name: 'a key', scopes: ['users:read'] }
     const wrong: [string[], object][] = [
       [['name'], { ...valid, name: '' }],
@@ -96,7 +97,6 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   t.test('a revoked or removed key does nothing from the next request on', async t => {
-    const app = await build(t)
     const key = await createKey(app, ['users:read'])
     const other = await createKey(app, ['users:read'])
     for (const { headers } of [key, other]) t.equal(await listStatus(app, headers), 200)
@@ -110,7 +110,6 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   t.test('a key revokes only keys whose scopes it has', async t => {
-    const app = await build(t)
     const one = await createKey(app, ['keys:write', 'users:read'])
     const more = await createKey(app, ['keys:write', 'users:read', 'users:write'])
     const less = await createKey(app, ['users:read'])

@@ -10,8 +10,9 @@ import { until } from '../support/until.ts'
 const DEADLINE = 20_000
 
 await onEnginesOfRun(t, async (t, { build }) => {
+  const app = await build(t)
+
   t.test("a cached serialised account equals the schema's serialisation (§4)", async t => {
-    const app = await build(t)
     const names = { firstName: 'O"Hara \\ \u{1f469} \u{10ffff} </script>', lastName: '\u0130\u00df e\u0301' }
     const { token } = await signUp(app)
     const headers = bearer(token)
@@ -26,7 +27,6 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   t.test('S2: a cached signature does not authenticate another payload', async t => {
-    const app = await build(t)
     const [ada, bob] = [await signUp(app), await signUp(app)]
     for (const { token } of [ada, bob]) t.equal(await accountStatus(app, token), 200)
     const [header, , signature] = ada.token.split('.')
@@ -40,7 +40,6 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   t.test('a cached rejected token affects no other token', async t => {
-    const app = await build(t)
     const { token } = await signUp(app)
     const status = async (value: string): Promise<number> =>
       (await app.inject({ url: '/account', headers: cookie(value) })).statusCode
@@ -52,7 +51,7 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   t.test('more rejected tokens than fit into the cache are all rejected', async t => {
-    const { authenticator } = (await build(t)).services
+    const { authenticator } = app.services
     for (let index = 0; index < 20_100; index += 1) {
       if (authenticator.authenticate(`a.b.${index}`) !== null) t.fail('identified')
     }
@@ -138,7 +137,6 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   t.test('responses state how long a connection is kept alive', async t => {
-    const app = await build(t)
     const url = await app.listen({ host: '127.0.0.1', port: 0 })
     const response = await fetch(`${url}/health`)
     t.equal(response.headers.get('keep-alive'), 'timeout=72')
