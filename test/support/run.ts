@@ -1,7 +1,7 @@
 /** What `npm test` takes of tests that `npm run test:complete` runs completely. */
 
 /** Whether this is `npm test`, which sets the variable. */
-export const isShortRun = process.env.TEST_ENGINES === 'sqlite'
+const isShortRun = process.env.TEST_ENGINES === 'sqlite'
 
 /** The first in `npm test`, the second in `npm run test:complete` and when a file is run alone. */
 export const inShortRun = <Value>(short: Value, complete: Value): Value => (isShortRun ? short : complete)
