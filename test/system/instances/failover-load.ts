@@ -2,8 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { query } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
-import { bodyOf, calls, type TimedResponse } from './http.ts'
+import { bodyOf, calls } from './http.ts'
 import type { Instance } from './instance.ts'
+import { milliseconds } from './report.ts'
 import type { Journal } from './response-checks.ts'
 import type { PairClient } from './retrying-client.ts'
 
@@ -14,8 +15,11 @@ const REST = { signUp: 40, rename: 40, revoke: 750, watch: 15 }
 /** The number of latest revoked tokens that are checked most often. */
 const LATEST = 10
 
-/** Milliseconds after the acknowledgement from which another instance must reject a token. */
-const BOUND = 1_000
+/**
+ * Milliseconds after which every instance must reject a token whose revocation was not acknowledged: its response was lost or 503, and a
+ * repeated sign-out found the session ended. After an acknowledgement it is 0.
+ */
+const UNACKNOWLEDGED = 550
 
 interface Holder {
   readonly id: string
@@ -25,8 +29,8 @@ interface Holder {
   name: string | null
   /** First names that were sent later, without a definite response. */
   readonly unsure: Set<string>
-  /** The time and instance of the response that ended the token; `null` while it is valid. */
-  revoked: { readonly at: number; readonly by: Instance | null; readonly disabled: boolean } | null
+  /** From when on every instance must reject the token, and how it was revoked; `null` while it is valid. */
+  revoked: { readonly at: number; readonly disabled: boolean } | null
   /** A revocation is in flight. */
   isLeaving: boolean
 }
@@ -98,31 +102,38 @@ export const startFailoverLoad = (
     holder.isLeaving = true
     const disabled = random.integer(1, 2) === 1
     const call = disabled ? calls.disable(holder.id) : calls.signOut(holder.token)
-    const { response, repeats, by } = await client.persist(call, pair[worker], worker < pair.length)
+    await useEverywhere(holder)
+    const { response, repeats } = await client.persist(call, pair[worker], worker < pair.length)
     if (response === null) return
+    const isAcknowledged = response.status === (disabled ? 200 : 204)
     // 401 to a repeated sign-out: the first one succeeded.
-    const isDone = response.status === (disabled ? 200 : 204) || (response.status === 401 && repeats > 0)
-    if (!isDone)
+    if (!isAcknowledged && !(response.status === 401 && repeats > 0))
       return journal.failure('either', call, `${holder.email}: ${response.status} ${response.text}`)
-    holder.revoked = { at: response.respondedAt, by, disabled }
+    holder.revoked = { at: response.respondedAt + (isAcknowledged ? 0 : UNACKNOWLEDGED), disabled }
     revoked.push(holder)
+    await useEverywhere(holder)
   }
 
-  const check = (instance: Instance, { email, revoked }: Holder, { status, sentAt }: TimedResponse): void => {
-    const since = sentAt - (revoked?.at ?? Number.POSITIVE_INFINITY)
-    if (status === 200 && since > (revoked?.by === instance ? 0 : BOUND))
-      taken.push(`${email}: ${instance.name} took the token ${Math.round(since)} ms after its revocation`)
+  /** Uses a token on both instances at once, so that they cache it, or to see that they reject it. */
+  const useEverywhere = async (holder: Holder): Promise<void> => {
+    await Promise.all(pair.map(instance => use(instance, holder)))
+  }
+
+  const use = async (instance: Instance, holder: Holder): Promise<void> => {
+    const response = await client.attempt(instance, calls.account(holder.token))
+    if (response === null || holder.revoked === null) return
+    watched += 1
+    const since = response.sentAt - holder.revoked.at
+    if (response.status === 200 && since > 0)
+      taken.push(
+        `${holder.email}: ${instance.name} took the token ${milliseconds(since)} after its revocation`,
+      )
   }
 
   const watch = async (): Promise<void> => {
     const latest = random.integer(1, 3) > 1 ? revoked.slice(-LATEST) : revoked
     const holder = random.pick(latest)
-    if (holder === undefined) return
-    const instance = client.either()
-    const response = await client.attempt(instance, calls.account(holder.token))
-    if (response === null) return
-    watched += 1
-    check(instance, holder, response)
+    if (holder !== undefined) await use(client.either(), holder)
   }
 
   const work = async (step: () => Promise<void>, rest: number): Promise<void> => {

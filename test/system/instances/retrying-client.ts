@@ -15,8 +15,6 @@ export interface Definite {
   readonly response: TimedResponse | null
   /** Earlier attempts, with unknown effect. */
   readonly repeats: number
-  /** The instance that responded. */
-  readonly by: Instance
 }
 
 export class PairClient {
@@ -57,12 +55,12 @@ export class PairClient {
     let by = first
     for (let repeats = 0; performance.now() < end; repeats += 1) {
       const response = await this.attempt(by, call)
-      if (response !== null && response.status !== 503) return { response, repeats, by }
+      if (response !== null && response.status !== 503) return { response, repeats }
       if (!stays) by = by === this.pair[0] ? this.pair[1] : this.pair[0]
       await sleep(this.#random.integer(RETRY.min, RETRY.max))
     }
     this.#journal.failure('both', call, `no definite response within ${PATIENCE} ms`)
-    return { response: null, repeats: 0, by }
+    return { response: null, repeats: 0 }
   }
 
   either(): Instance {
