@@ -1,6 +1,6 @@
 /**
  * A real cluster manager: three PostgreSQL under Patroni with etcd, two instances of the service under load, one that knows all
- * servers and one behind HAProxy. No acknowledged write may be lost, and no token accepted a second after its revocation.
+ * servers and one behind HAProxy. No acknowledged write may be lost, and no token accepted after its revocation was acknowledged.
  *
  * `npm run test:cluster -- --rounds 10 --seed 1 --only kill`
  */

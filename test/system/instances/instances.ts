@@ -11,6 +11,7 @@ import { query } from '../../support/postgres.ts'
 import { createRandom } from '../../support/random.ts'
 import { runDatabaseStall } from './database-stall.ts'
 import { runFailover } from './failover.ts'
+import { runAsynchronousFailover } from './failover-asynchronous.ts'
 import { runRevocationHistories } from './histories.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
@@ -23,6 +24,7 @@ import { runWorkers } from './workers.ts'
 const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   outages: runOutages,
   failover: runFailover,
+  'failover-asynchronous': runAsynchronousFailover,
   rolling: runRolling,
   revocation: runRevocation,
   'revocation-cut': runRevocationCut,

@@ -1,4 +1,4 @@
-/** Two PostgreSQL servers, a primary and its synchronous standby, that change roles. */
+/** Two PostgreSQL servers, a primary and its standby, that change roles. */
 import {
   type PostgresServer,
   REPLICATION,
@@ -15,39 +15,33 @@ const CATCH_UP = 60_000
 /** How the primary is lost: its processes are killed, or stopped with their connections open, as in a power failure. */
 export type Loss = 'killed' | 'silent'
 
-/**
- * From now on the standby confirms every commit, and it has all earlier ones. On a promoted server the setting is off until
- * then, as cluster managers do: otherwise no write would be acknowledged without a standby.
- */
-const makeSynchronous = async ({ url }: PostgresServer): Promise<void> => {
-  await query(url, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
-  await query(url, 'SELECT pg_reload_conf()')
-  const text = `SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND flush_lsn >= pg_current_wal_flush_lsn()`
-  if (!(await until(async () => (await query(url, text)).length > 0, Boolean, CATCH_UP)))
-    throw new Error('the standby does not catch up')
-}
+/** Whether the standby confirms every commit. */
+export type Replication = 'synchronous' | 'asynchronous'
 
 export class Replicated {
   /** The service's `DATABASE_URL`: both servers in a fixed order. */
   readonly url: string
   #primary: PostgresServer
   #standby: PostgresServer
+  readonly #replication: Replication
 
-  private constructor(primary: PostgresServer, standby: PostgresServer) {
+  private constructor(primary: PostgresServer, standby: PostgresServer, replication: Replication) {
+    this.#replication = replication
     this.#primary = primary
     this.#standby = standby
     const { host } = new URL(primary.url)
     this.url = primary.url.replace(host, `${host},${new URL(standby.url).host}`)
   }
 
-  static async start(context: Context): Promise<Replicated> {
+  static async start(context: Context, replication: Replication = 'synchronous'): Promise<Replicated> {
     const options = { settings: REPLICATION }
     const primary = await startPostgres(options)
     context.teardown(() => primary.stop())
     const standby = await startStandby(primary, options)
     context.teardown(() => standby.stop())
-    await makeSynchronous(primary)
-    return new Replicated(primary, standby)
+    const servers = new Replicated(primary, standby, replication)
+    await servers.#joined()
+    return servers
   }
 
   /** The URL of the writable server. */
@@ -65,10 +59,31 @@ export class Replicated {
     return promotedAt
   }
 
-  /** Makes the former primary a synchronous standby, from a copy of the current one. */
+  /** Makes the former primary a standby, from a copy of the current one. */
   async rebuild(): Promise<void> {
     await this.#standby.kill()
     await this.#standby.follow(this.#primary)
-    await makeSynchronous(this.#primary)
+    await this.#joined()
+  }
+
+  /** Waits until the standby has all earlier commits. */
+  async caughtUp(): Promise<void> {
+    const state = this.#replication === 'synchronous' ? 'sync' : 'async'
+    const text = `SELECT 1 FROM pg_stat_replication
+      WHERE sync_state = '${state}' AND flush_lsn >= pg_current_wal_flush_lsn()`
+    if (!(await until(async () => (await query(this.primaryUrl, text)).length > 0, Boolean, CATCH_UP)))
+      throw new Error('the standby does not catch up')
+  }
+
+  /**
+   * From now on the standby confirms every commit, if replication is synchronous. On a promoted server the setting is off until then,
+   * as cluster managers do: otherwise no write would be acknowledged without a standby.
+   */
+  async #joined(): Promise<void> {
+    if (this.#replication === 'synchronous') {
+      await query(this.primaryUrl, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
+      await query(this.primaryUrl, 'SELECT pg_reload_conf()')
+    }
+    await this.caughtUp()
   }
 }
