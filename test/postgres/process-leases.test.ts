@@ -205,6 +205,21 @@ t.test('beside a process of a release without leases, a revocation waits for its
   t.ok(elapsed >= 999, `it waited for ${elapsed} ms`)
 })
 
+t.test('a process that has not renewed its lease yet asks whether there is an earlier release', async t => {
+  const elapsedWith = async (read: () => Promise<readonly object[]>): Promise<number> => {
+    const own = new ProcessLeases(read as ConstructorParameters<typeof ProcessLeases>[0])
+    const begin = performance.now()
+    await own.begin().confirmed([])
+    return performance.now() - begin
+  }
+  const beside = await elapsedWith(async () => [{ hasEarlierRelease: true }])
+  t.ok(beside >= 999, `it waited for ${beside} ms`)
+  const unknown = await elapsedWith(() => Promise.reject(new Error('the connection is lost')))
+  t.ok(unknown >= 999, `without a response it waited for ${unknown} ms`)
+  const alone = await elapsedWith(async () => [{ hasEarlierRelease: false }])
+  t.ok(alone < 999, `it waited for ${alone} ms`)
+})
+
 t.test('a lease is compared with the clock at each use, before any timer can run', async t => {
   const storage = await openPostgresStorage(await newDatabase(t), 1, allFeatures())
   t.teardown(() => storage.close())
@@ -253,7 +268,8 @@ t.test('a commit whose wait for the standby is canceled is not acknowledged', as
 
 t.test('the order of tokens', async t => {
   let leases: { id: string; confirmed: string; renewals: number }[] = []
-  const own = new ProcessLeases(async () => leases)
+  const own = new ProcessLeases(async <Row extends object>() => leases as object[] as Row[])
+  own.renewed({ hasEarlierRelease: false })
   const waiting = (token: string, confirmed: string) => {
     const write = own.begin()
     const name = /NOTIFY gatehouse_confirmations, '(.*?)'/.exec(write.commit)?.[1] ?? ''

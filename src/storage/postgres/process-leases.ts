@@ -91,6 +91,8 @@ export interface PendingWrite {
   end(): void
 }
 
+type Read = <Row extends object>(statement: Statement) => Promise<readonly Row[]>
+
 /** Rows by process, as a write has found them after its commit, without those that have confirmed it since. */
 type Missing = Map<string, LeaseRow>
 
@@ -104,7 +106,7 @@ interface Wait {
 export class ProcessLeases {
   /** Names the process for operators, too. */
   readonly id = `${hostname()}:${process.pid}:${randomUUID()}`
-  readonly #read: (statement: Statement) => Promise<readonly LeaseRow[]>
+  readonly #read: Read
   readonly #onLapse: (id: string) => void
   readonly #selectOthers =
     `SELECT id, confirmed, renewals FROM process_leases WHERE id <> ${pg.escapeLiteral(this.id)}`
@@ -117,7 +119,8 @@ export class ProcessLeases {
   #confirmed = ''
   #renewals = 0
   #tokens = 0
-  #hasEarlierRelease = false
+  /** `null` before the first renewal. */
+  #hasEarlierRelease: boolean | null = null
   #isPolling = false
   #pollDelay = FIRST_POLL
   #processes = 1
@@ -127,10 +130,7 @@ export class ProcessLeases {
    * @param read runs a statement.
    * @param onLapse called with the id of each process whose lease ended before it confirmed a write.
    */
-  constructor(
-    read: (statement: Statement) => Promise<readonly LeaseRow[]>,
-    onLapse: (id: string) => void = () => undefined,
-  ) {
+  constructor(read: Read, onLapse: (id: string) => void = () => undefined) {
     this.#read = read
     this.#onLapse = onLapse
   }
@@ -196,7 +196,7 @@ export class ProcessLeases {
     const startedAt = performance.now()
     const missing: Missing = new Map(leases.map(lease => [lease.id, lease]))
     this.#processes = missing.size + 1
-    if (this.#hasEarlierRelease) await sleep(EARLIER_RELEASE_BOUND)
+    if (this.#hasEarlierRelease ?? (await this.#findsEarlierRelease())) await sleep(EARLIER_RELEASE_BOUND)
     else if (missing.size > 0) {
       const { promise, resolve } = Promise.withResolvers<void>()
       const wait = { missing, token, resolve }
@@ -212,6 +212,14 @@ export class ProcessLeases {
     this.#durations.observeSince(startedAt)
   }
 
+  /** For a process that has not renewed its lease yet, as most commands. Without a response it counts on an earlier release. */
+  async #findsEarlierRelease(): Promise<boolean> {
+    const found = await this.#read<Renewal>({ text: `SELECT ${HAS_EARLIER_RELEASE}`, values: [] }).catch(
+      () => [],
+    )
+    return found[0]?.hasEarlierRelease ?? true
+  }
+
   /** Reads the leases until no write waits: one read for all writes. */
   async #poll(): Promise<void> {
     if (this.#isPolling) return
@@ -221,7 +229,7 @@ export class ProcessLeases {
       this.#pollDelay = Math.min(2 * this.#pollDelay, LONGEST_POLL)
       // A write that began meanwhile may not be visible to a read that is already on its way.
       const waits = [...this.#waits]
-      const leases = await this.#read({
+      const leases = await this.#read<LeaseRow>({
         name: 'lease-confirmations',
         text: this.#selectOthers,
         values: [],
@@ -245,7 +253,7 @@ export class ProcessLeases {
   async #removeEnded(missing: Missing): Promise<void> {
     const rows = [...missing.values()]
     const values = [rows.map(({ id }) => id), rows.map(({ renewals }) => renewals)]
-    const removed = await this.#read({ text: REMOVE_ENDED, values }).catch(() => [])
+    const removed = await this.#read<LeaseRow>({ text: REMOVE_ENDED, values }).catch(() => [])
     this.#lapses += removed.length
     for (const { id } of removed) this.#onLapse(id)
   }
