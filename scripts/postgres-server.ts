@@ -156,7 +156,8 @@ const backUp = async (url: string, to: string): Promise<void> => {
   }
 }
 
-const childrenOf = (pid: number): number[] => {
+/** The processes that a process has started, on Linux. */
+export const childrenOf = (pid: number): number[] => {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
     return text.split(' ').filter(Boolean).map(Number)

@@ -1,11 +1,13 @@
 /**
- * Histories of tokens on several instances that are killed, frozen, and cut from their database: no request that begins after a revocation
- * was acknowledged is accepted, on any instance (`src/storage/postgres/process-leases.ts`). The same run with `REVOCATION_WAIT=off` must
- * find such requests, else the check is worth nothing.
+ * Histories of tokens on several instances and workers that are killed, frozen, and cut from their database: no request that begins after
+ * a revocation was acknowledged is accepted, by any of them (`src/storage/postgres/process-leases.ts`). The same run with
+ * `REVOCATION_WAIT=off` must find such requests, else the check is worth nothing.
  */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ADMIN_KEY } from '../../support/build.ts'
+import { newDatabaseFile } from '../../support/process.ts'
+import type { Random } from '../../support/random.ts'
 import { bodyOf, type Call, calls, send, type TimedResponse } from './http.ts'
 import { freePort, Instance } from './instance.ts'
 import type { Part } from './part.ts'
@@ -13,6 +15,7 @@ import { milliseconds, Report, spread } from './report.ts'
 import { asLost, Journal } from './response-checks.ts'
 import { PASSWORD } from './revocation-users.ts'
 import { startTcpProxy, type TcpProxy } from './stalling-proxy.ts'
+import { isAlive } from './worker-service.ts'
 
 /** Requests per round of the run: 100,000 for its 8. */
 const REQUESTS = 12_500
@@ -35,6 +38,20 @@ const AWAY = { min: 50, max: 2_000 }
 
 /** How often each disruption occurs: a start costs seconds of a core. */
 const SHARES = { kills: 1, freezes: 4, partitions: 4, cuts: 2 }
+
+type Kind = keyof typeof SHARES
+
+/** Disrupts an instance for so many milliseconds. */
+type Disruption = (away: number) => Promise<void>
+
+/** Sets of connections to an instance with workers: each worker accepts some of them. */
+const WORKER_TARGETS = 3
+
+/** Connections to one instance. */
+interface Target {
+  readonly instance: Instance
+  readonly agent: Agent
+}
 
 const admin = { 'x-admin-key': ADMIN_KEY }
 
@@ -88,31 +105,100 @@ interface Outcome {
   readonly disruptions: Readonly<Record<string, number>>
 }
 
-const runHistories = async (
-  { context, random, databaseUrl, env }: Part,
-  count: number,
-  limit: number,
-  journal: Journal,
-): Promise<Outcome> => {
-  const { hostname: host, port } = new URL(databaseUrl)
-  const behind = async (): Promise<readonly [Instance, TcpProxy]> => {
-    const proxy = await startTcpProxy(context, { host, port: Number(port) })
-    const url = new URL(databaseUrl)
-    url.port = String(proxy.port)
-    const instance = new Instance(context, `instance ${proxy.port}`, await freePort(), {
-      ...env,
-      DATABASE_URL: url.href,
-    })
+/** Services on one database. */
+interface Deployment {
+  readonly name: string
+  readonly engine: 'postgres' | 'sqlite'
+  readonly instances: number
+  readonly workers: number
+}
+
+const onPostgres = (instances: number, workers = 1): Deployment => ({
+  name: `${instances} ${instances === 1 ? 'instance' : 'instances'}${workers === 1 ? '' : ` with ${workers} workers`}`,
+  engine: 'postgres',
+  instances,
+  workers,
+})
+
+const ON_SQLITE: Deployment = { name: 'SQLite with 2 workers', engine: 'sqlite', instances: 1, workers: 2 }
+
+/** An instance, and the proxy to its database if that is a server. */
+interface Member {
+  readonly instance: Instance
+  readonly proxy: TcpProxy | null
+}
+
+const startMember = async (
+  { context, databaseUrl, env }: Part,
+  { engine, workers }: Deployment,
+): Promise<Member> => {
+  const start = async (url: string, proxy: TcpProxy | null): Promise<Member> => {
+    const port = await freePort()
+    const settings = { ...env, DATABASE_URL: url, WORKERS: String(workers) }
+    const instance = new Instance(context, `instance ${port}`, port, settings)
     await instance.start()
-    return [instance, proxy]
+    return { instance, proxy }
   }
-  const pairs = await Promise.all(Array.from({ length: count }, behind))
-  const instances = pairs.map(([instance]) => instance)
-  const agents = new Map(instances.map(instance => [instance, new Agent({ keepAlive: true })]))
+  if (engine === 'sqlite') return start(`sqlite:${await newDatabaseFile(context)}`, null)
+  const url = new URL(databaseUrl)
+  const proxy = await startTcpProxy(context, { host: url.hostname, port: Number(url.port) })
+  url.port = String(proxy.port)
+  return start(url.href, proxy)
+}
+
+/** What disrupts a member for some time. Of two worker processes it is one. */
+const disruptionsOf = ({ instance, proxy }: Member, random: Random): Partial<Record<Kind, Disruption>> => {
+  const signal = (name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL', pid: number): void => {
+    // It may have ended.
+    if (isAlive(pid)) process.kill(pid, name)
+  }
+  const ofProcess = {
+    async kills(away: number) {
+      const worker = random.pick(instance.workers())
+      // It is replaced.
+      if (worker !== undefined) return signal('SIGKILL', worker)
+      await instance.stop('SIGKILL')
+      await sleep(away)
+      await instance.start()
+    },
+    async freezes(away: number) {
+      const worker = random.pick(instance.workers())
+      const send = (name: 'SIGSTOP' | 'SIGCONT') =>
+        worker === undefined ? instance.signal(name) : signal(name, worker)
+      send('SIGSTOP')
+      await sleep(away)
+      send('SIGCONT')
+    },
+  }
+  if (proxy === null) return ofProcess
+  return {
+    ...ofProcess,
+    async partitions(away) {
+      proxy.hold()
+      await sleep(away)
+      if (random.integer(1, 2) === 1) proxy.cut()
+      proxy.flow()
+    },
+    cuts: async () => proxy.cut(),
+  }
+}
+
+const runHistories = async (part: Part, deployment: Deployment, journal: Journal): Promise<Outcome> => {
+  const { random } = part
+  const limit = REQUESTS * part.rounds
+  const members = await Promise.all(
+    Array.from({ length: deployment.instances }, () => startMember(part, deployment)),
+  )
+  const targets = members.flatMap(({ instance }) =>
+    Array.from({ length: deployment.workers === 1 ? 1 : WORKER_TARGETS }, () => ({
+      instance,
+      agent: new Agent({ keepAlive: true }),
+    })),
+  )
   let requests = 0
-  const askOn = (instance: Instance, call: Call) => {
+  const askOn = ({ instance, agent }: Target, call: Call) => {
     requests += 1
-    return send(instance.url, call, agents.get(instance) as Agent).then(
+    return send(instance.url, call, agent).then(
       response => {
         journal.response(instance.name, call, response)
         return response
@@ -121,13 +207,13 @@ const runHistories = async (
       error => asLost(error) && null,
     )
   }
-  const askAny: Ask = call => askOn(random.pick(instances) as Instance, call)
+  const askAny: Ask = call => askOn(random.pick(targets) as Target, call)
 
   const owners: Owner[] = []
   for (let number = 0; number < USERS; number += 1) {
     const response = await askAny(
       calls.signUp(
-        `histories-${number}-of-${instances.map(({ url }) => new URL(url).port).join('-')}@example.com`,
+        `histories-${number}-of-${members.map(({ instance }) => new URL(instance.url).port).join('-')}@example.com`,
         PASSWORD,
       ),
     )
@@ -138,32 +224,15 @@ const runHistories = async (
 
   let running = true
   const disruptions = { kills: 0, freezes: 0, partitions: 0, cuts: 0 }
-  const kinds = Object.entries(SHARES).flatMap(([kind, share]) =>
-    Array<keyof typeof disruptions>(share).fill(kind as keyof typeof disruptions),
-  )
-  const disrupt = async ([instance, proxy]: readonly [Instance, TcpProxy]): Promise<void> => {
+  const disrupt = async (member: Member): Promise<void> => {
+    const disruption = disruptionsOf(member, random)
+    const kinds = (Object.keys(disruption) as Kind[]).flatMap(kind => Array<Kind>(SHARES[kind]).fill(kind))
     while (running) {
       await sleep(random.integer(PEACE.min, PEACE.max))
-      if (!running) return
-      const away = random.integer(AWAY.min, AWAY.max)
       const kind = random.pick(kinds)
-      if (kind === undefined) continue
+      if (!running || kind === undefined) return
       disruptions[kind] += 1
-      if (kind === 'cuts') proxy.cut()
-      else if (kind === 'kills') {
-        await instance.stop('SIGKILL')
-        await sleep(away)
-        await instance.start()
-      } else if (kind === 'freezes') {
-        instance.signal('SIGSTOP')
-        await sleep(away)
-        instance.signal('SIGCONT')
-      } else {
-        proxy.hold()
-        await sleep(away)
-        if (random.integer(1, 2) === 1) proxy.cut()
-        proxy.flow()
-      }
+      await disruption[kind]?.(random.integer(AWAY.min, AWAY.max))
     }
   }
 
@@ -177,7 +246,7 @@ const runHistories = async (
     if (life === null) return
     let acknowledgedAt = Number.POSITIVE_INFINITY
     let isOver = false
-    const check = (instance: Instance, response: TimedResponse | null): void => {
+    const check = ({ instance }: Target, response: TimedResponse | null): void => {
       if (response === null || response.sentAt <= acknowledgedAt) return
       afterwards += 1
       if (response.status === 200)
@@ -185,64 +254,81 @@ const runHistories = async (
           `${kind}: ${instance.name} accepted a request ${milliseconds(response.sentAt - acknowledgedAt)} after the acknowledgement`,
         )
     }
-    const use = async (instance: Instance): Promise<void> => {
+    const use = async (target: Target): Promise<void> => {
       for (let left = AFTERWARDS; !isOver && left > 0; ) {
         if (acknowledgedAt < Number.POSITIVE_INFINITY) left -= 1
-        check(instance, await askOn(instance, life.use))
+        check(target, await askOn(target, life.use))
       }
     }
-    const users = instances.map(use)
+    const users = targets.map(use)
     await sleep(random.integer(USED.min, USED.max))
     const revoked = await askAny(life.revocation)
     if (revoked !== null && isSuccess(revoked)) {
       acknowledgedAt = revoked.respondedAt
       revocations.push(revoked.respondedAt - revoked.sentAt)
       // Requests that begin with the acknowledgement: those of the loops above may be on their way for longer.
-      await Promise.all(instances.map(async instance => check(instance, await askOn(instance, life.use))))
+      await Promise.all(targets.map(async target => check(target, await askOn(target, life.use))))
     } else isOver = true
     await Promise.all(users)
   }
   const work = async (): Promise<void> => {
     while (running && requests < limit && violations.length < FOUND) await live()
   }
-  const disrupting = pairs.map(disrupt)
+  const disrupting = members.map(disrupt)
   await Promise.all(Array.from({ length: LIVES }, work))
   running = false
   await Promise.all(disrupting)
-  await Promise.all(instances.map(instance => instance.stop('SIGTERM')))
-  for (const agent of agents.values()) agent.destroy()
+  await Promise.all(members.map(({ instance }) => instance.stop('SIGTERM')))
+  for (const { agent } of targets) agent.destroy()
   return { requests, revocations, violations, afterwards, disruptions }
 }
 
-export const runRevocationHistories = async (part: Part): Promise<Report> => {
-  const report = new Report(
-    'Histories of revocations on two and three instances that are killed, frozen and cut off',
-  )
+/** @param deployments must have no violation; the one that is `unguarded` must have some without the wait. */
+const checkHistories = async (
+  part: Part,
+  report: Report,
+  deployments: readonly Deployment[],
+  unguarded: Deployment,
+): Promise<Report> => {
   const journal = new Journal()
-  for (const count of [2, 3]) {
+  for (const deployment of deployments) {
+    const { name } = deployment
     const { requests, revocations, violations, afterwards, disruptions } = await runHistories(
       part,
-      count,
-      REQUESTS * part.rounds,
+      deployment,
       journal,
     )
-    report.figure(`${count} instances: requests · after an acknowledgement`, `${requests} · ${afterwards}`)
+    report.figure(`${name}: requests · after an acknowledgement`, `${requests} · ${afterwards}`)
     report.figure(
-      `${count} instances: disruptions`,
+      `${name}: disruptions`,
       Object.entries(disruptions)
         .map(([kind, times]) => `${times} ${kind}`)
         .join(', '),
     )
-    report.figure(
-      `${count} instances: revocations: p50 / p99 / max`,
-      `${revocations.length}: ${spread(revocations)}`,
-    )
-    report.failures(`${count} instances: accepted after an acknowledgement`, violations)
+    report.figure(`${name}: revocations: p50 / p99 / max`, `${revocations.length}: ${spread(revocations)}`)
+    report.failures(`${name}: accepted after an acknowledgement`, violations)
   }
-  const unguarded = { ...part, env: { ...part.env, REVOCATION_WAIT: 'off' } }
-  const { violations } = await runHistories(unguarded, 2, REQUESTS * part.rounds, journal)
-  report.figure('accepted after an acknowledgement with REVOCATION_WAIT=off', violations.length)
+  const withoutWait = { ...part, env: { ...part.env, REVOCATION_WAIT: 'off' } }
+  const { violations } = await runHistories(withoutWait, unguarded, journal)
+  report.figure(
+    `${unguarded.name}: accepted after an acknowledgement with REVOCATION_WAIT=off`,
+    violations.length,
+  )
   report.expect(violations.length > 0, 'the check finds nothing where revocations do not wait')
   report.failures('wrong responses', journal.failures)
   return report
+}
+
+export const runRevocationHistories = (part: Part): Promise<Report> => {
+  const report = new Report(
+    'Histories of revocations on two and three instances that are killed, frozen and cut off',
+  )
+  return checkHistories(part, report, [onPostgres(2), onPostgres(3)], onPostgres(2))
+}
+
+export const runWorkerHistories = (part: Part): Promise<Report> => {
+  const report = new Report(
+    'Histories of revocations on instances with two workers that are killed, frozen and cut off',
+  )
+  return checkHistories(part, report, [onPostgres(2, 2), ON_SQLITE], onPostgres(1, 2))
 }

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { childrenOf } from '../../../scripts/postgres-server.ts'
 import type { Context } from '../../support/build.ts'
 import { type Running, startServer } from '../../support/process.ts'
 
@@ -69,6 +70,12 @@ export class Instance {
     }
     const down = this.downs.at(-1)
     if (down !== undefined) down.to = performance.now()
+  }
+
+  /** The processes of its workers, with `WORKERS` on PostgreSQL. */
+  workers(): number[] {
+    const pid = this.#running?.process.pid
+    return pid === undefined ? [] : childrenOf(pid)
   }
 
   /** Sends a signal that does not end it. */

@@ -12,7 +12,7 @@ import { createRandom } from '../../support/random.ts'
 import { runDatabaseStall } from './database-stall.ts'
 import { runFailover } from './failover.ts'
 import { runAsynchronousFailover } from './failover-asynchronous.ts'
-import { runRevocationHistories } from './histories.ts'
+import { runRevocationHistories, runWorkerHistories } from './histories.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
 import type { Report } from './report.ts'
@@ -29,6 +29,7 @@ const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   revocation: runRevocation,
   'revocation-cut': runRevocationCut,
   'revocation-histories': runRevocationHistories,
+  'worker-histories': runWorkerHistories,
   'database-stall': runDatabaseStall,
   workers: runWorkers,
 }
@@ -40,14 +41,15 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: Object.keys(PARTS) },
   },
 })
-/** Milliseconds that the whole run may take. */
+/** Milliseconds that a part may take. */
 const LIMIT = { base: 240_000, round: 50_000 }
 
 const rounds = Number(values.rounds)
 const seed = seedOf(values.seed)
 let postgres: PostgresServer | null = null
-const { context, cleanUp, abandon } = startExperiment(LIMIT.base + LIMIT.round * rounds, () =>
-  postgres?.stop(),
+const { context, cleanUp, abandon } = startExperiment(
+  (LIMIT.base + LIMIT.round * rounds) * values.only.length,
+  () => postgres?.stop(),
 )
 
 /** A separate database for each part, so that parts do not affect each other. */
