@@ -17,6 +17,7 @@ import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
 import type { Report } from './report.ts'
 import { runRevocation } from './revocation.ts'
+import { runRevocationCosts } from './revocation-costs.ts'
 import { runRevocationCut } from './revocation-cut.ts'
 import { runRolling } from './rolling.ts'
 import { runWorkers } from './workers.ts'
@@ -30,6 +31,7 @@ const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   'revocation-cut': runRevocationCut,
   'revocation-histories': runRevocationHistories,
   'worker-histories': runWorkerHistories,
+  'revocation-costs': runRevocationCosts,
   'database-stall': runDatabaseStall,
   workers: runWorkers,
 }
