@@ -1,4 +1,5 @@
 /** Servers of PostgreSQL that fail, hang, restart or are promoted. */
+import '../postgres/command-line.test.ts'
 import '../postgres/failover.test.ts'
 import '../postgres/frozen-instances.test.ts'
 import '../postgres/outages.test.ts'
