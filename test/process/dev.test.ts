@@ -76,7 +76,7 @@ t.test('every change restarts the service: replaced, written, added and removed 
   const { folder } = projectTree(t, { 'scripts/dev.ts': readFileSync('scripts/dev.ts', 'utf8') })
   const dev = startDev(t, folder)
   t.ok(await dev.startsAfter(0), dev.output())
-  const file = join(folder, 'src', 'errors.ts')
+  const file = join(folder, 'src', 'base', 'errors.ts')
   const text = readFileSync(file, 'utf8')
   const added = join(folder, 'routes', 'public', 'added')
   const changes: Record<string, () => void> = {
