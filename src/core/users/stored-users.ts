@@ -13,7 +13,6 @@ import {
 import {
   endsAccess,
   invalidates,
-  invalidatesNothing,
   refusedFor,
   type Write,
 } from '#storage/operations/write'
@@ -201,7 +200,8 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     // Unconfirmed factors are removed all the same.
     if (changed === undefined) {
       yield* endPendingChanges(userId, null)
-      return invalidatesNothing('none')
+      // A request that has removed them may still wait for other processes.
+      return endsAccess(userId, 'none')
     }
     // A factor that is gone may have been the proof of any of them.
     yield* endProofs(userId, null)

@@ -77,7 +77,8 @@ function* setRoles(
   if (member === undefined) return refused('memberNotFound')
   const rank = rankOf(roles)
   if (!mayManage(locked.rank, member.rank, rank)) return refused('organizationRoleRequired')
-  if (rolesColumn(roles) === rolesColumn(member.roles)) return invalidatesNothing('unchanged')
+  // A request that has set them may still wait for other processes.
+  if (rolesColumn(roles) === rolesColumn(member.roles)) return endsAccess(userId, 'unchanged')
   if (member.rank === OWNER_RANK && rank !== OWNER_RANK && !(yield* hasOtherOwner(organizationId, userId)))
     return refused('lastOwner')
   yield updateRoles(member.id, roles, event.at)
@@ -120,7 +121,7 @@ function* removeMember(
   const isOwn = acting?.userId === userId
   if (!isOwn && locked.rank > ADMIN_RANK) return refused('organizationRoleRequired')
   const member = yield* memberOf(organizationId, userId)
-  if (member === undefined) return refused('memberNotFound')
+  if (member === undefined) return refusedFor(userId, 'memberNotFound')
   if (!isOwn && !mayManage(locked.rank, member.rank)) return refused('organizationRoleRequired')
   if (member.rank === OWNER_RANK && !(yield* hasOtherOwner(organizationId, userId)))
     return refused('lastOwner')

@@ -24,7 +24,7 @@ const PROBE_TIMEOUT = 1_500
 /** Milliseconds from the end of one search to the start of the next. */
 const SEARCH_INTERVAL = 250
 
-/** Milliseconds between two questions to each other server: a revoked token may be accepted for a second elsewhere. */
+/** Milliseconds between two questions to each other server. */
 const WATCH_INTERVAL = 500
 
 /** Selects `read_only`: `on` or `off`. Also `on` by default on a standby. */
