@@ -10,12 +10,7 @@ import {
   USER_KEY,
   unlessTaken,
 } from '#storage/operations/operation'
-import {
-  endsAccess,
-  invalidates,
-  refusedFor,
-  type Write,
-} from '#storage/operations/write'
+import { endsAccess, invalidates, refusedFor, type Write } from '#storage/operations/write'
 import type { OwnedTable } from '#storage/stored-feature'
 import { type MethodAmr, removedFactors } from '../accounts/sign-in-methods.ts'
 import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
