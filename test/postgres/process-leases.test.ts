@@ -121,6 +121,9 @@ t.test('only what may take access away waits for the other processes', async t =
     await waits(() => a.inject({ method: 'PUT', url: '/account/password', headers: bearer(token), payload })),
     'a password',
   )
+  const removeFactors = () =>
+    a.inject({ method: 'DELETE', url: `/admin/users/${id}/factors`, headers: asAdmin })
+  t.ok(await waits(removeFactors), 'factors, also where none is left')
   const remove = () => a.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })
   t.ok(await waits(remove), 'a removal')
 })
