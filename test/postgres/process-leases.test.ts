@@ -18,6 +18,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
+import { addMember, organizationOf } from '../support/organizations.ts'
 import { newDatabase, query } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
@@ -121,6 +122,12 @@ t.test('only what may take access away waits for the other processes', async t =
     await waits(() => a.inject({ method: 'PUT', url: '/account/password', headers: bearer(token), payload })),
     'a password',
   )
+  const owner = await signUp(a)
+  const { id: organizationId } = await organizationOf(a, owner)
+  const setRoles = (roles: readonly string[]) => () => addMember(a, organizationId, id, roles)
+  t.notOk(await waits(setRoles(['admin'])), 'a new membership')
+  t.ok(await waits(setRoles(['member'])), 'roles in an organization')
+  t.ok(await waits(setRoles(['member'])), 'the same roles: another request may still wait')
   const removeFactors = () =>
     a.inject({ method: 'DELETE', url: `/admin/users/${id}/factors`, headers: asAdmin })
   t.ok(await waits(removeFactors), 'factors, also where none is left')

@@ -219,6 +219,7 @@ export class InvalidationFeed {
   #disconnect({ heartbeats, socket }: Listening): void {
     this.#connection = null
     this.#replica?.setPrimary(null)
+    this.#leases.lost()
     heartbeats?.stop()
     socket.destroy()
     this.#isConnected = false

@@ -119,7 +119,7 @@ export class ProcessLeases {
   #confirmed = ''
   #renewals = 0
   #tokens = 0
-  /** `null` before the first renewal. */
+  /** `null` without a renewal on the present connection. */
   #hasEarlierRelease: boolean | null = null
   #isPolling = false
   #pollDelay = FIRST_POLL
@@ -152,6 +152,11 @@ export class ProcessLeases {
   /** Must be called with the response to a renewal. */
   renewed({ hasEarlierRelease }: Renewal): void {
     this.#hasEarlierRelease = hasEarlierRelease
+  }
+
+  /** Must be called when the connection that renews is lost: what it has seen of other processes is not recent any more. */
+  lost(): void {
+    this.#hasEarlierRelease = null
   }
 
   /** Stores the newest token. Visible to other processes at once, and nobody needs it after a crash: so it does not wait for the disk. */
