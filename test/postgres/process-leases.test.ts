@@ -95,22 +95,27 @@ t.test('a revoked admin key is refused in every process', async t => {
   t.strictSame([await status(a), await status(b)], [401, 401])
 })
 
-t.test('only what may take access away waits for the other processes', async t => {
-  const { url, apps } = await several(t)
-  const [a] = apps
+/** Says whether a change waits for other processes, by the tokens that it notifies. */
+const waitsAt = async (t: Test, url: string) => {
   const tokens: string[] = []
   const listener = new pg.Client({ connectionString: url })
   listener.on('notification', ({ payload = '' }) => tokens.push(payload))
   await listener.connect()
   t.teardown(() => listener.end())
   await listener.query('LISTEN gatehouse_confirmations')
-  const { email, token, id } = await signUp(a)
-  const waits = async (change: () => Promise<unknown>): Promise<boolean> => {
+  return async (change: () => Promise<unknown>): Promise<boolean> => {
     const before = tokens.length
     await change()
     await listener.query('SELECT 1')
     return tokens.length > before
   }
+}
+
+t.test('only what may take access away waits for the other processes', async t => {
+  const { url, apps } = await several(t)
+  const [a] = apps
+  const waits = await waitsAt(t, url)
+  const { email, token, id } = await signUp(a)
   const change = (payload: Record<string, unknown>) => () => updateUser(a, id, payload)
   t.notOk(await waits(change({ firstName: 'Ada' })), 'a name')
   t.notOk(await waits(() => signIn(a, email)), 'a sign-in')
@@ -131,8 +136,38 @@ t.test('only what may take access away waits for the other processes', async t =
   const removeFactors = () =>
     a.inject({ method: 'DELETE', url: `/admin/users/${id}/factors`, headers: asAdmin })
   t.ok(await waits(removeFactors), 'factors, also where none is left')
-  const remove = () => a.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })
-  t.ok(await waits(remove), 'a removal')
+})
+
+t.test('a repeated deletion waits too: the first one may not have ended yet', async t => {
+  const { url, apps } = await several(t)
+  const [a] = apps
+  const waits = await waitsAt(t, url)
+  const user = await signUp(a)
+  const { id: other } = await signUp(a)
+  const { id: organization } = await organizationOf(a, user)
+  await addMember(a, organization, other, ['member'])
+  const { apiKey } = await addKey(a, user.token)
+  const second = (await signIn(a, user.email)).json() as { accessToken: string }
+  const sessions = await a.inject({ url: '/account/sessions', headers: bearer(second.accessToken) })
+  const [session] = sessions.json().results.filter(({ current }: { current: boolean }) => !current)
+  const payload = { name: 'reads', scopes: ['users:read'] }
+  const { key } = (await a.inject({ method: 'POST', url: '/admin/keys', headers: asAdmin, payload })).json()
+  const headers = bearer(second.accessToken)
+  const deletions = [
+    { url: `/account/api-keys/${apiKey.id}`, headers },
+    { url: `/account/sessions/${session.id}`, headers },
+    { url: `/admin/organizations/${organization}/members/${other}`, headers: asAdmin },
+    { url: `/admin/organizations/${organization}`, headers: asAdmin },
+    { url: `/admin/users/${user.id}`, headers: asAdmin },
+    { url: `/admin/keys/${key.id}`, headers: asAdmin },
+  ]
+  for (const deletion of deletions) {
+    const statuses: number[] = []
+    const remove = async () => statuses.push((await a.inject({ method: 'DELETE', ...deletion })).statusCode)
+    t.ok(await waits(remove), deletion.url)
+    t.ok(await waits(remove), `${deletion.url}, repeated`)
+    t.match(statuses, [/20[04]/, 404], deletion.url)
+  }
 })
 
 t.test('REVOCATION_WAIT=off: no process is waited for', async t => {

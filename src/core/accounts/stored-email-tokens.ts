@@ -195,7 +195,8 @@ export const emailTokenOperations = ({ mailed }: OwnedTables, removals: UserRemo
     if (isCurrentEmail) yield { text: 'DELETE FROM email_tokens WHERE digest = $1', values: [digest] }
     else yield* invalidateMails(mailed, userId)
     yield recordStatement(event)
-    return invalidates(userId, toUser(user))
+    // A host may give access by the e-mail, so the former one must be nowhere any more.
+    return (isCurrentEmail ? invalidates : endsAccess)(userId, toUser(user))
   },
 
   /**

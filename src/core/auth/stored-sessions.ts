@@ -251,7 +251,8 @@ export const sessionOperations = {
     const { userId } = event
     if ((yield* firstRow(revokeStatement(id, userId))) === undefined) {
       const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
-      return refusedFor(userId, refused ?? 'sessionNotFound')
+      // A request that has revoked it may still wait for other processes.
+      return refused === null ? endsAccess(userId, 'sessionNotFound') : refusedFor(userId, refused)
     }
     yield deleteEndedTokens(userId)
     yield recordStatement(event)

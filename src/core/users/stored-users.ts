@@ -171,6 +171,8 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     yield* removals.lock(userId)
     const user = yield* lockUser(userId, null, 'remove')
     const refused = refusalOf(user, { onlyEnabled: session !== null })
+    // A request that has removed the user may still wait for other processes.
+    if (refused === 'userNotFound') return endsAccess(userId, refused)
     if (refused !== null) return refusedFor(userId, refused)
     if (session !== null && !(yield* sessionExists(session, userId)))
       return refusedFor(userId, 'sessionNotFound')

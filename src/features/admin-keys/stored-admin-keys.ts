@@ -67,7 +67,8 @@ function* revokeAdminKey(
     text: 'SELECT scopes FROM admin_keys WHERE id = $1',
     values: [id],
   })
-  if (found === undefined) return refusedFor(id, 'adminKeyNotFound')
+  // A request that has revoked it may still wait for other processes.
+  if (found === undefined) return endsAccess(id, 'adminKeyNotFound')
   const missing = missingScopes(revoker, JSON.parse(found.scopes) as string[])
   if (missing.length > 0) return invalidatesNothing({ missing })
   yield { text: 'DELETE FROM admin_keys WHERE id = $1', values: [id] }

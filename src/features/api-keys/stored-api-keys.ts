@@ -59,7 +59,8 @@ function* revokeApiKey(
     text: 'DELETE FROM api_keys WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2) RETURNING id',
     values: [id, userId],
   })
-  if (revoked === undefined) return refusedFor(userId, 'apiKeyNotFound')
+  // A request that has revoked it may still wait for other processes.
+  if (revoked === undefined) return endsAccess(userId, 'apiKeyNotFound')
   yield recordStatement(event)
   return endsAccess(userId, 'revoked')
 }

@@ -121,7 +121,8 @@ function* removeMember(
   const isOwn = acting?.userId === userId
   if (!isOwn && locked.rank > ADMIN_RANK) return refused('organizationRoleRequired')
   const member = yield* memberOf(organizationId, userId)
-  if (member === undefined) return refusedFor(userId, 'memberNotFound')
+  // A request that has removed the member may still wait for other processes.
+  if (member === undefined) return endsAccess(userId, 'memberNotFound')
   if (!isOwn && !mayManage(locked.rank, member.rank)) return refused('organizationRoleRequired')
   if (member.rank === OWNER_RANK && !(yield* hasOtherOwner(organizationId, userId)))
     return refused('lastOwner')

@@ -130,6 +130,8 @@ function* deleteOrganization(
 ): Steps<Write<Organization | ActingRefusal>> {
   const locked = yield* lockFor(id, acting, OWNER_RANK)
   const refused = <Reason>(reason: Reason) => refusedFor(acting?.userId ?? id, reason)
+  // A request that has deleted it may still wait for other processes.
+  if (locked === 'organizationNotFound') return endsAccess(id, locked)
   if (typeof locked === 'string') return refused(locked)
   const { organization } = locked
   yield {

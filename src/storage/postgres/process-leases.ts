@@ -1,5 +1,6 @@
 /**
- * Makes the end of access linearizable across processes: once such a write is acknowledged, no process uses what it cached before.
+ * Makes the end of access hold everywhere: once such a write is acknowledged, no process uses what it cached before. While it waits, one
+ * process may use what another one has evicted already.
  *
  * **Lease.** Each process that caches has a row in `process_leases`, and renews it every 300 ms (`heartbeats.ts`) by a commit on the
  * connection that listens. PostgreSQL sends what was notified before a statement began ahead of the end of its response, so the response to a
@@ -26,7 +27,7 @@
  * - A commit with an unknown outcome is not acknowledged, so nothing is waited for.
  *
  * The wait holds no transaction, no connection and no lock. Assumed is that monotonic clocks run at the same rate within 3 %, and on
- * while a virtual machine is suspended.
+ * while a virtual machine is suspended, and that no running process is copied: the copies would share a row.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
