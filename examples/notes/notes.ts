@@ -17,7 +17,6 @@ import {
   invalidatesNothing,
   type JobRun,
   lockUser,
-  type MailSite,
   newId,
   OPERATOR,
   type Page,
@@ -185,12 +184,9 @@ const parts = {
   events: { 'note.created': Type.Object({ note: noteId }), 'note.expired': Type.Object({ note: noteId }) },
   mails: {
     noteAdded: {
-      subject: 'You added a note',
       isRateLimited: true,
-      body: ({ host }: MailSite, { text }: { readonly text: string }) => [
-        `You added a note at ${host}:`,
-        text,
-      ],
+      places: ({ text }: { readonly text: string }) => ({ text }),
+      en: { subject: 'You added a note', text: 'You added a note at {host}: {text}' },
     },
   },
   settings: {

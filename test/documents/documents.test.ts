@@ -139,7 +139,7 @@ t.test('mails: the table in docs/mail.md has the kinds and subjects of the code'
   const kinds: MailKinds = Object.assign({}, ACCOUNT_MAILS, ...BUILT_IN.map(({ mails }) => mails))
   t.same(
     tableBelow(read('docs/mail.md'), '## Kinds').map(([kind, subject]) => [kind, subject]),
-    Object.entries(kinds).map(([kind, { subject }]) => [kind, subject]),
+    Object.entries(kinds).map(([kind, { en }]) => [kind, en.subject]),
   )
 })
 

@@ -15,14 +15,14 @@ const KINDS: MailKinds = Object.assign({}, ACCOUNT_MAILS, ...allFeatures().map((
 
 /** The subject of each kind, by which tests tell mails apart. docs/mail.md states them, and a test compares. */
 export const SUBJECT = Object.fromEntries(
-  Object.entries(KINDS).map(([kind, { subject }]) => [kind, subject]),
+  Object.entries(KINDS).map(([kind, { en }]) => [kind, en.subject]),
 ) as Readonly<Record<keyof AccountMails, string>> & Readonly<Record<string, string>>
 
-/** The token of a mail, which is the same in the link, in both parts, and by itself. */
+/** The token of a mail, which is in the link of both parts. */
 export const tokenIn = ({ text = '', html = '' }: Email): string => {
-  const token = /^ {4}(\S+)$/m.exec(text)?.[1] ?? ''
-  const linked = new RegExp(`[?&;]token=${token}(?![\\w-])`)
-  if (token === '' || !linked.test(text) || !linked.test(html)) throw new Error(`no token in ${text}`)
+  const token = /[?&;]token=([\w-]+)$/m.exec(text)?.[1] ?? ''
+  if (token === '' || !new RegExp(`[?&;]token=${token}(?![\\w-])`).test(html))
+    throw new Error(`no token in ${text}`)
   return token
 }
 

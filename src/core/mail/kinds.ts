@@ -1,8 +1,6 @@
 /** How a kind of mail is declared. All else follows from it, the sender's type and the rate limit too. */
+import type { TextTree } from '#base/texts'
 import type { User } from '../users/user.ts'
-
-/** A paragraph, a link, or a token on a line of its own. */
-export type Block = string | { readonly link: string; readonly label: string } | { readonly code: string }
 
 export interface MailSite {
   /** The product's name, by default the host. */
@@ -15,23 +13,46 @@ export interface MailSite {
   readonly accountUrl: string
 }
 
-export interface MailTexts {
-  /** Equal for every recipient: values that a user chooses never appear in a header. */
+/**
+ * The texts of a mail in one language. `{product}`, `{host}` and `{publicUrl}` are places of every text, further ones come from
+ * `places` of the kind. Further names are texts that `more` of the kind chooses from.
+ */
+export interface MailTexts extends TextTree {
+  /** Without places: values that a user chooses never appear in a header. */
   readonly subject: string
-  /** The text between greeting and footer. A second parameter declares the values that the sender passes. */
-  readonly body: (site: MailSite, ...values: never[]) => readonly Block[]
+  readonly text: string
+  /** Required for a kind with `link`. */
+  readonly button?: string
+  /** Below the button: how long it works, and what to do if it was not the reader. */
+  readonly reason?: string
 }
 
-/** A mail, with its texts in English, and in German if it has them. */
-export interface MailKind extends MailTexts {
+/**
+ * A mail, with its texts in English, and in German if it has them.
+ *
+ *     const noteShared = {
+ *       isRateLimited: true,
+ *       en: { subject: 'A note is shared with you', text: '{author} shares a note with you.', button: 'Read the note' },
+ *       places: ({ author }: { readonly author: string; readonly id: string }) => ({ author }),
+ *       link: ({ webUrl }: MailSite, { id }: { readonly id: string }) => linkTo(webUrl, `/notes/${id}`),
+ *     }
+ */
+export interface MailKind {
+  readonly en: MailTexts
   readonly de?: MailTexts
   /**
    * Whether the limit for each recipient applies; not to mails that give access back to an owner. `alone`: counted apart, because strangers
    * cause them, who must not use up the mails that tell of changes.
    */
   readonly isRateLimited: boolean | 'alone'
-  /** The mail's main link, for templates that replace `body`. */
-  readonly link?: (site: MailSite, ...values: never[]) => string
+  /** The values of places. Its parameter declares what the sender passes. */
+  readonly places?: (values: never) => Readonly<Record<string, string | number>>
+  /** Where the button leads, also for templates that replace the texts. `null`: the mail has no button. */
+  readonly link?: (site: MailSite, ...values: never[]) => string | null
+  /** Further paragraphs, below `text`. @param texts of the kind in the language of the recipient. */
+  readonly more?: (texts: never, values: never) => readonly string[]
+  /** A code for people, shown on a line of its own. */
+  readonly code?: (values: never) => string
 }
 
 export type MailKinds = Readonly<Record<string, MailKind>>
@@ -41,9 +62,12 @@ export type TranslatedMailKinds = Readonly<Record<string, MailKind & { readonly 
 /** A recipient, such as a user. The language is that of `locale`, by default English. */
 export type MailRecipient = Pick<User, 'email' | 'locale'>
 
-/** The values that the body of a kind takes, if any. */
-export type MailValues<Kind extends MailKind> =
-  Parameters<Kind['body']> extends [MailSite, ...infer Values] ? Values : []
+/** The values that a kind takes, if any: the parameter of its `places`. */
+export type MailValues<Kind extends MailKind> = Kind extends {
+  readonly places: (values: infer Values) => unknown
+}
+  ? [Values]
+  : []
 
 /** What a template returns. Without `html`, the HTML part is the text. */
 export interface MailText {
@@ -56,7 +80,7 @@ export interface MailText {
 export type MailData<Kind extends MailKind> = MailSite &
   Pick<MailRecipient, 'locale'> &
   (MailValues<Kind> extends [infer Values] ? Values : unknown) &
-  (Kind extends { link: unknown } ? { readonly link: string } : unknown)
+  (Kind extends { link: (...values: never[]) => infer Link } ? { readonly link: Link } : unknown)
 
 export type MailTemplate = (data: never) => MailText
 

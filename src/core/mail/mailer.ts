@@ -1,11 +1,13 @@
 /** Sends mails of declared kinds, see {@link MailKind}. */
 import { newId } from '#base/ids'
+import { Languages } from '#base/texts'
 import {
   type DeliveryLimits,
   type DeliveryLog,
   DeliveryQueue,
   type DeliveryStatistics,
 } from './delivery-queue.ts'
+import { DEFAULT_BRAND, type MailBrand } from './frame.ts'
 import type { MailKinds, MailRecipient, MailSender, MailSite, MailTemplate, MailValues } from './kinds.ts'
 import { compose, composeFrom } from './templates.ts'
 import { type Content, FileTransport, SmtpTransport, type Transport } from './transports.ts'
@@ -38,6 +40,8 @@ export interface MailerDeps extends Omit<MailSite, 'host' | 'name'> {
   /** The longest duration of `close`, in milliseconds. */
   readonly closing: number
   readonly limits?: Partial<Limits>
+  readonly languages?: Languages
+  readonly brand?: MailBrand
 }
 
 /** Sends no mails (`MAIL_URL=off`). */
@@ -48,6 +52,8 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
   readonly #kinds: Kinds
   readonly #site: MailSite
   readonly #templates: Templates
+  readonly #languages: Languages
+  readonly #brand: MailBrand
   readonly #log: DeliveryLog
   readonly #queue: DeliveryQueue
   readonly #transport: Transport
@@ -59,6 +65,8 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
     const { host } = new URL(publicUrl)
     this.#site = { name: productName, host, publicUrl, webUrl, accountUrl }
     this.#templates = templates
+    this.#languages = deps.languages ?? new Languages()
+    this.#brand = deps.brand ?? DEFAULT_BRAND
     this.#log = deps.log
     this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits, closing }, deps.log)
     this.#transport =
@@ -95,7 +103,8 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
         this.#log.error({ err }, `the template of a mail failed, the built-in text is sent (${name})`)
       }
     }
-    return compose(kind, this.#site, locale, values)
+    const context = { site: this.#site, languages: this.#languages, brand: this.#brand }
+    return compose(name, kind, context, locale, values)
   }
 
   /** Tries once more to send each waiting mail, for at most `closing`, logs how many mails were not sent, and closes connections. */

@@ -1,59 +1,20 @@
-/** Both parts of a mail, text and HTML, from one list of blocks. */
+/** Both parts of a mail, text and HTML, from the texts of its kind or from a host's template. */
+import { fill, type Languages, type TextTree } from '#base/texts'
 import { languageOf } from '../users/locale.ts'
-import type { Block, MailKind, MailRecipient, MailSite, MailTemplate } from './kinds.ts'
+import { escapeHtml, FRAME_TEXTS, htmlOf, type MailBrand, type MailParts, textOf } from './frame.ts'
+import type { MailKind, MailRecipient, MailSite, MailTemplate, MailTexts } from './kinds.ts'
 import type { Content } from './transports.ts'
-
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '')
-
-const asText = (block: Block): string => {
-  if (typeof block === 'string') return block
-  return 'link' in block ? `${block.label}:\n${block.link}` : `    ${block.code}`
-}
-
-const asHtml = (block: Block): string => {
-  if (typeof block === 'string') return `<p>${escapeHtml(block)}</p>`
-  if ('code' in block)
-    return `<pre style="white-space:pre-wrap;word-break:break-all">${escapeHtml(block.code)}</pre>`
-  return `<p><a href="${escapeHtml(block.link)}">${escapeHtml(block.label)}</a></p>`
-}
 
 const STYLE = 'max-width:36em;margin:0 auto;padding:1em;font:16px/1.5 sans-serif'
 
-const page = (lang: string, subject: string, body: readonly string[]): string =>
+const page = (subject: string, body: readonly string[]): string =>
   [
     '<!doctype html>',
-    `<html${lang}><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>`,
+    `<html><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>`,
     `<body style="${STYLE}">`,
     ...body,
     '</body></html>\n',
   ].join('\n')
-
-const FRAMES = {
-  en: {
-    lang: 'en-GB',
-    greeting: 'Hello,',
-    footer: (name: string) => `This mail was sent by ${name}. Replies are not read.`,
-  },
-  de: {
-    lang: 'de',
-    greeting: 'Guten Tag,',
-    footer: (name: string) => `Diese E-Mail wurde von ${name} gesendet. Antworten werden nicht gelesen.`,
-  },
-}
-
-const layOut = (lang: string, subject: string, blocks: readonly Block[]): Content => ({
-  subject,
-  text: `${blocks.map(asText).join('\n\n')}\n`,
-  html: page(` lang="${lang}"`, subject, blocks.map(asHtml)),
-})
 
 const textAsHtml = (text: string): string[] =>
   text
@@ -81,18 +42,62 @@ export const composeFrom = (
     throw new Error(
       'A template must return { subject, text }, and html or nothing, with a subject of one line',
     )
-  return { subject, text, html: html ?? page('', subject, textAsHtml(text)) }
+  return { subject, text, html: html ?? page(subject, textAsHtml(text)) }
 }
 
-/** In the recipient's language if the kind has that, else in English. `MailSender` checks the types of `values`. */
+interface MailContext {
+  readonly site: MailSite
+  readonly languages: Languages
+  readonly brand: MailBrand
+}
+
+/** A kind without German texts is English as a whole. */
+const mailLanguage = ({ de }: MailKind, locale: string | null, { tags }: Languages): string =>
+  languageOf(locale, de === undefined ? tags.filter(tag => tag !== 'de') : tags) ?? 'en'
+
+const partsOf = (kind: MailKind, texts: MailTexts, site: MailSite, values: readonly unknown[]): MailParts => {
+  const [given] = values as never[]
+  const { name: product, host, publicUrl } = site
+  const places = { product, host, publicUrl, ...kind.places?.(given as never) }
+  const filled = (text: string): string => fill(text, places)
+  const link = kind.link?.(site, ...(values as never[])) ?? null
+  return {
+    subject: texts.subject,
+    paragraphs: [filled(texts.text), ...(kind.more?.(texts as never, given as never) ?? [])],
+    code: kind.code?.(given as never) ?? null,
+    button: link === null ? null : { text: texts.button ?? link, link },
+    reason: texts.reason === undefined ? null : filled(texts.reason),
+  }
+}
+
+/**
+ * In the recipient's language if the kind has that, else in English. `MailSender` checks the types of `values`.
+ * @param name of the kind, the key of its texts.
+ */
 export const compose = (
+  name: string,
   kind: MailKind,
-  site: MailSite,
+  { site, languages, brand }: MailContext,
   locale: string | null,
   values: readonly unknown[],
 ): Content => {
-  const german = languageOf(locale, ['de']) && kind.de
-  const { subject, body } = german ?? kind
-  const { lang, greeting, footer } = FRAMES[german ? 'de' : 'en']
-  return layOut(lang, subject, [greeting, ...body(site, ...(values as never[])), footer(site.name)])
+  const tag = mailLanguage(kind, locale, languages)
+  const owned = ownedBy(name, kind)
+  const parts = partsOf(kind, languages.textsOf(owned, tag) as unknown as MailTexts, site, values)
+  const frame = {
+    product: site.name,
+    language: tag === 'en' ? 'en-GB' : tag,
+    texts: languages.textsOf(FRAME_TEXTS, tag),
+    brand,
+  }
+  return { subject: parts.subject, text: textOf(parts, frame), html: htmlOf(parts, frame) }
+}
+
+const owned = new WeakMap<MailKind, { owner: string; en: TextTree; de: TextTree }>()
+
+/** The texts of a kind with their key, `mails.<kind>`. The same object each time, by which {@link Languages} finds what it has merged. */
+export const ownedBy = (name: string, kind: MailKind) => {
+  const found = owned.get(kind) ?? { owner: `mails.${name}`, en: kind.en, de: kind.de ?? {} }
+  owned.set(kind, found)
+  return found
 }

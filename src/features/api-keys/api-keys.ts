@@ -17,20 +17,21 @@ const EVENTS = { 'api-key.created': Details, 'api-key.revoked': Details }
 type Scopes = { readonly scopes: readonly string[] }
 
 const MAILS = {
-  apiKeyCreated: changeMail<[Scopes]>(
-    {
-      subject: 'An API key has been created for your account',
-      text: ({ name }, { scopes }) =>
-        `A new API key works for your account at ${name}. Programs with it may do: ${scopes.join(', ')}.`,
-      ifNotYou: 'revoke the key and choose a new password now',
-    },
-    {
-      subject: 'Ihr Konto hat einen neuen API-Schlüssel',
-      text: ({ name }, { scopes }) =>
-        `Für Ihr Konto bei ${name} gilt ein neuer API-Schlüssel. Programme mit ihm dürfen: ${scopes.join(', ')}.`,
-      ifNotYou: 'widerrufen Sie den Schlüssel und wählen Sie jetzt ein neues Passwort',
-    },
-  ),
+  apiKeyCreated: {
+    ...changeMail(
+      {
+        subject: 'An API key has been created for your account',
+        text: 'A new API key works for your account at {product}. Programs with it may do: {scopes}.',
+        ifNotYou: 'revoke the key and choose a new password now',
+      },
+      {
+        subject: 'Ihr Konto hat einen neuen API-Schlüssel',
+        text: 'Für Ihr Konto bei {product} gilt ein neuer API-Schlüssel. Programme mit ihm dürfen: {scopes}.',
+        ifNotYou: 'widerrufen Sie den Schlüssel und wählen Sie jetzt ein neues Passwort',
+      },
+    ),
+    places: ({ scopes }: Scopes) => ({ scopes: scopes.join(', ') }),
+  },
 }
 
 export const ERRORS = defineErrors({

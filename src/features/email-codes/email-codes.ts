@@ -6,7 +6,7 @@ import type { AuthResult } from '#core/accounts/auth-result'
 import type { VerifiedSignIn } from '#core/accounts/sign-ins'
 import { anonymous } from '#core/audit-log/event'
 import type { SessionClient } from '#core/auth/session'
-import { type DepsOf, defineFeature, type MailSite, newId, oneOf } from '#feature/declaration'
+import { type DepsOf, defineFeature, newId, oneOf } from '#feature/declaration'
 import { DecryptionError, type Keyring } from '#feature/encryption/keyring'
 import { MagicLinks, magicLinkParts } from './magic-links.ts'
 import {
@@ -20,41 +20,31 @@ export const ERRORS = defineErrors({
   wrongEmailCode: { status: 401, field: 'emailCode', message: 'is wrong or has expired' },
 })
 
+type CodeValues = { readonly code: string; readonly isConfirmed: boolean }
+
 const MAILS = {
   /** Not limited: a stranger who requests codes must not use up the mails that tell of changes. */
   emailCode: {
-    subject: 'Your code to sign in',
     isRateLimited: false,
-    body: (
-      site: MailSite,
-      { code, isConfirmed }: { readonly code: string; readonly isConfirmed: boolean },
-    ) => [
-      `Enter this code to sign in at ${site.name}:`,
-      { code },
-      'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
-      ...(isConfirmed
-        ? []
-        : [
-            'The address of your account has not been confirmed yet. The code confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
-          ]),
-      'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
-    ],
+    places: (_: CodeValues) => ({}),
+    code: ({ code }: CodeValues) => code,
+    more: ({ unconfirmed }: { readonly unconfirmed: string }, { isConfirmed }: CodeValues) =>
+      isConfirmed ? [] : [unconfirmed],
+    en: {
+      subject: 'Your code to sign in',
+      text: 'Enter this code to sign in at {product}. Nobody will ever ask you for it: do not give it to anybody.',
+      unconfirmed:
+        'The address of your account has not been confirmed yet. The code confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
+      reason:
+        'The code works once, for ten minutes. If it was not you, ignore this mail: without the code, nobody can sign in with it.',
+    },
     de: {
       subject: 'Ihr Code zum Anmelden',
-      body: (
-        site: MailSite,
-        { code, isConfirmed }: { readonly code: string; readonly isConfirmed: boolean },
-      ) => [
-        `Geben Sie diesen Code ein, um sich bei ${site.name} anzumelden:`,
-        { code },
-        'Er gilt einmal und zehn Minuten lang. Niemand wird Sie je danach fragen: Geben Sie ihn nicht weiter.',
-        ...(isConfirmed
-          ? []
-          : [
-              'Die Adresse Ihres Kontos ist noch nicht bestätigt. Der Code bestätigt sie und entfernt alles, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
-            ]),
-        'Wenn Sie es nicht waren, ignorieren Sie diese E-Mail: Ohne den Code kann sich niemand damit anmelden.',
-      ],
+      text: 'Geben Sie diesen Code ein, um sich bei {product} anzumelden. Niemand wird Sie je danach fragen: Geben Sie ihn nicht weiter.',
+      unconfirmed:
+        'Die Adresse Ihres Kontos ist noch nicht bestätigt. Der Code bestätigt sie und entfernt alles, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
+      reason:
+        'Der Code gilt einmal und zehn Minuten lang. Wenn Sie es nicht waren, ignorieren Sie diese E-Mail: Ohne den Code kann sich niemand damit anmelden.',
     },
   },
 }

@@ -20,45 +20,34 @@ export interface LinkValues {
 
 const link = ({ webUrl }: MailSite, { token }: LinkValues): string => linkTo(webUrl, '/magic-link', token)
 
-const routeOf = ({ publicUrl }: MailSite): string => `POST ${publicUrl}/account/sign-in/magic-link`
-
 /** What the feature of mailed codes declares for links. */
 export const magicLinkParts = {
   events: { 'magic-link.requested': Type.Object({}) },
   mails: {
     /** Not limited: a stranger who requests links must not use up the mails that tell of changes. */
     magicLink: {
-      subject: 'Your link to sign in',
       isRateLimited: false,
       link,
-      body: (site: MailSite, values: LinkValues) => [
-        `With this link you sign in at ${site.name}. The page behind it shows where the link was asked for, and has a button:`,
-        { link: link(site, values), label: 'Sign in' },
-        `Without a browser, send this token to ${routeOf(site)}:`,
-        { code: values.token },
-        'The link works once, for ten minutes, in any browser. Do not forward this mail to anybody.',
-        ...(values.isConfirmed
-          ? []
-          : [
-              'The address of your account has not been confirmed yet. The link confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
-            ]),
-        'If it was not you, ignore this mail: without the link, nobody can sign in with it.',
-      ],
+      places: (_: LinkValues) => ({}),
+      more: ({ unconfirmed }: { readonly unconfirmed: string }, { isConfirmed }: LinkValues) =>
+        isConfirmed ? [] : [unconfirmed],
+      en: {
+        subject: 'Your link to sign in',
+        text: 'With this link you sign in at {product}. The page behind it shows where the link was asked for.',
+        button: 'Sign in',
+        unconfirmed:
+          'The address of your account has not been confirmed yet. The link confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
+        reason:
+          'The link works once, for ten minutes, in any browser. Do not forward this mail to anybody. If it was not you, ignore it: without the link, nobody can sign in with it.',
+      },
       de: {
         subject: 'Ihr Link zum Anmelden',
-        body: (site: MailSite, values: LinkValues) => [
-          `Mit diesem Link melden Sie sich bei ${site.name} an. Die Seite dahinter zeigt, von wo er angefordert wurde, und hat eine Schaltfläche:`,
-          { link: link(site, values), label: 'Anmelden' },
-          `Ohne Browser senden Sie dieses Token an ${routeOf(site)}:`,
-          { code: values.token },
-          'Der Link gilt einmal und zehn Minuten lang, in jedem Browser. Leiten Sie diese E-Mail nicht weiter.',
-          ...(values.isConfirmed
-            ? []
-            : [
-                'Die Adresse Ihres Kontos ist noch nicht bestätigt. Der Link bestätigt sie und entfernt alles, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
-              ]),
-          'Wenn Sie es nicht waren, ignorieren Sie diese E-Mail: Ohne den Link kann sich niemand damit anmelden.',
-        ],
+        text: 'Mit diesem Link melden Sie sich bei {product} an. Die Seite dahinter zeigt, von wo er angefordert wurde.',
+        button: 'Anmelden',
+        unconfirmed:
+          'Die Adresse Ihres Kontos ist noch nicht bestätigt. Der Link bestätigt sie und entfernt alles, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
+        reason:
+          'Der Link gilt einmal und zehn Minuten lang, in jedem Browser. Leiten Sie diese E-Mail nicht weiter. Wenn Sie es nicht waren, ignorieren Sie sie: Ohne den Link kann sich niemand damit anmelden.',
       },
     },
   },

@@ -11,31 +11,34 @@ const IdentityId = Type.String({ description: 'The id of the identity' })
 type ProviderName = { readonly provider: string }
 
 const MAILS = {
-  identityLinked: changeMail<[ProviderName]>(
-    {
-      subject: 'Another provider signs in to your account',
-      text: ({ name }, { provider }) => `An account of ${provider} signs in to your account at ${name} now.`,
-      ifNotYou: 'unlink it and choose a new password now',
-    },
-    {
-      subject: 'Ein anderer Anbieter meldet bei Ihrem Konto an',
-      text: ({ name }, { provider }) =>
-        `Ein Konto von ${provider} meldet jetzt bei Ihrem Konto bei ${name} an.`,
-      ifNotYou: 'heben Sie die Verbindung auf und wählen Sie jetzt ein neues Passwort',
-    },
-  ),
-  identityRemoved: changeMail<[ProviderName]>(
-    {
-      subject: 'A provider does not sign in to your account any more',
-      text: ({ name }, { provider }) =>
-        `An account of ${provider} was unlinked from your account at ${name}. It does not sign in any more.`,
-    },
-    {
-      subject: 'Ein Anbieter meldet nicht mehr bei Ihrem Konto an',
-      text: ({ name }, { provider }) =>
-        `Die Verbindung eines Kontos von ${provider} mit Ihrem Konto bei ${name} wurde aufgehoben. Mit ihm kann man sich nicht mehr anmelden.`,
-    },
-  ),
+  identityLinked: {
+    ...changeMail(
+      {
+        subject: 'Another provider signs in to your account',
+        text: 'An account of {provider} signs in to your account at {product} now.',
+        ifNotYou: 'unlink it and choose a new password now',
+      },
+      {
+        subject: 'Ein anderer Anbieter meldet bei Ihrem Konto an',
+        text: 'Ein Konto von {provider} meldet jetzt bei Ihrem Konto bei {product} an.',
+        ifNotYou: 'heben Sie die Verbindung auf und wählen Sie jetzt ein neues Passwort',
+      },
+    ),
+    places: ({ provider }: ProviderName) => ({ provider }),
+  },
+  identityRemoved: {
+    ...changeMail(
+      {
+        subject: 'A provider does not sign in to your account any more',
+        text: 'An account of {provider} was unlinked from your account at {product}. It does not sign in any more.',
+      },
+      {
+        subject: 'Ein Anbieter meldet nicht mehr bei Ihrem Konto an',
+        text: 'Die Verbindung eines Kontos von {provider} mit Ihrem Konto bei {product} wurde aufgehoben. Mit ihm kann man sich nicht mehr anmelden.',
+      },
+    ),
+    places: ({ provider }: ProviderName) => ({ provider }),
+  },
 }
 
 export const ERRORS = defineErrors({

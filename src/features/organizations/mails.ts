@@ -6,8 +6,6 @@ import type { MailSite } from '#feature/declaration'
 /** The page that accepts an invitation. */
 const ACCEPT = '/organizations/accept'
 
-const ACCEPT_ROUTE = '/account/invitations/accept'
-
 type OrganizationValue = {
   /** The name of the organization, which its owners choose. */
   readonly organization: string
@@ -22,104 +20,123 @@ type RolesValue = OrganizationValue & { readonly roles: readonly string[] }
 
 const acceptLink = ({ webUrl }: MailSite, { token }: InvitationValue): string => linkTo(webUrl, ACCEPT, token)
 
-type Text<Value> = (site: MailSite, value: Value) => string
+type NoticeTexts = {
+  readonly subject: string
+  readonly text: string
+}
 
-/** A mail of one sentence, which others cause. */
-const notice = <Value>(subject: string, text: Text<Value>, germanSubject: string, german: Text<Value>) => ({
-  subject,
+const organizationPlaces = ({ organization }: OrganizationValue) => ({ organization })
+const memberPlaces = ({ organization, member }: MemberValue) => ({ organization, member })
+const rolesPlaces = ({ organization, roles }: RolesValue) => ({ organization, roles: roles.join(', ') })
+
+/** A mail without a link, which others cause. */
+const notice = <Places>(places: Places, en: NoticeTexts, de: NoticeTexts) => ({
   isRateLimited: 'alone' as const,
-  body: (site: MailSite, value: Value) => [text(site, value)],
-  de: { subject: germanSubject, body: (site: MailSite, value: Value) => [german(site, value)] },
+  places,
+  en,
+  de,
 })
 
 export const MAILS = {
   organizationInvitation: {
-    subject: 'You are invited to an organization',
     isRateLimited: 'alone',
     link: acceptLink,
-    body: (site: MailSite, values: InvitationValue) => [
-      `You are invited to the organization “${values.organization}” at ${site.name}.`,
-      { link: acceptLink(site, values), label: 'Accept the invitation' },
-      `Without a browser, send this token to POST ${site.publicUrl}${ACCEPT_ROUTE}:`,
-      { code: values.token },
-      `The link works for ${values.days} days, for an account with this e-mail: sign in, or sign up first.`,
-      'If you do not know the organization, ignore this mail.',
-    ],
+    places: ({ organization, days }: InvitationValue) => ({ organization, days }),
+    en: {
+      subject: 'You are invited to an organization',
+      text: 'You are invited to the organization “{organization}” at {product}.',
+      button: 'Accept the invitation',
+      reason:
+        'The link works for {days} days, for an account with this e-mail: sign in, or sign up first. If you do not know the organization, ignore this mail.',
+    },
     de: {
       subject: 'Sie sind in eine Organisation eingeladen',
-      body: (site: MailSite, values: InvitationValue) => [
-        `Sie sind in die Organisation „${values.organization}“ bei ${site.name} eingeladen.`,
-        { link: acceptLink(site, values), label: 'Die Einladung annehmen' },
-        `Ohne Browser senden Sie dieses Token an POST ${site.publicUrl}${ACCEPT_ROUTE}:`,
-        { code: values.token },
-        `Der Link gilt ${values.days} Tage lang, für ein Konto mit dieser E-Mail-Adresse: Melden Sie sich an, oder registrieren Sie sich zuerst.`,
-        'Wenn Sie die Organisation nicht kennen, ignorieren Sie diese E-Mail.',
-      ],
+      text: 'Sie sind in die Organisation „{organization}“ bei {product} eingeladen.',
+      button: 'Einladung annehmen',
+      reason:
+        'Der Link gilt {days} Tage lang, für ein Konto mit dieser E-Mail-Adresse: Melden Sie sich an, oder registrieren Sie sich zuerst. Wenn Sie die Organisation nicht kennen, ignorieren Sie diese E-Mail.',
     },
   },
-  organizationInvitationAccepted: notice<MemberValue>(
-    'Your invitation is accepted',
-    ({ name }, { organization, member }) =>
-      `${member} has accepted your invitation to the organization “${organization}” at ${name}, and is a member now.`,
-    'Ihre Einladung ist angenommen',
-    ({ name }, { organization, member }) =>
-      `${member} hat Ihre Einladung in die Organisation „${organization}“ bei ${name} angenommen und ist jetzt Mitglied.`,
+  organizationInvitationAccepted: notice(
+    memberPlaces,
+    {
+      subject: 'Your invitation is accepted',
+      text: '{member} has accepted your invitation to the organization “{organization}” at {product}, and is a member now.',
+    },
+    {
+      subject: 'Ihre Einladung ist angenommen',
+      text: '{member} hat Ihre Einladung in die Organisation „{organization}“ bei {product} angenommen und ist jetzt Mitglied.',
+    },
   ),
   organizationMemberAdded: {
-    subject: 'You are a member of an organization',
     isRateLimited: 'alone',
-    body: (site: MailSite, { organization, roles }: RolesValue) => [
-      `You are a member of the organization “${organization}” at ${site.name} now, with these roles: ${roles.join(', ')}.`,
-      'If you do not want that, leave the organization.',
-    ],
+    places: rolesPlaces,
+    en: {
+      subject: 'You are a member of an organization',
+      text: 'You are a member of the organization “{organization}” at {product} now, with these roles: {roles}.',
+      reason: 'If you do not want that, leave the organization.',
+    },
     de: {
       subject: 'Sie sind Mitglied einer Organisation',
-      body: (site: MailSite, { organization, roles }: RolesValue) => [
-        `Sie sind jetzt Mitglied der Organisation „${organization}“ bei ${site.name}, mit diesen Rollen: ${roles.join(', ')}.`,
-        'Wenn Sie das nicht möchten, verlassen Sie die Organisation.',
-      ],
+      text: 'Sie sind jetzt Mitglied der Organisation „{organization}“ bei {product}, mit diesen Rollen: {roles}.',
+      reason: 'Wenn Sie das nicht möchten, verlassen Sie die Organisation.',
     },
   },
-  organizationRolesChanged: notice<RolesValue>(
-    'Your roles in an organization have changed',
-    ({ name }, { organization, roles }) =>
-      `Your roles in the organization “${organization}” at ${name} are now: ${roles.join(', ')}.`,
-    'Ihre Rollen in einer Organisation haben sich geändert',
-    ({ name }, { organization, roles }) =>
-      `Ihre Rollen in der Organisation „${organization}“ bei ${name} sind jetzt: ${roles.join(', ')}.`,
+  organizationRolesChanged: notice(
+    rolesPlaces,
+    {
+      subject: 'Your roles in an organization have changed',
+      text: 'Your roles in the organization “{organization}” at {product} are now: {roles}.',
+    },
+    {
+      subject: 'Ihre Rollen in einer Organisation haben sich geändert',
+      text: 'Ihre Rollen in der Organisation „{organization}“ bei {product} sind jetzt: {roles}.',
+    },
   ),
-  organizationMemberRemoved: notice<OrganizationValue>(
-    'You are no member of an organization any more',
-    ({ name }, { organization }) =>
-      `You are no member of the organization “${organization}” at ${name} any more.`,
-    'Sie sind nicht mehr Mitglied einer Organisation',
-    ({ name }, { organization }) =>
-      `Sie sind nicht mehr Mitglied der Organisation „${organization}“ bei ${name}.`,
+  organizationMemberRemoved: notice(
+    organizationPlaces,
+    {
+      subject: 'You are no member of an organization any more',
+      text: 'You are no member of the organization “{organization}” at {product} any more.',
+    },
+    {
+      subject: 'Sie sind nicht mehr Mitglied einer Organisation',
+      text: 'Sie sind nicht mehr Mitglied der Organisation „{organization}“ bei {product}.',
+    },
   ),
-  organizationMemberLeft: notice<MemberValue>(
-    'A member has left your organization',
-    ({ name }, { organization, member }) =>
-      `${member} has left the organization “${organization}” at ${name}.`,
-    'Ein Mitglied hat Ihre Organisation verlassen',
-    ({ name }, { organization, member }) =>
-      `${member} hat die Organisation „${organization}“ bei ${name} verlassen.`,
+  organizationMemberLeft: notice(
+    memberPlaces,
+    {
+      subject: 'A member has left your organization',
+      text: '{member} has left the organization “{organization}” at {product}.',
+    },
+    {
+      subject: 'Ein Mitglied hat Ihre Organisation verlassen',
+      text: '{member} hat die Organisation „{organization}“ bei {product} verlassen.',
+    },
   ),
-  organizationOwnershipPassed: notice<OrganizationValue>(
-    'You own an organization now',
-    ({ name }, { organization }) =>
-      `The only owner of the organization “${organization}” at ${name} was removed. You are its owner now.`,
-    'Ihnen gehört jetzt eine Organisation',
-    ({ name }, { organization }) =>
-      `Der einzige Eigentümer der Organisation „${organization}“ bei ${name} wurde entfernt. Sie sind jetzt ihr Eigentümer.`,
+  organizationOwnershipPassed: notice(
+    organizationPlaces,
+    {
+      subject: 'You own an organization now',
+      text: 'The only owner of the organization “{organization}” at {product} was removed. You are its owner now.',
+    },
+    {
+      subject: 'Ihnen gehört jetzt eine Organisation',
+      text: 'Der einzige Eigentümer der Organisation „{organization}“ bei {product} wurde entfernt. Sie sind jetzt ihr Eigentümer.',
+    },
   ),
   organizationDeleted: {
-    ...notice<OrganizationValue>(
-      'An organization was deleted',
-      ({ name }, { organization }) =>
-        `The organization “${organization}” at ${name}, of which you were a member, was deleted.`,
-      'Eine Organisation wurde gelöscht',
-      ({ name }, { organization }) =>
-        `Die Organisation „${organization}“ bei ${name}, deren Mitglied Sie waren, wurde gelöscht.`,
+    ...notice(
+      organizationPlaces,
+      {
+        subject: 'An organization was deleted',
+        text: 'The organization “{organization}” at {product}, of which you were a member, was deleted.',
+      },
+      {
+        subject: 'Eine Organisation wurde gelöscht',
+        text: 'Die Organisation „{organization}“ bei {product}, deren Mitglied Sie waren, wurde gelöscht.',
+      },
     ),
     // One for each membership, to which the user has agreed. Counting a thousand at once would keep the store from others.
     isRateLimited: false,

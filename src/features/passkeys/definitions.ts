@@ -10,25 +10,23 @@ const MAILS = {
   passkeyAdded: changeMail(
     {
       subject: 'A passkey has been added to your account',
-      text: ({ name }) => `A new passkey signs in to your account at ${name}, without the password.`,
+      text: 'A new passkey signs in to your account at {product}, without the password.',
       ifNotYou: 'remove the passkey and choose a new password now',
     },
     {
       subject: 'Ihr Konto hat einen neuen Passkey',
-      text: ({ name }) => `Ein neuer Passkey meldet ohne Passwort bei Ihrem Konto bei ${name} an.`,
+      text: 'Ein neuer Passkey meldet ohne Passwort bei Ihrem Konto bei {product} an.',
       ifNotYou: 'entfernen Sie den Passkey und wählen Sie jetzt ein neues Passwort',
     },
   ),
   passkeyRemoved: changeMail(
     {
       subject: 'A passkey has been removed from your account',
-      text: ({ name }) =>
-        `A passkey of your account at ${name} has been removed. It does not sign in any more.`,
+      text: 'A passkey of your account at {product} has been removed. It does not sign in any more.',
     },
     {
       subject: 'Ein Passkey Ihres Kontos wurde entfernt',
-      text: ({ name }) =>
-        `Ein Passkey Ihres Kontos bei ${name} wurde entfernt. Mit ihm kann man sich nicht mehr anmelden.`,
+      text: 'Ein Passkey Ihres Kontos bei {product} wurde entfernt. Mit ihm kann man sich nicht mehr anmelden.',
     },
   ),
 }

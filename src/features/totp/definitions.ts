@@ -10,15 +10,13 @@ const MAILS = {
   totpAdded: changeMail(
     {
       subject: 'An authenticator app has been added to your account',
-      text: ({ name }) =>
-        `Signing in to your account at ${name} with the password now needs a code from an authenticator app too.`,
+      text: 'Signing in to your account at {product} with the password now needs a code from an authenticator app too.',
       ifYou: 'Keep the recovery codes in a safe place.',
       ifNotYou: 'remove the app now where you are signed in, and choose a new password',
     },
     {
       subject: 'Ihr Konto hat jetzt eine Authenticator-App',
-      text: ({ name }) =>
-        `Wer sich mit dem Passwort bei Ihrem Konto bei ${name} anmeldet, braucht jetzt auch einen Code aus einer Authenticator-App.`,
+      text: 'Wer sich mit dem Passwort bei Ihrem Konto bei {product} anmeldet, braucht jetzt auch einen Code aus einer Authenticator-App.',
       ifYou: 'Bewahren Sie die Wiederherstellungscodes sicher auf.',
       ifNotYou: 'entfernen Sie die App jetzt dort, wo Sie angemeldet sind, und wählen Sie ein neues Passwort',
     },
@@ -26,52 +24,47 @@ const MAILS = {
   totpRemoved: changeMail(
     {
       subject: 'The authenticator app has been removed from your account',
-      text: ({ name }) =>
-        `Signing in to your account at ${name} needs no code any more. The recovery codes do not work any more.`,
+      text: 'Signing in to your account at {product} needs no code any more. The recovery codes do not work any more.',
     },
     {
       subject: 'Die Authenticator-App Ihres Kontos wurde entfernt',
-      text: ({ name }) =>
-        `Die Anmeldung bei Ihrem Konto bei ${name} braucht keinen Code mehr. Die Wiederherstellungscodes gelten nicht mehr.`,
+      text: 'Die Anmeldung bei Ihrem Konto bei {product} braucht keinen Code mehr. Die Wiederherstellungscodes gelten nicht mehr.',
     },
   ),
   recoveryCodesReplaced: changeMail(
     {
       subject: 'Your account has new recovery codes',
-      text: ({ name }) =>
-        `New recovery codes were made for your account at ${name}. The former ones do not work any more.`,
+      text: 'New recovery codes were made for your account at {product}. The former ones do not work any more.',
     },
     {
       subject: 'Ihr Konto hat neue Wiederherstellungscodes',
-      text: ({ name }) =>
-        `Für Ihr Konto bei ${name} wurden neue Wiederherstellungscodes erstellt. Die früheren gelten nicht mehr.`,
+      text: 'Für Ihr Konto bei {product} wurden neue Wiederherstellungscodes erstellt. Die früheren gelten nicht mehr.',
     },
   ),
-  recoveryCodeUsed: changeMail<[{ readonly left: number }]>(
-    {
-      subject: 'A recovery code of your account has been used',
-      text: ({ name }, { left }) =>
-        `A recovery code of your account at ${name} has been used in place of a code from your authenticator app. Codes left: ${left}.`,
-      ifYou: 'Make new codes before they run out.',
-    },
-    {
-      subject: 'Ein Wiederherstellungscode Ihres Kontos wurde verwendet',
-      text: ({ name }, { left }) =>
-        `Ein Wiederherstellungscode Ihres Kontos bei ${name} wurde statt eines Codes aus Ihrer Authenticator-App verwendet. Übrige Codes: ${left}.`,
-      ifYou: 'Erstellen Sie neue Codes, bevor sie ausgehen.',
-    },
-  ),
+  recoveryCodeUsed: {
+    ...changeMail(
+      {
+        subject: 'A recovery code of your account has been used',
+        text: 'A recovery code of your account at {product} has been used in place of a code from your authenticator app. Codes left: {left}.',
+        ifYou: 'Make new codes before they run out.',
+      },
+      {
+        subject: 'Ein Wiederherstellungscode Ihres Kontos wurde verwendet',
+        text: 'Ein Wiederherstellungscode Ihres Kontos bei {product} wurde statt eines Codes aus Ihrer Authenticator-App verwendet. Übrige Codes: {left}.',
+        ifYou: 'Erstellen Sie neue Codes, bevor sie ausgehen.',
+      },
+    ),
+    places: ({ left }: { readonly left: number }) => ({ left }),
+  },
   /** Once a day, when wrong codes are throttled. Codes are compared only after another proof, or in a session. */
   wrongCodes: changeMail(
     {
       subject: 'Somebody has entered wrong codes for your account',
-      text: ({ name }) =>
-        `Somebody has entered several wrong codes for your account at ${name}. They know your password, can read your mails, or use a device on which you are signed in.`,
+      text: 'Somebody has entered several wrong codes for your account at {product}. They know your password, can read your mails, or use a device on which you are signed in.',
     },
     {
       subject: 'Jemand hat falsche Codes für Ihr Konto eingegeben',
-      text: ({ name }) =>
-        `Jemand hat mehrere falsche Codes für Ihr Konto bei ${name} eingegeben. Diese Person kennt Ihr Passwort, kann Ihre E-Mails lesen oder benutzt ein Gerät, auf dem Sie angemeldet sind.`,
+      text: 'Jemand hat mehrere falsche Codes für Ihr Konto bei {product} eingegeben. Diese Person kennt Ihr Passwort, kann Ihre E-Mails lesen oder benutzt ein Gerät, auf dem Sie angemeldet sind.',
     },
   ),
 }

@@ -2,14 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { allowedHosts } from '#base/http-client/http-client'
 import { counter, gauge, kept } from '#base/statistics/metric'
-import {
-  type DepsOf,
-  defineErrors,
-  duration,
-  type MailSite,
-  type Reader,
-  SettingError,
-} from '#feature/declaration'
+import { type DepsOf, defineErrors, duration, type Reader, SettingError } from '#feature/declaration'
 import { newEmailViolations } from '#http/validation/formats'
 import { storedWebhooks } from './stored-webhooks.ts'
 import { type DisabledReason, MAX_WEBHOOKS } from './webhook.ts'
@@ -65,14 +58,20 @@ type DisabledValue = {
 const MAILS = {
   webhookDisabled: {
     isRateLimited: false,
-    subject: 'A webhook is disabled',
-    body: ({ name, publicUrl }: MailSite, { id, host, reason }: DisabledValue) => [
-      reason === 'gone'
-        ? `The webhook ${id} of ${name}, to ${host}, is disabled: its receiver has responded with 410 Gone.`
-        : `The webhook ${id} of ${name}, to ${host}, is disabled: its receiver has accepted an event at none of ten attempts.`,
-      'Its events wait, for as long as the audit log keeps them. When the receiver works again, continue with:',
-      { code: `POST ${publicUrl}/admin/webhooks/${id}/resume` },
+    places: ({ id, host: receiver }: DisabledValue) => ({ id, receiver }),
+    more: (texts: Readonly<Record<DisabledReason | 'waiting', string>>, { reason }: DisabledValue) => [
+      texts[reason],
+      texts.waiting,
     ],
+    code: ({ id }: DisabledValue) => `POST /admin/webhooks/${id}/resume`,
+    en: {
+      subject: 'A webhook is disabled',
+      text: 'The webhook {id} of {product}, to {receiver}, is disabled.',
+      gone: 'Its receiver has responded with 410 Gone.',
+      failing: 'Its receiver has accepted an event at none of ten attempts.',
+      waiting:
+        'Its events wait, for as long as the audit log keeps them. When the receiver works again, resume it in the console, or with:',
+    },
   },
 }
 
