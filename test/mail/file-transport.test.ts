@@ -85,11 +85,11 @@ t.test('a kind of mail needs its declaration alone, which types what is sent', a
   const folder = join(temporaryFolder(t), 'outbox')
   const kinds = {
     noteShared: {
-      subject: 'A note was shared with you',
       isRateLimited: true,
-      body: ({ host }, { title }: { title: string }) => [`The note ${title} at ${host}.`],
+      places: ({ title }: { title: string }) => ({ title }),
+      en: { subject: 'A note was shared with you', text: 'The note {title} at {host}.' },
     },
-    notesDeleted: { subject: 'Your notes are deleted', isRateLimited: true, body: () => ['All of them.'] },
+    notesDeleted: { isRateLimited: true, en: { subject: 'Your notes are deleted', text: 'All of them.' } },
   } satisfies MailKinds
   const mailer = new Mailer(kinds, {
     mail: { url: null, from: 'no-reply@localhost', folder },
