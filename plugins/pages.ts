@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ERRORS } from '#base/errors'
-import { Languages, type TextTree } from '#base/texts'
+import { checkTextFiles } from '#base/text-files'
+import type { Languages, TextTree } from '#base/texts'
 import { isApiKeyPrincipal } from '#core/auth/principal'
 import { languageOf } from '#core/users/locale'
 import type { Feature } from '#feature/declaration'
@@ -158,6 +159,7 @@ const loadFeaturePages = async (
   }
   const texts = new Map(languages.tags.map(tag => [tag, textsIn(tag)]))
   return {
+    ownedTexts: pages.flatMap(({ texts }) => texts ?? []),
     textsIn: (language: string) => texts.get(language) ?? textsIn(language),
     sections: pages.flatMap(({ security }) => (security === undefined ? [] : [security])),
     scripts: pages.flatMap(({ feature, script }) =>
@@ -179,8 +181,10 @@ const loadFeaturePages = async (
 
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
-  const languages = new Languages()
+  const { languages } = app.services
   const featurePages = await loadFeaturePages(app.services, config.featureSettings, languages)
+  if (config.texts !== null)
+    checkTextFiles(config.texts, [CORE_TEXTS, ...featurePages.ownedTexts, ...app.services.mailTexts])
   const headersOf = (hasScript: boolean) => ({
     'content-security-policy': policyOf(config, hasScript),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.

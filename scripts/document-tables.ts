@@ -164,6 +164,7 @@ const SETTING_LINKS: Readonly<Record<string, string>> = {
   EVENTS_KEPT: 'operations.md#clean-up',
   BREACHED_PASSWORDS_URL: '#breached-passwords',
   REQUIRE_EMAIL_VERIFICATION: 'api.md#required-e-mail-verification',
+  TEXTS: '#languages',
   USER_METADATA_SCHEMA: '#metadata-schemas',
   APP_METADATA_SCHEMA: '#metadata-schemas',
   MAIL_URL: 'mail.md#transports',

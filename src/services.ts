@@ -4,6 +4,7 @@ import { DeferredWork } from '#base/concurrency/deferred-work'
 import { Sampler } from '#base/concurrency/sampler'
 import type { ResolveHost } from '#base/http-client/public-addresses'
 import { FeatureMetrics } from '#base/statistics/feature-metrics'
+import { Languages } from '#base/texts'
 import { AccountMethods } from '#core/accounts/account-methods'
 import { AGING_TABLES, CleanUp, type CleanUpPace } from '#core/accounts/clean-up'
 import { EmailAddresses } from '#core/accounts/email-addresses'
@@ -31,9 +32,11 @@ import {
   type PendingSignUpStore,
   storedPendingSignUps,
 } from '#core/email-confirmation/stored-pending-sign-ups'
-import type { MailKinds, MailSender, MailTemplates } from '#core/mail/kinds'
+import { FRAME_TEXTS } from '#core/mail/frame'
+import type { MailKind, MailKinds, MailSender, MailTemplates } from '#core/mail/kinds'
 import { Mailer, NO_MAILS } from '#core/mail/mailer'
 import { RateLimitedMailer } from '#core/mail/rate-limited-mailer'
+import { ownedBy } from '#core/mail/templates'
 import { BreachedPasswords } from '#core/passwords/breached-passwords'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from '#core/passwords/hasher'
 import { KnownNetworks } from '#core/rate-limits/known-networks'
@@ -128,6 +131,7 @@ const createFoundation = (config: Config, { storage, features, logger, ...deps }
   return {
     config,
     features,
+    languages: new Languages(config.texts?.languages),
     clock,
     logger,
     logFailure,
@@ -228,7 +232,7 @@ type RateLimiting = ReturnType<typeof createRateLimits>
 
 /** The mails of accounts and features, with the limit for each recipient. */
 const createMails = (
-  { config, features, logger, logFailure, storage }: Foundation,
+  { config, features, languages, logger, logFailure, storage }: Foundation,
   { rateLimits }: RateLimiting,
   { mailTemplates: templates, maxDeferral }: ServicesDeps,
 ) => {
@@ -242,6 +246,7 @@ const createMails = (
     accountUrl,
     log: logger,
     closing: SHUTDOWN.mails,
+    languages,
   }
   const kinds: typeof ACCOUNT_MAILS & MailKinds = Object.assign(
     {},
@@ -264,6 +269,8 @@ const createMails = (
   return {
     mails,
     mailer,
+    /** The texts of every kind. */
+    mailTexts: [FRAME_TEXTS, ...Object.entries<MailKind>(kinds).map(([name, kind]) => ownedBy(name, kind))],
     /** Makes the mails that were requested. */
     deferred: new DeferredWork(logFailure('a requested mail was dropped'), maxDeferral),
     async close(): Promise<void> {
@@ -483,6 +490,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
 
   return {
     ...accounts,
+    languages: foundation.languages,
+    mailTexts: mailing.mailTexts,
     accountMethods: new AccountMethods({ sessions, signIns, lists: methodListsOf(features, featureDeps) }),
     authenticator,
     adminAuthenticator,

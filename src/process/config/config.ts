@@ -307,6 +307,8 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     /** A range API of breached passwords, without a slash at the end; `null`: new passwords are not compared with them. */
     breachedPasswordsUrl: v.BREACHED_PASSWORDS_URL,
     /** What metadata must match when it is written. */
+    /** Texts of pages and mails that add languages or replace built-in ones; `null` without `TEXTS`. */
+    texts: v.TEXTS,
     metadataSchemas: { user: v.USER_METADATA_SCHEMA, app: v.APP_METADATA_SCHEMA },
     mail: {
       /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `folder`. */

@@ -1,6 +1,7 @@
 /** Readers of single settings: mails, tokens, origins, metadata. `readers.ts` has those that several settings use. */
 
 import { list, nameOf, origins, type Reader, readFile, SettingError } from '#base/settings/readers'
+import { readTextFiles, TextFileError, type TextFiles } from '#base/text-files'
 import { type PrivateKey, PrivateKeyError, parsePrivateKey } from '#core/auth/private-key'
 import type { MetadataSchema } from '#http/validation/metadata'
 import { compileMetadataSchema } from '#http/validation/metadata-schema'
@@ -141,5 +142,14 @@ export const metadataSchema: Reader<MetadataSchema> = file => {
   } catch (error) {
     const [reason] = (error as Error).message.split('\n', 1)
     throw new SettingError(`names a file that is not a JSON Schema (2020-12)${nameOf(file)} (${reason})`)
+  }
+}
+
+export const textFiles: Reader<TextFiles> = folder => {
+  try {
+    return readTextFiles(folder)
+  } catch (error) {
+    if (error instanceof TextFileError) throw new SettingError(`has a mistake in ${error.message}`)
+    throw error
   }
 }

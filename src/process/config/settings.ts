@@ -26,6 +26,7 @@ import {
   metadataSchema,
   privateKey,
   productName,
+  textFiles,
 } from './core-readers.ts'
 
 const key = (minLength: number, description: string) =>
@@ -223,6 +224,12 @@ export const SETTINGS = {
     read: productName,
     default: null,
     description: 'the name of your product; without it the host of PUBLIC_URL',
+  },
+  TEXTS: {
+    read: textFiles,
+    default: null,
+    description:
+      'a folder with texts of pages and mails, such as fr.json, which add a language or replace texts',
   },
   PUBLIC_URL: {
     read: serviceUrl,
