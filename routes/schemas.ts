@@ -1,6 +1,8 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
 import { type TProperties, type TUnsafe, Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '#core/audit-log/event'
+import type { ReturnTargets } from '#core/return-targets/return-targets'
+import { MAX_RETURN_URL } from '#core/return-targets/return-url'
 import { FACTORS, type Factor } from '#core/users/factors'
 import {
   FIELD_NAMES,
@@ -58,20 +60,47 @@ export const PresentedToken = Type.String({
   examples: ['0193a1c84f10mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0'],
 })
 
+/** Where the page behind a mailed link, or the callback of a provider, leads back to. @param targets `app.services.returnTargets` */
+export const ReturnTo = (targets: ReturnTargets) =>
+  Type.Optional(
+    Type.String({
+      maxLength: MAX_RETURN_URL,
+      violations: (text: string) =>
+        targets.parse(text) === null
+          ? ['must be a URL such as https://app.example.com/welcome, whose origin is in RETURN_ORIGINS']
+          : [],
+      description: 'Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS`',
+      examples: ['https://app.example.com/welcome'],
+    }),
+  )
+
+/** Any parameter of a page: unknown ones, such as `utm_source`, are ignored, and repeated ones too. */
+const PAGE_PARAMETER = { maxLength: MAX_RETURN_URL, items: { maxLength: MAX_RETURN_URL } }
+
+/** The query of a page: what it does not know is ignored, what is too long refused. */
+export const pageQuery = <Properties extends TProperties>(properties: Properties) =>
+  Type.Object(properties, { additionalProperties: Type.Unsafe<unknown>(PAGE_PARAMETER) })
+
 /** What a person entered into a form of a page. The API validates it. */
 export const FormText = Type.String({ text: 'any' })
 
 /** A proof of identity in a form, for actions that need one. */
 export const ProofFields = { password: Type.Optional(FormText), code: Type.Optional(FormText) }
 
+const MAX_PREFILLED = 254
+
+/** The e-mail that a link to a page fills in. Repeated or too long, it is ignored: the person enters theirs. */
+export const prefilledEmail = ({ email }: { readonly email?: unknown }): string | undefined =>
+  typeof email === 'string' && email.length <= MAX_PREFILLED && email.isWellFormed() ? email : undefined
+
 /** The schema of a form of a page. Pages are not in the OpenAPI document. */
 export const pageForm = <Properties extends TProperties>(properties: Properties) => ({
-  schema: { hide: true, body: Strict(properties) },
+  schema: { hide: true, querystring: pageQuery({}), body: Strict(properties) },
 })
 
-/** The schema of a page that mails link to. Its query is open: mail gateways and trackers append parameters, which no page reads. */
+/** The schema of a page that is opened by a link. Mail gateways and trackers append parameters, which no page reads. */
 export const linkedPage = <Properties extends TProperties>(query: Properties) => ({
-  schema: { hide: true, querystring: Type.Object(query) },
+  schema: { hide: true, querystring: pageQuery(query) },
 })
 
 export const IdParams = Strict({ id: InputId })

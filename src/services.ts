@@ -43,6 +43,7 @@ import { KnownNetworks } from '#core/rate-limits/known-networks'
 import { RATE_LIMITS, type RateLimits, WRITE_LIMIT } from '#core/rate-limits/limits'
 import { noLoginThrottle, StoredLoginThrottle } from '#core/rate-limits/login-throttle'
 import { ThrottleEvents } from '#core/rate-limits/throttle-events'
+import type { ReturnTargets } from '#core/return-targets/return-targets'
 import type { Storage } from '#core/store/store'
 import { withUserCache } from '#core/store/with-user-cache'
 import type { FinishRemoval } from '#core/users/users'
@@ -236,13 +237,13 @@ const createMails = (
   { rateLimits }: RateLimiting,
   { mailTemplates: templates, maxDeferral }: ServicesDeps,
 ) => {
-  const { mail, productName, publicUrl, webUrl, accountUrl } = config
+  const { mail, productName, publicUrl, pagesUrl, accountUrl } = config
   const mailerDeps = {
     mail,
     productName,
     templates,
     publicUrl,
-    webUrl,
+    webUrl: pagesUrl,
     accountUrl,
     log: logger,
     closing: SHUTDOWN.mails,
@@ -301,6 +302,7 @@ const createAccounts = (
   { mails, deferred }: Mailing,
   secondFactor: SecondFactor,
   finishRemoval: FinishRemoval,
+  returnTargets: ReturnTargets,
 ) => {
   const { users, sessions, emailTokens, events, adminKeys, accounts: accountStore } = storage
   const shared = {
@@ -321,6 +323,7 @@ const createAccounts = (
     deferred,
     secondFactor,
     finishRemoval,
+    returnTargets,
     requireEmailVerification: config.requireEmailVerification,
   }
   const deps = {
@@ -444,7 +447,15 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   )
   const secondFactor = secondFactorOf(features, earlyDeps)
   const finishRemoval = finishRemovalOf(features, earlyDeps)
-  const accounts = createAccounts(foundation, rateLimiting, mailing, secondFactor, finishRemoval)
+  const { returnTargets } = earlyDeps
+  const accounts = createAccounts(
+    foundation,
+    rateLimiting,
+    mailing,
+    secondFactor,
+    finishRemoval,
+    returnTargets,
+  )
   const { onEvent } = deps
   const eventFeed =
     typeof onEvent !== 'function'
@@ -502,6 +513,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     eventSchemas: eventSchemasOf(features),
     userScopes: userScopesOf(features),
     adminScopes: adminScopesOf(features),
+    returnTargets,
     routeGuards: routeGuardsOf(features, featureDeps),
     mails,
     metrics,

@@ -16,6 +16,7 @@ import type { Sessions } from '#core/auth/sessions'
 import type { Ed25519Signer } from '#core/auth/signing-keys'
 import type { MailKinds, MailSender } from '#core/mail/kinds'
 import type { LoginThrottle } from '#core/rate-limits/login-throttle'
+import type { ReturnTargets } from '#core/return-targets/return-targets'
 import type { EventLog } from '#core/store/store'
 import type { User } from '#core/users/user'
 import type { Users } from '#core/users/users'
@@ -62,6 +63,8 @@ export interface BaseDeps {
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
   /** Encrypts secrets that the service reads again. Returns `null` without `ENCRYPTION_KEY` on PostgreSQL. */
   readonly keyring: () => Keyring | null
+  /** Where a mailed link, or the callback of a provider, leads back to. */
+  readonly returnTargets: ReturnTargets
   /** Slows down attempts at guessing. */
   readonly loginThrottle: LoginThrottle
   /** Counters with a limit, for all processes together: of mails to one address, for example. `rateLimits` limits routes. */

@@ -10,6 +10,8 @@ import type { SessionLimits } from '#core/auth/session'
 import { Sessions } from '#core/auth/sessions'
 import type { BreachedPasswords } from '#core/passwords/breached-passwords'
 import type { PasswordHasher } from '#core/passwords/hasher'
+import { ReturnTargets } from '#core/return-targets/return-targets'
+import { type ReturnTargetStore, storedReturnTargets } from '#core/return-targets/stored-return-targets'
 import type { Storage } from '#core/store/store'
 import { type FinishRemoval, Users } from '#core/users/users'
 import { tablesOf } from '#storage/stored-feature'
@@ -20,9 +22,20 @@ import type { Keyring } from './encryption/keyring.ts'
 
 type OfConfig = Pick<BaseDeps, 'allowedOrigins' | 'nativeOrigins'>
 
+interface ReturnConfig {
+  /** Origins to which pages lead back. */
+  readonly returnOrigins: readonly string[]
+}
+
 type OfStorage = Pick<
   EarlyFeatureDeps,
-  'stores' | 'openRateLimit' | 'eventLog' | 'findUser' | 'findUserByEmail' | 'openHttpClient'
+  | 'stores'
+  | 'openRateLimit'
+  | 'eventLog'
+  | 'findUser'
+  | 'findUserByEmail'
+  | 'openHttpClient'
+  | 'returnTargets'
 >
 
 /**
@@ -31,13 +44,13 @@ type OfStorage = Pick<
  * @returns it, and a function that closes the clients which features have opened.
  */
 export const createFeatureDeps = (
-  config: FeatureConfig & OfConfig,
+  config: FeatureConfig & OfConfig & ReturnConfig,
   { features: stores, users, events: eventLog, openRateLimit }: Storage,
   given: Omit<EarlyFeatureDeps, 'config' | keyof OfConfig | keyof OfStorage>,
   resolve?: ResolveHost,
 ) => {
   const { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification } = config
-  const { allowedOrigins, nativeOrigins } = config
+  const { allowedOrigins, nativeOrigins, returnOrigins } = config
   const clients: HttpClient[] = []
   const deps: EarlyFeatureDeps = {
     ...given,
@@ -47,6 +60,11 @@ export const createFeatureDeps = (
     stores,
     openRateLimit,
     eventLog,
+    returnTargets: new ReturnTargets({
+      store: stores[storedReturnTargets.name] as ReturnTargetStore,
+      origins: returnOrigins,
+      clock: given.clock,
+    }),
     findUser: id => users.find(id),
     findUserByEmail: async email => (await users.findByEmail(email))?.user,
     openHttpClient(options) {

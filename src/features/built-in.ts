@@ -2,6 +2,7 @@
 
 import type { AccountMails } from '#core/accounts/mails'
 import { storedPendingSignUps } from '#core/email-confirmation/stored-pending-sign-ups'
+import { storedReturnTargets } from '#core/return-targets/stored-return-targets'
 import { teamFields } from '#core/users/stored-team-fields'
 import { consumers } from '#feature/consumers/feature'
 import type { Feature, MailsOf, ServicesOf, SettingNamesOf } from '#feature/declaration'
@@ -26,6 +27,7 @@ export const BUILT_IN_FEATURES = [
   emailCodes,
   identities,
   storedPendingSignUps,
+  storedReturnTargets,
   storedJobs,
   consumers,
   webhooks,

@@ -13,17 +13,19 @@ import {
   NewPassword,
   OptionalCode,
   PresentedPassword,
+  ReturnTo,
   SignedIn,
   Strict,
 } from '../../schemas.ts'
 import { sendSignedIn } from '../../signed-in.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
-  const { signUps, passwordSignIns } = app.services
+  const { signUps, passwordSignIns, returnTargets } = app.services
   const SignUp = Strict({
     email: Email,
     password: NewPassword(app.config.passwordMinLength),
     ...fieldProperties(app.config.metadataSchemas, SIGN_UP_FIELDS),
+    returnTo: ReturnTo(returnTargets),
   })
   const SignIn = Strict({
     email: KnownEmail,
@@ -49,7 +51,12 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const signUp = { locale: preferredLocaleOf(request), ...request.validatedData.body }
+      const { returnTo, ...fields } = request.validatedData.body
+      const signUp = {
+        locale: preferredLocaleOf(request),
+        ...fields,
+        returnTo: returnTo === undefined ? null : returnTargets.parse(returnTo),
+      }
       const result = await signUps.signUp(signUp, clientOf(request), disconnectSignal(reply))
       if (result === null) return reply.code(202).send(ACCEPTED)
       reply.code(201).header('location', app.prefix)

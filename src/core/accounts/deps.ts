@@ -5,6 +5,7 @@ import type { SessionLimits } from '../auth/session.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { LoginThrottle } from '../rate-limits/login-throttle.ts'
+import type { ReturnTargets } from '../return-targets/return-targets.ts'
 import type {
   AccountStore,
   AdminKeyStore,
@@ -32,6 +33,7 @@ export interface AccountDeps {
   readonly mails: Mails
   readonly deferred: DeferredWork
   readonly finishRemoval: FinishRemoval
+  readonly returnTargets: ReturnTargets
   readonly limits: SessionLimits
   /** Whether signing in requires a verified e-mail. Then no response reveals which addresses have accounts. */
   readonly requireEmailVerification: boolean

@@ -21,10 +21,10 @@ export class PasswordResets {
 
   /**
    * Mails a link to choose another password, if there is an enabled account with this e-mail (in canonical form). Deferred, so that neither
-   * the response nor its time reveals whether there is one.
+   * the response nor its time reveals whether there is one. @param returnTo where the page behind the link leads back to.
    */
-  request(email: string, ip: string | null): void {
-    this.#deps.deferred.run(() => this.#mail(email, ip))
+  request(email: string, ip: string | null, returnTo?: string | null): void {
+    this.#deps.deferred.run(() => this.#mail(email, ip, returnTo))
   }
 
   /** Reads a token without using it. @throws {ServiceError} `badEmailToken` */
@@ -81,15 +81,16 @@ export class PasswordResets {
     return user
   }
 
-  async #mail(email: string, ip: string | null): Promise<void> {
-    const { users, emailTokens, mails, clock } = this.#deps
+  async #mail(email: string, ip: string | null, returnTo?: string | null): Promise<void> {
+    const { users, emailTokens, mails, returnTargets, clock } = this.#deps
     const found = await users.findByEmail(email)
     if (found === undefined) return
     const { id } = found.user
     const now = clock()
     const { token, stored } = newEmailToken('passwordReset', id, email, now)
     const event = newEvent('password.reset-requested', anonymous(ip), id, now)
-    if ((await emailTokens.add(stored, event, null)) === 'added')
-      mails.send('passwordReset', found.user, { token })
+    if ((await emailTokens.add(stored, event, null)) !== 'added') return
+    await returnTargets.keep(token, returnTo, stored.expiresAt)
+    mails.send('passwordReset', found.user, { token })
   }
 }

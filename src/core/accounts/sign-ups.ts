@@ -18,6 +18,8 @@ export interface SignUp extends Partial<SignUpFields> {
   /** In canonical form. */
   readonly email: string
   readonly password: string
+  /** Where the page behind the mailed link leads back to. */
+  readonly returnTo?: string | null
 }
 
 type Deps = AccountDeps & {
@@ -50,9 +52,9 @@ export class SignUps {
     const { pendingSignUps, hasher } = this.#deps
     return this.outcomes.count(async () => {
       if (pendingSignUps === null) return this.#open(input, client, signal)
-      const { email, password } = input
+      const { email, password, returnTo = null } = input
       const passwordHash = await hasher.hash(password, signal)
-      await pendingSignUps.add({ email, passwordHash, fields: newSignUpFields(input) }, client.ip)
+      await pendingSignUps.add({ email, passwordHash, fields: newSignUpFields(input) }, client.ip, returnTo)
       return null
     })
   }
@@ -65,22 +67,29 @@ export class SignUps {
       if (hasWaited) await this.#refuseTaken(input.email)
       const passwordHash = await hasher.hash(input.password, signal)
       const user = newUser(input, passwordHash, clock())
-      const open = (session: Session) => this.#add(user, client.ip, session)
+      const open = (session: Session) => this.#add(user, client.ip, session, input.returnTo)
       const opened = await signIns.openAccount('password', { newUser: user, open }, client)
       if (opened === undefined) throw new ServiceError('emailTaken')
       return opened
     })
   }
 
-  async #add(user: UserWithHash, ip: string | null, session: Session): Promise<boolean> {
-    const { accountStore, mails } = this.#deps
+  async #add(
+    user: UserWithHash,
+    ip: string | null,
+    session: Session,
+    returnTo: string | null | undefined,
+  ): Promise<boolean> {
+    const { accountStore, mails, returnTargets } = this.#deps
     const { id, email, createdAt } = user
     const { token, stored } = newEmailToken('verification', id, email, createdAt)
     const event = newEvent('user.signed-up', actingUser(id, ip), id, createdAt)
     const extras = { emailToken: stored, session }
     const isAdded = await accountStore.addUser(user, event, extras)
-    if (isAdded) mails.send('verification', user, { token })
-    return isAdded
+    if (!isAdded) return false
+    await returnTargets.keep(token, returnTo, stored.expiresAt)
+    mails.send('verification', user, { token })
+    return true
   }
 
   async #refuseTaken(email: string): Promise<void> {

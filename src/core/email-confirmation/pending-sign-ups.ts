@@ -27,8 +27,9 @@ export class PendingSignUps {
   async add(
     signUp: Pick<PendingSignUp, 'email' | 'passwordHash' | 'fields'>,
     ip: string | null,
+    returnTo: string | null,
   ): Promise<void> {
-    const { store, mails, deferred, clock } = this.#deps
+    const { store, mails, deferred, returnTargets, clock } = this.#deps
     const now = clock()
     const { token, digest } = newToken(now)
     const { email, fields } = signUp
@@ -36,12 +37,13 @@ export class PendingSignUps {
     const pending = { ...signUp, digest, createdAt: now, expiresAt: now + VERIFICATION_LIFETIME }
     const { maySend, hasAccount } = await store.addPendingSignUp(pending, event, 'user.sign-up-repeated')
     if (!maySend) return
-    deferred.run(async () =>
+    deferred.run(async () => {
       // Both in the language of the sign-up.
-      hasAccount
-        ? mails.send('accountExists', { email, locale: fields.locale })
-        : mails.send('signUp', { email, locale: fields.locale }, { token }),
-    )
+      const recipient = { email, locale: fields.locale }
+      if (hasAccount) return mails.send('accountExists', recipient)
+      await returnTargets.keep(token, returnTo, pending.expiresAt)
+      mails.send('signUp', recipient, { token })
+    })
   }
 
   async find(digest: string): Promise<PendingSignUp | undefined> {

@@ -89,10 +89,10 @@ export class MagicLinks {
   /**
    * Mails a link to sign in with, if there is an enabled account with this e-mail. All work is deferred, so that neither the response nor
    * its time reveals whether there is one.
-   * @param email in canonical form.
+   * @param email in canonical form. @param returnTo where the page behind the link leads back to.
    */
-  request(email: string, client: SessionClient): void {
-    this.#deps.deferred.run(() => this.#mail(email, client))
+  request(email: string, client: SessionClient, returnTo?: string | null): void {
+    this.#deps.deferred.run(() => this.#mail(email, client, returnTo))
   }
 
   /**
@@ -123,8 +123,8 @@ export class MagicLinks {
     return this.#deps.signIns.complete('magicLink', { client, code, verify })
   }
 
-  async #mail(email: string, { ip, userAgent }: SessionClient): Promise<void> {
-    const { store, findUserByEmail, newEvent, mails, clock } = this.#deps
+  async #mail(email: string, { ip, userAgent }: SessionClient, returnTo?: string | null): Promise<void> {
+    const { store, findUserByEmail, newEvent, mails, returnTargets, clock } = this.#deps
     const user = await findUserByEmail(email)
     if (user === undefined) return
     const { id: userId, emailVerified } = user
@@ -135,7 +135,8 @@ export class MagicLinks {
       askedFrom: { network: networkOf(ip), userAgent: userAgent?.slice(0, USER_AGENT_LENGTH) ?? null },
     }
     const event = newEvent('magic-link.requested', anonymous(ip), userId)
-    if ((await store.addEmailCode(stored, event)) === 'added')
-      mails.send('magicLink', user, { token, isConfirmed: emailVerified })
+    if ((await store.addEmailCode(stored, event)) !== 'added') return
+    await returnTargets.keep(token, returnTo, stored.expiresAt)
+    mails.send('magicLink', user, { token, isConfirmed: emailVerified })
   }
 }

@@ -110,11 +110,11 @@ export class ProviderSignIns {
 
   /**
    * Begins a sign-in, or a link.
-   * @param owner who links an identity, and has proved who they are; `null` for a sign-in.
+   * @param owner who links an identity, and has proved who they are; `null` for a sign-in. @param returnTo where the callback leads.
    * @throws {ServiceError} `providerNotFound`, `providerUnavailable`, `signInRequired`, `storeUnavailable`
    */
-  async start(id: string, owner: SessionOwner | null): Promise<StartedFlow> {
-    const { store, clock } = this.#deps
+  async start(id: string, owner: SessionOwner | null, returnTo?: string | null): Promise<StartedFlow> {
+    const { store, returnTargets, clock } = this.#deps
     const { provider, client } = this.#find(id)
     const [flow, state] = [newSecret(), newSecret()]
     const secrets: FlowSecrets = { verifier: newSecret(), nonce: newSecret() }
@@ -132,6 +132,7 @@ export class ProviderSignIns {
     }
     const holder = owner && { userId: owner.cachedUser.user.id, session: actingSession(owner) }
     if ((await store.addFlow(begun, holder)) !== 'added') throw new ServiceError('signInRequired')
+    await returnTargets.keep(flow, returnTo, begun.expiresAt)
     return { authorizationUrl, flow }
   }
 

@@ -205,20 +205,26 @@ const publicUrlOf = (v: Values, basePath: string): string =>
  */
 export const siteOf = (v: Values, basePath = '') => {
   const publicUrl = publicUrlOf(v, basePath)
+  const hasPages = v.PAGES === 'on'
+  const webUrl = v.WEB_URL ?? publicUrl
   return {
     isProduction: v.NODE_ENV === 'production',
     /** The name of the product in mails: by default the host of `publicUrl`. */
     productName: v.PRODUCT_NAME ?? new URL(publicUrl).host,
     /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
     publicUrl,
-    /** The web application of the users. Without `WEB_URL` the service's own pages, which are below `publicUrl`. */
-    webUrl: v.WEB_URL ?? publicUrl,
+    /** The web application of the users; without `WEB_URL` the service itself. */
+    webUrl,
+    /** The base URL of the pages behind the links of mails: those of the service, or with `PAGES=off` those of the web application. */
+    pagesUrl: hasPages ? publicUrl : webUrl,
     /** Where users manage their account. */
-    accountUrl: v.WEB_URL ?? `${publicUrl}/security`,
+    accountUrl: hasPages ? `${publicUrl}/security` : webUrl,
     /** Whether the service has pages for sign-in, password resets and account security. */
-    hasPages: v.WEB_URL === null,
+    hasPages,
     /** Whether one of them is for sign-up. */
-    hasSignUpPage: v.WEB_URL === null && v.SIGN_UP_PAGE === 'on',
+    hasSignUpPage: hasPages && v.SIGN_UP_PAGE === 'on',
+    /** Origins to which pages, and callbacks of providers, lead back. */
+    returnOrigins: [...new Set([new URL(publicUrl).origin, new URL(webUrl).origin, ...v.RETURN_ORIGINS])],
     /** The terms that the page for sign-up links to. */
     termsUrl: v.TERMS_URL,
     /** Further origins whose pages may use the cookie for requests that change something. */

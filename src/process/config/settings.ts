@@ -246,7 +246,18 @@ export const SETTINGS = {
   WEB_URL: {
     read: pageUrl,
     default: null,
-    description: 'your web application, for links in mails, redirects and passkeys; without it hosted pages',
+    description: 'your web application, for passkeys and, with PAGES=off, for links in mails and redirects',
+  },
+  PAGES: {
+    read: oneOf('on', 'off'),
+    default: 'on',
+    description: 'off: no hosted pages; mails link to WEB_URL, which has pages of its own',
+  },
+  RETURN_ORIGINS: {
+    read: origins,
+    default: '',
+    description:
+      'origins of applications to which hosted pages lead back (return_to), separated by commas; that of WEB_URL always is one',
   },
   SIGN_UP_PAGE: {
     read: oneOf('on', 'off'),

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { ACCEPTED, Accepted, KnownEmail, Strict } from '#routes/schemas'
+import { ACCEPTED, Accepted, KnownEmail, ReturnTo, Strict } from '#routes/schemas'
 
 const forgotPassword: FastifyPluginAsyncTypebox = async app => {
-  const { passwordResets } = app.services
+  const { passwordResets, returnTargets } = app.services
 
   app.post(
     '',
@@ -11,12 +11,13 @@ const forgotPassword: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'forgotPassword',
         summary: 'Mail a link to reset the password, if the account exists',
-        body: Strict({ email: KnownEmail }),
+        body: Strict({ email: KnownEmail, returnTo: ReturnTo(returnTargets) }),
         response: { 202: Accepted },
       },
     },
     async (request, reply) => {
-      passwordResets.request(request.validatedData.body.email, request.clientAddress)
+      const { email, returnTo } = request.validatedData.body
+      passwordResets.request(email, request.clientAddress, returnTo && returnTargets.parse(returnTo))
       return reply.code(202).send(ACCEPTED)
     },
   )

@@ -13,6 +13,7 @@ import {
   NullableText,
   OptionalCode,
   PresentedToken,
+  ReturnTo,
   SignedIn,
   Strict,
   Timestamp,
@@ -82,7 +83,7 @@ const MagicLink = Type.Object(
 )
 
 const magicLinkRoutes: FastifyPluginAsyncTypebox = async app => {
-  const { magicLinks } = app.services
+  const { magicLinks, returnTargets } = app.services
   if (magicLinks === null) return
 
   app.post(
@@ -92,12 +93,13 @@ const magicLinkRoutes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'requestMagicLink',
         summary: 'Mail a link to sign in with, if the account exists',
-        body: Strict({ email: KnownEmail }),
+        body: Strict({ email: KnownEmail, returnTo: ReturnTo(returnTargets) }),
         response: { 202: Accepted },
       },
     },
     async (request, reply) => {
-      magicLinks.request(request.validatedData.body.email, clientOf(request))
+      const { email, returnTo } = request.validatedData.body
+      magicLinks.request(email, clientOf(request), returnTo && returnTargets.parse(returnTo))
       return reply.code(202).send(ACCEPTED)
     },
   )
