@@ -81,6 +81,7 @@ export const ERRORS = defineErrors({
   wrongCredentials: define(401, 'The e-mail or the password is wrong', 'credentials'),
   secondFactorRequired: define(401, 'is required', 'code'),
   wrongSecondFactor: define(401, 'is wrong', 'code'),
+  signInStepEnded: define(401, 'has ended: sign in with your password again', 'step'),
   impersonated: define(403, 'An impersonated session cannot do this'),
   forbidden: define(403, 'This is not allowed'),
   sessionRequired: define(403, 'This needs a session: sign in, API keys are not accepted here'),

@@ -7,6 +7,7 @@ import { emailSubject, type LoginThrottle, userSubject } from '../rate-limits/lo
 import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'
 import type { AccountDeps } from './deps.ts'
+import { isOver, isStepOf, newStep } from './sign-in-steps.ts'
 import type { SignIns, VerifiedSignIn } from './sign-ins.ts'
 
 export interface Credentials {
@@ -15,6 +16,17 @@ export interface Credentials {
   readonly password: string
   readonly code?: string
 }
+
+export interface SecondStep {
+  /** In canonical form. */
+  readonly email: string
+  /** The value of {@link STEP_HEADER}. */
+  readonly step: string
+  readonly code: string
+}
+
+/** The header of a `secondFactorRequired`, for the hosted page that asks for the code. */
+export const STEP_HEADER = 'sign-in-step'
 
 type Deps = AccountDeps & { readonly signIns: SignIns }
 
@@ -54,9 +66,43 @@ export class PasswordSignIns {
       verified = await this.#verify(email, password, subject, signal)
       return verified
     }
-    const result = await signIns.complete('password', { client, code, verify })
-    if (verified !== undefined) await this.#strengthen(verified, password)
-    return result
+    const isFirstStep = (error: unknown) =>
+      error instanceof ServiceError && error.code === 'secondFactorRequired'
+    try {
+      const result = await signIns.complete('password', { client, code, verify })
+      if (verified !== undefined) await this.#strengthen(verified, password)
+      return result
+    } catch (error) {
+      if (verified === undefined || !isFirstStep(error)) throw error
+      const passwordHash = await this.#strengthen(verified, password)
+      const step = newStep({ email, passwordHash }, client, this.#deps.clock())
+      throw new ServiceError('secondFactorRequired', { headers: { [STEP_HEADER]: step }, cause: error })
+    }
+  }
+
+  /**
+   * The second step of a sign-in, whose first one has verified the password.
+   * @throws {ServiceError} `signInStepEnded` after five minutes, in another browser, or with another password or e-mail meanwhile; and the
+   * errors of {@link SignIns.complete}
+   */
+  continue({ email, step, code }: SecondStep, client: SessionClient): Promise<AuthResult> {
+    const { signIns, users, loginThrottle, clock } = this.#deps
+    const ended = () => new ServiceError('signInStepEnded')
+    const verify = async (): Promise<VerifiedPassword> => {
+      if (isOver(step, clock())) throw ended()
+      // Throttled as passwords are: who has to wait, waits here too, and a forged step is a wrong attempt.
+      const verified = await loginThrottle.check(emailSubject(email, client.ip), async () => {
+        const found = await users.findByEmail(email)
+        const passwordHash = found?.passwordHash ?? ''
+        const isRight = isStepOf(step, { email, passwordHash }, client)
+        return isRight && passwordHash !== '' && found !== undefined
+          ? { user: found.user, passwordHash }
+          : undefined
+      })
+      if (verified === undefined) throw ended()
+      return verified
+    }
+    return signIns.complete('password', { client, code, verify })
   }
 
   async #verify(
@@ -78,14 +124,20 @@ export class PasswordSignIns {
     return verified
   }
 
-  /** Replaces a weak hash. While hashing is overloaded, this is left to the next sign-in. */
-  async #strengthen({ user, passwordHash }: VerifiedPassword, password: string): Promise<void> {
-    if (!isWeak(passwordHash) || isAmbiguous(password, passwordHash)) return
+  /**
+   * Replaces a weak hash. While hashing is overloaded, this is left to the next sign-in.
+   * @returns the hash that the account has now, unless its password has changed meanwhile.
+   */
+  async #strengthen({ user, passwordHash }: VerifiedPassword, password: string): Promise<string> {
+    if (!isWeak(passwordHash) || isAmbiguous(password, passwordHash)) return passwordHash
     const { accountStore, hasher } = this.#deps
     try {
-      await accountStore.rehash(user.id, passwordHash, await hasher.hash(password))
+      const strong = await hasher.hash(password)
+      await accountStore.rehash(user.id, passwordHash, strong)
+      return strong
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
+      return passwordHash
     }
   }
 }
