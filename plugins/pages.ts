@@ -18,6 +18,7 @@ import { errorResponseFor, withErrors } from '#http/error-responses'
 import type { ApiCall, ApiResponse, SecuritySection } from '#http/pages/feature-pages'
 import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } from '#http/pages/layout'
 import { errorTextsOf } from '#http/pages/messages'
+import { withReturn } from '#http/pages/return-links'
 import { errorPage } from '#http/pages/signed-out'
 import { STYLE } from '#http/pages/style'
 import { CORE_TEXTS } from '#http/pages/texts'
@@ -55,7 +56,10 @@ declare module 'fastify' {
      * @param notice the name of what the security page says then, once.
      */
     redirectToPage(path: string, notice?: string): FastifyReply
-    /** Leads to the security page after a sign-in. The page says so if the browser has not kept its cookie. @param notice what it says, once. */
+    /**
+     * Leads back to the application after a sign-in, else to the security page. Both say so if the browser has not kept its cookie.
+     * @param notice what the security page says, once.
+     */
     redirectSignedIn(notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
@@ -227,6 +231,9 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.decorateReply('redirectSignedIn', function redirectSignedIn(this: FastifyReply, notice) {
+    const { returnTo } = this.request
+    // A page of its own: it notices that the browser has not kept the cookie, and a form must not be redirected to the application.
+    if (returnTo !== null) return this.redirectToPage(withReturn('sign-in/continue', { returnTo }))
     return this.redirectToPage(`security?${SIGNED_IN}`, notice)
   })
 
@@ -279,6 +286,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       hasSession: config.hasPages && hasSession(this.request),
       hasSeveralUsers: namesSeveralUsers(this.request),
       noticeCookie: app.hostCookieName(NOTICE_COOKIE),
+      returnTo: this.request.returnTo,
     } satisfies PageContext
     const page = create(context)
     this.vary('accept-language')
@@ -290,7 +298,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.decorateReply('sendFailure', async function sendFailure(this: FastifyReply, response) {
-    if (response.status === 401) return this.redirectToPage('sign-in')
+    if (response.status === 401) return this.redirectToPage(withReturn('sign-in', this.request))
     return this.relay(response).sendPage(context => errorPage(context, response.errors))
   })
 
@@ -299,6 +307,10 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     // Also forms of strangers, and of CORS_ORIGINS: otherwise another site could sign a browser in to an account of its own.
     this.addHook('onRequest', function rejectCrossSiteForm(request, _reply, done) {
       done(crossSiteError(request, formOrigins))
+    })
+    this.addHook('onRequest', function readReturnTo(request, _reply, done) {
+      app.readReturnTo(request)
+      done()
     })
     // A form without fields has an empty body.
     this.addHook('preValidation', function provideEmptyForm(request, _reply, done) {
@@ -341,5 +353,5 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
 export default fp(pages, {
   name: 'pages',
-  dependencies: ['json-body', 'error-handler', 'host-cookies', 'csrf', 'openapi'],
+  dependencies: ['json-body', 'error-handler', 'host-cookies', 'csrf', 'openapi', 'return-to'],
 })

@@ -78,6 +78,10 @@ export const clientOf = ({ clientAddress, headers }: FastifyRequest): SessionCli
   userAgent: headers['user-agent'] ?? null,
 })
 
+/** The member `returnTo` of the body with which a page calls the API. */
+export const returnToOf = ({ returnTo }: FastifyRequest): { readonly returnTo?: string } =>
+  returnTo === null ? {} : { returnTo }
+
 /** The language that the client prefers, as a user's `locale`; `null` if it names none. */
 export const preferredLocaleOf = (request: FastifyRequest): string | null =>
   firstLocale(request.accepts().languages())

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { ServiceError } from '#base/errors'
 import packageJson from '../../package.json' with { type: 'json' }
+import { sessionUserOf } from '../request-context.ts'
 import { withHeaders } from '../response-headers.ts'
 
 const Service = Type.Object(
@@ -15,7 +16,7 @@ const Service = Type.Object(
 )
 
 const root: FastifyPluginAsyncTypebox = async app => {
-  const { hasDocs } = app.config
+  const { hasDocs, hasPages } = app.config
   // Without the slash at the end that the router adds to an empty prefix.
   const base = app.prefix.replace(/\/$/, '')
   const service = {
@@ -29,7 +30,8 @@ const root: FastifyPluginAsyncTypebox = async app => {
     {
       schema: {
         operationId: 'getService',
-        summary: 'Name, version and documentation of the service; redirects browsers to the documentation',
+        summary:
+          'Name, version and documentation of the service; redirects browsers to its pages, or to the documentation',
         tags: ['service'],
         response: { 200: Service, 303: withHeaders(Type.Null(), 'Location') },
       },
@@ -38,9 +40,9 @@ const root: FastifyPluginAsyncTypebox = async app => {
       // The router treats `*` as `/`, but only OPTIONS has this target (RFC 9112 §3.2.4).
       if (request.raw.url === '*') throw new ServiceError('routeNotFound')
       reply.vary('accept')
-      if (hasDocs && request.accepts().type(['json', 'html']) === 'html')
-        return reply.redirect(`${base}/docs`, 303)
-      return service
+      if (request.accepts().type(['json', 'html']) !== 'html') return service
+      if (hasPages) return reply.redirectToPage(sessionUserOf(request) === null ? 'sign-in' : 'security')
+      return hasDocs ? reply.redirect(`${base}/docs`, 303) : service
     },
   )
 }

@@ -1,23 +1,29 @@
 /** The page for users who have forgotten their password. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
 import { forgotPasswordPage, forgotPasswordSentPage } from '#http/pages/signed-out'
-import { FormText, linkedPage, Strict } from '../../schemas.ts'
+import { returnToOf } from '../../request-context.ts'
+import { FormText, linkedPage, pageForm, prefilledEmail } from '../../schemas.ts'
 
 const forgotPassword: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
   app.servePages()
 
-  app.get('', linkedPage({}), (_request, reply) => reply.sendPage(context => forgotPasswordPage(context)))
+  app.get('', linkedPage({ email: Type.Optional(Type.Unknown()) }), (request, reply) => {
+    const email = prefilledEmail(request.validatedData.query)
+    return reply.sendPage(context => forgotPasswordPage(context, { email }))
+  })
 
-  app.post('', { schema: { hide: true, body: Strict({ email: FormText }) } }, async (request, reply) => {
-    const { body } = request.validatedData
+  app.post('', pageForm({ email: FormText }), async (request, reply) => {
+    const { email } = request.validatedData.body
+    const body = { email, ...returnToOf(request) }
     const response = await app.callApi(request, { method: 'POST', path: '/account/forgot-password', body })
     return reply
       .relay(response)
       .sendPage(context =>
         response.status < 400
           ? forgotPasswordSentPage(context)
-          : forgotPasswordPage(context, { email: body.email, errors: response.errors }),
+          : forgotPasswordPage(context, { email, errors: response.errors }),
       )
   })
 }

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { errorBody, ServiceError } from '#base/errors'
 import { deadResetPage, resetPasswordPage } from '#http/pages/signed-out'
-import { FormText, linkedPage, Strict } from '../../schemas.ts'
+import { FormText, linkedPage, pageForm } from '../../schemas.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
   const { hasPages, passwordMinLength: minLength } = app.config
@@ -13,6 +13,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
 
   app.get('', linkedPage({ token: FormText }), async (request, reply) => {
     const { token } = request.validatedData.query
+    await app.loadReturnTo(request, token)
     try {
       await passwordResets.check(token)
     } catch (error) {
@@ -24,10 +25,11 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     return reply.sendPage(context => resetPasswordPage(context, { token, minLength }))
   })
 
-  const Reset = Strict({ token: FormText, password: FormText, code: Type.Optional(FormText) })
+  const Reset = { token: FormText, password: FormText, code: Type.Optional(FormText) }
 
-  app.post('', { schema: { hide: true, body: Reset } }, async (request, reply) => {
+  app.post('', pageForm(Reset), async (request, reply) => {
     const { token, password, code } = request.validatedData.body
+    await app.loadReturnTo(request, token)
     const body = { token, password, ...(code && { code }) }
     const response = await app.callApi(request, { method: 'POST', path: '/account/reset-password', body })
     reply.relay(response)

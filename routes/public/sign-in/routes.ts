@@ -1,30 +1,79 @@
-/** The page to sign in. */
+/** The page to sign in, that of its second step, and the way back to the application. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { signInPage } from '#http/pages/signed-out'
-import { FormText, Strict } from '../../schemas.ts'
+import type { FastifyRequest } from 'fastify'
+import { errorBody, ServiceError } from '#base/errors'
+import { STEP_HEADER } from '#core/accounts/password-sign-ins'
+import { canonicalEmail } from '#core/users/user'
+import { codePage, continuePage, signedInAlreadyPage, stepEndedPage } from '#http/pages/between-steps'
+import { withReturn } from '#http/pages/return-links'
+import { signInLostPage, signInPage } from '#http/pages/signed-out'
+import { clientOf, sessionUserOf } from '../../request-context.ts'
+import { FormText, linkedPage, pageForm, prefilledEmail } from '../../schemas.ts'
+
+/** The user whom the browser is signed in to; `null` without a session, or for a request that brings a bearer token. */
+const signedInUserOf = (request: FastifyRequest) =>
+  request.accessTokenSource === 'cookie' ? sessionUserOf(request) : null
 
 const signIn: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
   app.servePages()
   const { signInParts } = app
+  const { passwordSignIns } = app.services
 
-  app.get('', { schema: { hide: true } }, (_request, reply) =>
-    reply.sendPage(context => signInPage(context, signInParts)),
-  )
+  app.get('', linkedPage({ email: Type.Optional(Type.Unknown()) }), (request, reply) => {
+    const { returnTo } = request
+    const user = signedInUserOf(request)
+    // Not led back at once: an application that does not see the session would send the browser here again, for ever.
+    if (returnTo !== null && user !== null)
+      return reply.sendPage(context => signedInAlreadyPage(context, user.email, returnTo))
+    const email = prefilledEmail(request.validatedData.query)
+    return reply.sendPage(context => signInPage(context, signInParts, { email }))
+  })
 
-  const SignIn = Strict({ email: FormText, password: FormText, code: Type.Optional(FormText) })
-
-  app.post('', { schema: { hide: true, body: SignIn } }, async (request, reply) => {
-    const { email, password, code } = request.validatedData.body
-    const body = { email, password, ...(code && { code }) }
+  app.post('', pageForm({ email: FormText, password: FormText }), async (request, reply) => {
+    const { body } = request.validatedData
+    const { email } = body
     const response = await app.callApi(request, { method: 'POST', path: '/account/sign-in', body })
     reply.relay(response)
     if (response.status === 200) return reply.redirectSignedIn()
+    const step = response.headers[STEP_HEADER]
+    // A step of its own, as its page names the account: nothing failed.
+    if (typeof step === 'string')
+      return reply.code(200).sendPage(context => codePage(context, { email, step }))
     const { errors } = response
-    // The password is asked for again, so that it is never in a page, which browsers store.
-    const wantsCode = code !== undefined || 'code' in errors
-    return reply.sendPage(context => signInPage(context, signInParts, { email, wantsCode, errors }))
+    return reply.sendPage(context => signInPage(context, signInParts, { email, errors }))
+  })
+
+  // After a reload: its page exists as the response to a form alone.
+  app.get('/code', linkedPage({}), (request, reply) => reply.redirectToPage(withReturn('sign-in', request)))
+
+  app.post(
+    '/code',
+    { config: { rateLimit: 'sign-in' }, ...pageForm({ email: FormText, step: FormText, code: FormText }) },
+    async (request, reply) => {
+      const { email, step, code } = request.validatedData.body
+      try {
+        const second = { email: canonicalEmail(email), step, code: code.trim() }
+        const { accessToken, expiresAt } = await passwordSignIns.continue(second, clientOf(request))
+        return reply.setAccessToken(accessToken, expiresAt).redirectSignedIn()
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error
+        const { status, headers, field, message } = error
+        const { errors } = errorBody(field, message)
+        reply.relay({ status, headers, errors })
+        return reply.sendPage(context =>
+          field === 'step' ? stepEndedPage(context) : codePage(context, { email, step, errors }),
+        )
+      }
+    },
+  )
+
+  app.get('/continue', linkedPage({}), (request, reply) => {
+    const { returnTo } = request
+    if (signedInUserOf(request) === null) return reply.sendPage(signInLostPage)
+    if (returnTo === null) return reply.redirectToPage('security')
+    return reply.sendPage(context => continuePage(context, returnTo))
   })
 }
 

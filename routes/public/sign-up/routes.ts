@@ -2,7 +2,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { type SignUpState, signUpPage, signUpSentPage } from '#http/pages/signed-out'
-import { FormText, pageForm } from '../../schemas.ts'
+import { returnToOf } from '../../request-context.ts'
+import { FormText, linkedPage, pageForm, prefilledEmail } from '../../schemas.ts'
 
 const signUp: FastifyPluginAsyncTypebox = async app => {
   const { hasSignUpPage, passwordMinLength: minLength, termsUrl } = app.config
@@ -12,7 +13,9 @@ const signUp: FastifyPluginAsyncTypebox = async app => {
   const page = (state: SignUpState) => (context: Parameters<typeof signUpPage>[0]) =>
     signUpPage(context, app.signInParts, { minLength, termsUrl }, state)
 
-  app.get('', { schema: { hide: true } }, (_request, reply) => reply.sendPage(page({})))
+  app.get('', linkedPage({ email: Type.Optional(Type.Unknown()) }), (request, reply) =>
+    reply.sendPage(page({ email: prefilledEmail(request.validatedData.query) })),
+  )
 
   const SignUp = {
     email: FormText,
@@ -23,7 +26,13 @@ const signUp: FastifyPluginAsyncTypebox = async app => {
 
   app.post('', pageForm(SignUp), async (request, reply) => {
     const { email, password, firstName, lastName } = request.validatedData.body
-    const body = { email, password, ...(firstName && { firstName }), ...(lastName && { lastName }) }
+    const body = {
+      email,
+      password,
+      ...(firstName && { firstName }),
+      ...(lastName && { lastName }),
+      ...returnToOf(request),
+    }
     const response = await app.callApi(request, { method: 'POST', path: '/account/sign-up', body })
     reply.relay(response)
     const { status, errors } = response

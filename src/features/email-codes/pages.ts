@@ -16,6 +16,7 @@ import {
   type PageContext,
   time,
 } from '#http/pages/layout'
+import { withReturn } from '#http/pages/return-links'
 import { type EmailState, emailPage, oneTimeCodeField } from '#http/pages/signed-out'
 
 const TEXTS = defineTexts('email-codes', {
@@ -77,34 +78,41 @@ export const requestEmailCodePage = (context: PageContext, state: EmailState = {
 
 export interface EmailCodeState {
   readonly email: string
+  /** The code of the mail, once it was right. */
+  readonly emailCode?: string
+  /** Whether the user needs another code besides. */
   readonly wantsCode?: boolean
   readonly errors?: FieldErrors
 }
 
 export const emailCodePage = (
   context: PageContext,
-  { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
+  { email, emailCode, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
 ): Page => {
   const { texts, root } = context
   const own = context.textsOf(TEXTS)
   const form = new Form(context, errors)
   const fields = [
-    form.field({
-      name: 'emailCode',
-      label: own.code,
-      hint: own.codeHint,
-      autocomplete: wantsCode ? 'off' : 'one-time-code',
-      isCode: true,
-    }),
+    // It works once, for ten minutes, and only with the second one: it is not asked for again.
+    wantsCode && emailCode !== undefined
+      ? hiddenField('emailCode', emailCode)
+      : form.field({
+          name: 'emailCode',
+          label: own.code,
+          hint: own.codeHint,
+          autocomplete: 'one-time-code',
+          isCode: true,
+          isNumeric: true,
+        }),
     wantsCode && form.field(oneTimeCodeField(context)),
   ]
   return formPage(context, form, {
     title: own.signIn,
     texts: [html`<p>${wantsCode ? own.secondStep : own.sent}</p>`],
-    action: 'sign-in/email-code/confirm',
+    action: withReturn('sign-in/email-code/confirm', context),
     fields: [hiddenField('email', email), fields],
     button: texts.signIn,
-    next: links([[`${root}sign-in/email-code`, own.again]]),
+    next: links([[root + withReturn('sign-in/email-code', context), own.again]]),
   })
 }
 
@@ -115,7 +123,11 @@ export const requestMagicLinkPage = (context: PageContext, state: EmailState = {
 
 export const magicLinkSentPage = (context: PageContext): Page => {
   const { linkSent: title, linkSentText: text } = context.textsOf(TEXTS)
-  return messagePage(context, { title, text, next: ['sign-in', context.texts.backToSignIn] })
+  return messagePage(context, {
+    title,
+    text,
+    next: [withReturn('sign-in', context), context.texts.backToSignIn],
+  })
 }
 
 export interface MagicLinkState {
@@ -152,7 +164,7 @@ export const magicLinkPage = (
     action: 'magic-link',
     fields: [hiddenField('token', token), field],
     button: texts.signIn,
-    next: links([[`${root}sign-in/magic-link`, own.linkAgain]]),
+    next: links([[root + withReturn('sign-in/magic-link', context), own.linkAgain]]),
   })
 }
 
@@ -160,10 +172,16 @@ export default {
   texts: TEXTS,
   signIn: {
     emailCode: {
-      link: ({ root, textsOf }) => [`${root}sign-in/email-code`, textsOf(TEXTS).signIn],
+      link: context => [
+        context.root + withReturn('sign-in/email-code', context),
+        context.textsOf(TEXTS).signIn,
+      ],
     },
     magicLink: {
-      link: ({ root, textsOf }) => [`${root}sign-in/magic-link`, textsOf(TEXTS).linkSignIn],
+      link: context => [
+        context.root + withReturn('sign-in/magic-link', context),
+        context.textsOf(TEXTS).linkSignIn,
+      ],
     },
   },
 } satisfies FeaturePages

@@ -17,6 +17,7 @@ import {
   type PageContext,
   time,
 } from '#http/pages/layout'
+import { withReturn } from '#http/pages/return-links'
 import { oneTimeCodeField } from '#http/pages/signed-out'
 import type { Identity as IdentitySchema } from './routes/schemas.ts'
 
@@ -173,7 +174,7 @@ export const confirmCodePage = (
     action: `account/sign-in/providers/${provider.id}/confirm`,
     fields: [field],
     button: texts.signIn,
-    next: links([[`${root}sign-in`, texts.backToSignIn]]),
+    next: links([[root + withReturn('sign-in', context), texts.backToSignIn]]),
   })
 }
 
@@ -223,16 +224,16 @@ ${providers.map(({ id, name }) =>
 
 /** @param text of a button. Both pages lead to the same flow. */
 const providerButtons = (
-  { root, texts, textsOf }: PageContext,
+  context: PageContext,
   providers: readonly Provider[],
   text: 'signIn' | 'signUp',
 ): Html =>
-  html`<p class="or">${texts.or}</p>
+  html`<p class="or">${context.texts.or}</p>
 ${providers.map(
   ({
     id,
     name,
-  }) => html`<form method="post" action="${root}sign-in/providers/${id}"><button class="main plain">${fill(textsOf(TEXTS)[text], { name })}</button></form>
+  }) => html`<form method="post" action="${context.root}${withReturn(`sign-in/providers/${id}`, context)}"><button class="main plain">${fill(context.textsOf(TEXTS)[text], { name })}</button></form>
 `,
 )}`
 

@@ -20,13 +20,42 @@ const success = async response => {
   return response.json()
 }
 
-const signIn = async () => {
-  const options = await success(await post('account/sign-in/passkey/options'))
-  const credential = await navigator.credentials.get({
-    publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options),
-  })
+/** Leads back to the application, if the page was opened for one. The next page checks where. */
+const signedIn = () => {
+  const returnTo = new URLSearchParams(location.search).get('return_to')
+  go(returnTo === null ? 'security?signed-in' : `sign-in/continue?return_to=${encodeURIComponent(returnTo)}`)
+}
+
+const requestOptions = async () =>
+  PublicKeyCredential.parseRequestOptionsFromJSON(
+    await success(await post('account/sign-in/passkey/options')),
+  )
+
+const signInWith = async credential => {
   await success(await post('account/sign-in/passkey', { credential: credential.toJSON() }))
-  go('security?signed-in')
+  signedIn()
+}
+
+/** The offer in the field of the e-mail, which a press of the button replaces. */
+let autofill = new AbortController()
+
+const signIn = async () => {
+  autofill.abort()
+  await signInWith(await navigator.credentials.get({ publicKey: await requestOptions() }))
+}
+
+/** Offers passkeys in the field of the e-mail, again before a challenge expires. */
+const offerAutofill = async () => {
+  autofill = new AbortController()
+  const { signal } = autofill
+  const publicKey = await requestOptions()
+  const expiry = setTimeout(() => {
+    autofill.abort()
+    offerAutofill().catch(() => {})
+  }, publicKey.timeout - 10_000)
+  signal.addEventListener('abort', () => clearTimeout(expiry))
+  const credential = await navigator.credentials.get({ publicKey, mediation: 'conditional', signal })
+  await signInWith(credential)
 }
 
 const add = async section => {
@@ -75,4 +104,7 @@ const offer = (id, action) => {
 if (typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === 'function') {
   offer('passkey-sign-in', signIn)
   offer('passkey-add', add)
+  const hasField = document.querySelector('input[autocomplete~="webauthn"]') !== null
+  if (hasField && (await PublicKeyCredential.isConditionalMediationAvailable?.()))
+    offerAutofill().catch(() => {})
 }

@@ -91,5 +91,5 @@ export default {
   texts: TEXTS,
   security: { path: '/account/passkeys', section: passkeysSection, isOfFactor: true },
   script: new URL('page-script.js', import.meta.url),
-  signIn: { passkey: { button: signInButton } },
+  signIn: { passkey: { autofill: 'webauthn', button: signInButton } },
 } satisfies FeaturePages

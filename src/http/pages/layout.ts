@@ -26,6 +26,8 @@ export interface PageContext {
   /** The URLs of the scripts of features, relative to the service. */
   readonly scripts: readonly string[]
   readonly hasSession: boolean
+  /** Where the page leads back to, a URL that was checked; `null`: nowhere. */
+  readonly returnTo: string | null
   /** Whether the browser has sessions of several users, none of which counts. */
   readonly hasSeveralUsers: boolean
   /** The cookie of the notice that the security page shows once, for scripts. */
@@ -103,8 +105,12 @@ export interface Field {
   readonly isOptional?: boolean
   /** Whether it is a filter: it may stay empty, which needs no mention. */
   readonly isFilter?: boolean
-  /** Whether the keyboard of a phone shows digits first. It still has letters, for recovery codes. */
+  /** Whether it is a code, which no keyboard corrects. Recovery codes have letters. */
   readonly isCode?: boolean
+  /** Whether the keyboard of a phone shows digits alone. */
+  readonly isNumeric?: boolean
+  /** Whether the page opens with the cursor in it. */
+  readonly isFocused?: boolean
 }
 
 /** The fields of a form and the errors of the last attempt. Render the fields first, then the summary. */
@@ -127,7 +133,13 @@ export class Form {
 
   field(field: Field): Html {
     const { name, label, type = 'text', value, hint, autocomplete } = field
-    const { isOptional = false, isFilter = false, isCode = false } = field
+    const {
+      isOptional = false,
+      isFilter = false,
+      isCode = false,
+      isNumeric = false,
+      isFocused = false,
+    } = field
     this.#labels.set(name, label)
     const id = this.#idOf(name)
     const sentences = this.#sentences(name)
@@ -139,7 +151,7 @@ export class Form {
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
 <input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
       value !== undefined && html` value="${value}"`
-    }${!isOptional && !isFilter && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
+    }${!isOptional && !isFilter && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${isNumeric && html` inputmode="numeric"`}${isFocused && html` autofocus`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
     }${sentences.length > 0 && html` aria-invalid="true"`}>
 ${this.#errorOf(name)}
@@ -374,6 +386,8 @@ export { Html, html } from './html.ts'
 
 /** How the pages for sign-in and sign-up offer a sign-in method. */
 export interface SignInPart {
+  /** What the browser offers in the field of the e-mail besides names of users (WebAuthn §5.1.4). */
+  readonly autofill?: 'webauthn'
   /** Below the form: to a page of the feature. */
   readonly link?: (context: PageContext) => Link
   /** Below the button of the form. */

@@ -18,6 +18,7 @@ import {
   type SignInPart,
   usernameField,
 } from './layout.ts'
+import { withReturn } from './return-links.ts'
 import type { Texts } from './texts.ts'
 
 /** Recovery codes are accepted too, so the field takes text. */
@@ -34,9 +35,7 @@ const emailField = ({ texts }: PageContext, email: string | undefined) =>
   ({ name: 'email', label: texts.email, type: 'email', value: email, autocomplete: 'username' }) as const
 
 export interface SignInState {
-  readonly email?: string
-  /** Whether the user needs a code besides the password. */
-  readonly wantsCode?: boolean
+  readonly email?: string | undefined
   readonly errors?: FieldErrors
 }
 
@@ -44,32 +43,33 @@ export interface SignInState {
 export const signInPage = (
   context: PageContext,
   parts: readonly SignInPart[],
-  { email, wantsCode = false, errors = NO_ERRORS }: SignInState = {},
+  { email, errors = NO_ERRORS }: SignInState = {},
 ): Page => {
   if (context.hasSeveralUsers) return severalUsersPage(context)
   const { texts, root } = context
   const form = new Form(context, errors)
   const fields = [
-    form.field(emailField(context, email)),
+    form.field({
+      ...emailField(context, email),
+      autocomplete: ['username', ...parts.flatMap(({ autofill = [] }) => autofill)].join(' '),
+    }),
     form.field({
       name: 'password',
       label: texts.password,
       type: 'password',
       autocomplete: 'current-password',
     }),
-    wantsCode && form.field(oneTimeCodeField(context)),
   ]
   return formPage(context, form, {
     title: texts.signIn,
     hasScripts: true,
-    texts: [wantsCode && html`<p>${texts.secondStep}</p>`],
-    action: 'sign-in',
+    action: withReturn('sign-in', context),
     fields: [fields],
     button: texts.signIn,
     after: [parts.map(({ button }) => button?.(context))],
     next: links([
-      ...(context.hasSignUpPage ? [[`${root}sign-up`, texts.signUp] as const] : []),
-      [`${root}forgot-password`, texts.forgotLink],
+      ...(context.hasSignUpPage ? [[root + withReturn('sign-up', context), texts.signUp] as const] : []),
+      [root + withReturn('forgot-password', context), texts.forgotLink],
       ...parts.flatMap(({ link }) => (link === undefined ? [] : [link(context)])),
     ]),
   })
@@ -79,7 +79,7 @@ export const signInPage = (
 export const signInLostPage = (context: PageContext): Page => {
   if (context.hasSeveralUsers) return severalUsersPage(context)
   const { signInLost: title, signInLostText: text, signIn } = context.texts
-  return messagePage(context, { title, text, next: ['sign-in', signIn] })
+  return messagePage(context, { title, text, next: [withReturn('sign-in', context), signIn] })
 }
 
 /** Replaces the page to sign in, where another session would not help. */
@@ -91,7 +91,7 @@ const severalUsersPage = (context: PageContext): Page => {
     body: card(
       title,
       html`<p>${severalUsersText}</p>
-<form method="post" action="${context.root}sign-out">
+<form method="post" action="${context.root}${withReturn('sign-out', context)}">
 <button class="main">${signOutOfAll}</button>
 </form>`,
     ),
@@ -99,7 +99,7 @@ const severalUsersPage = (context: PageContext): Page => {
 }
 
 export interface SignUpState {
-  readonly email?: string
+  readonly email?: string | undefined
   readonly firstName?: string | undefined
   readonly lastName?: string | undefined
   readonly errors?: FieldErrors
@@ -136,11 +136,11 @@ export const signUpPage = (
   const terms = fillHtml(texts.terms, { link: html`<a href="${termsUrl}">${texts.termsLink}</a>` })
   return formPage(context, form, {
     title: texts.signUp,
-    action: 'sign-up',
+    action: withReturn('sign-up', context),
     fields: [fields, termsUrl !== null && html`<p>${terms}</p>`],
     button: texts.signUpButton,
     after: [parts.map(({ signUpButton }) => signUpButton?.(context))],
-    next: links([[`${root}sign-in`, texts.toSignIn]]),
+    next: links([[root + withReturn('sign-in', context), texts.toSignIn]]),
   })
 }
 
@@ -150,7 +150,7 @@ export const signUpSentPage = (context: PageContext, email: string): Page => {
   return messagePage(context, {
     title,
     text: fill(signUpSentText, { email }),
-    next: ['sign-in', backToSignIn],
+    next: [withReturn('sign-in', context), backToSignIn],
   })
 }
 
@@ -168,10 +168,10 @@ export const emailPage = (
   return formPage(context, form, {
     title,
     texts: [html`<p>${text}</p>`],
-    action: path,
+    action: withReturn(path, context),
     fields: [field],
     button,
-    next: links([[`${root}sign-in`, texts.backToSignIn]]),
+    next: links([[root + withReturn('sign-in', context), texts.backToSignIn]]),
   })
 }
 
@@ -182,7 +182,7 @@ export const forgotPasswordPage = (context: PageContext, state: EmailState = {})
 
 export const forgotPasswordSentPage = (context: PageContext): Page => {
   const { forgotSent: title, forgotSentText: text, backToSignIn } = context.texts
-  return messagePage(context, { title, text, next: ['sign-in', backToSignIn] })
+  return messagePage(context, { title, text, next: [withReturn('sign-in', context), backToSignIn] })
 }
 
 export interface ResetState {
@@ -214,7 +214,7 @@ export const resetPasswordPage = (
     action: 'reset-password',
     fields: [hiddenField('token', token), fields],
     button: texts.resetButton,
-    next: links([[`${root}forgot-password`, texts.askAgain]]),
+    next: links([[root + withReturn('forgot-password', context), texts.askAgain]]),
   })
 }
 
@@ -274,11 +274,20 @@ export const confirmEmailPage = (
   })
 }
 
+const returnLink = ({ texts }: PageContext, returnTo: string): Link => [
+  returnTo,
+  fill(texts.flows.continueTo, { host: new URL(returnTo).host }),
+]
+
 /** @param opensSession whether the confirmation has signed in. */
 export const emailConfirmedPage = (context: PageContext, email: string, opensSession: boolean): Page => {
   const { emailConfirmed: title, emailConfirmedText, toSecurity } = context.texts
   const next = [opensSession ? `security?${SIGNED_IN}` : 'security', toSecurity] as const
-  return messagePage(context, { title, text: fill(emailConfirmedText, { email }), next })
+  const { returnTo } = context
+  const page = messagePage(context, { title, text: fill(emailConfirmedText, { email }), next })
+  return returnTo === null
+    ? page
+    : { ...page, body: html`${page.body}${links([returnLink(context, returnTo)])}` }
 }
 
 export const emailRejectedPage = (context: PageContext, rejected: ConfirmEmailState['subject']): Page => {
@@ -288,8 +297,10 @@ export const emailRejectedPage = (context: PageContext, rejected: ConfirmEmailSt
   return messagePage(context, { title, text: notMeDoneText[rejected], next })
 }
 
-const wayBack = ({ texts, hasSession }: PageContext): Link =>
-  hasSession ? ['security', texts.backToSecurity] : ['sign-in', texts.backToSignIn]
+const wayBack = (context: PageContext): Link =>
+  context.hasSession
+    ? ['security', context.texts.backToSecurity]
+    : [withReturn('sign-in', context), context.texts.backToSignIn]
 
 /**
  * The page of a link that does not work. It may just have worked: a second click on the button of its page sends it again. It says
@@ -302,7 +313,7 @@ const deadLinkPage = (context: PageContext, further: readonly Link[] = []): Page
 
 /** The link of a mail to reset the password, with the way to another one. */
 export const deadResetPage = (context: PageContext): Page =>
-  deadLinkPage(context, [['forgot-password', context.texts.askAgain]])
+  deadLinkPage(context, [[withReturn('forgot-password', context), context.texts.askAgain]])
 
 /** @param title by default that of any error. */
 export const errorPage = (

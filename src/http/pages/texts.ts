@@ -122,6 +122,32 @@ export const CORE_TEXTS = defineTexts('core', {
     proofCode: 'This needs a code.',
     proofButton: 'Continue',
 
+    /** Of the pages between the steps of a flow. */
+    flows: {
+      continueTo: 'Continue to {host}',
+      continueText: 'You are taken there now. If nothing happens, open the link.',
+      signedInTitle: 'You are signed in',
+      signedInText: 'You are signed in as {email}.',
+      otherAccount: 'Use another account',
+      signOutTitle: 'Sign out?',
+      signOutText: 'You are signed in as {email}.',
+      signedOutTitle: 'You are signed out',
+      signedOutText: 'This browser is not signed in to an account.',
+      staySignedIn: 'Stay signed in',
+      codeTitle: 'Enter your code',
+      codeText: 'Open your authenticator app and enter the six digits for {product}.',
+      codeButton: 'Continue',
+      notYou: 'Not you?',
+      recovery: 'Use a recovery code',
+      recoveryCode: 'Recovery code',
+      recoveryHint: 'One of those that you saved. Each works once.',
+      recoveryButton: 'Use this code',
+      stepEnded: 'Please sign in again',
+      stepEndedText: 'The sign-in took too long, or your account has changed meanwhile.',
+      notFoundTitle: 'This page does not exist',
+      notFoundText: 'The address may be mistyped, or the page has moved.',
+    },
+
     failed: 'This did not work',
 
     /** Errors of the API, by their names in `src/base/errors.ts`. */
@@ -292,6 +318,32 @@ export const CORE_TEXTS = defineTexts('core', {
       'Dafür müssen Sie sich vor Kurzem angemeldet haben. Bitte melden Sie sich erneut an und kommen Sie zurück.',
     proofCode: 'Dafür ist ein Code nötig.',
     proofButton: 'Weiter',
+
+    flows: {
+      continueTo: 'Weiter zu {host}',
+      continueText: 'Sie werden jetzt dorthin geleitet. Wenn nichts geschieht, öffnen Sie den Link.',
+      signedInTitle: 'Sie sind angemeldet',
+      signedInText: 'Sie sind als {email} angemeldet.',
+      otherAccount: 'Anderes Konto verwenden',
+      signOutTitle: 'Abmelden?',
+      signOutText: 'Sie sind als {email} angemeldet.',
+      signedOutTitle: 'Sie sind abgemeldet',
+      signedOutText: 'Dieser Browser ist bei keinem Konto angemeldet.',
+      staySignedIn: 'Angemeldet bleiben',
+      codeTitle: 'Geben Sie Ihren Code ein',
+      codeText: product =>
+        `Öffnen Sie Ihre Authenticator-App und geben Sie die sechs Ziffern für ${product} ein.`,
+      codeButton: 'Weiter',
+      notYou: 'Nicht Sie?',
+      recovery: 'Wiederherstellungscode verwenden',
+      recoveryCode: 'Wiederherstellungscode',
+      recoveryHint: 'Einer von denen, die Sie gespeichert haben. Jeder gilt einmal.',
+      recoveryButton: 'Diesen Code verwenden',
+      stepEnded: 'Bitte melden Sie sich noch einmal an',
+      stepEndedText: 'Die Anmeldung hat zu lange gedauert, oder Ihr Konto hat sich inzwischen geändert.',
+      notFoundTitle: 'Diese Seite gibt es nicht',
+      notFoundText: 'Vielleicht ist die Adresse nicht richtig geschrieben, oder die Seite ist umgezogen.',
+    },
 
     failed: 'Das hat nicht funktioniert',
 

@@ -16,6 +16,7 @@ import {
   OptionalCode,
   PresentedPassword,
   PresentedToken,
+  pageForm,
   SignedIn,
   Strict,
 } from '#routes/schemas'
@@ -50,6 +51,7 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { token } = request.validatedData.query
       const presented = typeof token === 'string' ? token : ''
+      await app.loadReturnTo(request, presented)
       try {
         const pending = await emailConfirmations.check(presented)
         const needsPassword = !isSignedInTo(request, pending)
@@ -64,14 +66,11 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
     },
   )
 
-  const Confirm = Strict({
-    token: FormText,
-    password: Type.Optional(FormText),
-    code: Type.Optional(FormText),
-  })
+  const Confirm = { token: FormText, password: Type.Optional(FormText), code: Type.Optional(FormText) }
 
-  app.post('/confirm', { schema: { hide: true, body: Confirm } }, async (request, reply) => {
+  app.post('/confirm', pageForm(Confirm), async (request, reply) => {
     const { token, password, code } = request.validatedData.body
+    await app.loadReturnTo(request, token)
     const body = { token, ...(password && { password }), ...(code && { code }) }
     const response = await app.callApi(request, { method: 'POST', path: '/account/verify-email', body })
     reply.relay(response)
@@ -89,32 +88,26 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
       return reply.sendPage(context => confirmEmailPage(context, { ...pending, ...state }))
     }
     if (!hasPages) return reply.redirectToWebApp(response)
+    const opensSession = status === 200 && 'accessToken' in response.body
+    if (opensSession && request.returnTo !== null) return reply.redirectSignedIn()
     return reply.sendPage(context =>
       status === 200
-        ? emailConfirmedPage(
-            context,
-            (response.body.user ?? response.body).email,
-            'accessToken' in response.body,
-          )
+        ? emailConfirmedPage(context, (response.body.user ?? response.body).email, opensSession)
         : errorPage(context, errors, context.texts.confirmEmailFailed),
     )
   })
 
-  app.post(
-    '/not-me',
-    { schema: { hide: true, body: Strict({ token: FormText }) } },
-    async (request, reply) => {
-      const { body } = request.validatedData
-      const call = { method: 'POST', path: '/account/verify-email/reject', body } as const
-      const response = await app.callApi(request, call)
-      reply.relay(response)
-      return reply.sendPage(context =>
-        response.status === 200
-          ? emailRejectedPage(context, response.body.rejected)
-          : errorPage(context, response.errors),
-      )
-    },
-  )
+  app.post('/not-me', pageForm({ token: FormText }), async (request, reply) => {
+    const { body } = request.validatedData
+    const call = { method: 'POST', path: '/account/verify-email/reject', body } as const
+    const response = await app.callApi(request, call)
+    reply.relay(response)
+    return reply.sendPage(context =>
+      response.status === 200
+        ? emailRejectedPage(context, response.body.rejected)
+        : errorPage(context, response.errors),
+    )
+  })
 }
 
 const verifyEmail: FastifyPluginAsyncTypebox = async app => {

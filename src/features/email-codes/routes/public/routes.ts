@@ -10,14 +10,18 @@ import {
   requestEmailCodePage,
   requestMagicLinkPage,
 } from '#features/email-codes/pages'
-import { FormText, linkedPage, pageForm } from '#routes/schemas'
+import { returnToOf } from '#routes/request-context'
+import { FormText, linkedPage, pageForm, prefilledEmail } from '#routes/schemas'
 
 const OptionalCode = Type.Optional(FormText)
 
+const EmailQuery = { email: Type.Optional(Type.Unknown()) }
+
 const emailCodePages: FastifyPluginAsyncTypebox = async app => {
-  app.get('/sign-in/email-code', { schema: { hide: true } }, (_request, reply) =>
-    reply.sendPage(context => requestEmailCodePage(context)),
-  )
+  app.get('/sign-in/email-code', linkedPage(EmailQuery), (request, reply) => {
+    const email = prefilledEmail(request.validatedData.query)
+    return reply.sendPage(context => requestEmailCodePage(context, { email }))
+  })
 
   app.post('/sign-in/email-code', pageForm({ email: FormText }), async (request, reply) => {
     const { body } = request.validatedData
@@ -42,19 +46,26 @@ const emailCodePages: FastifyPluginAsyncTypebox = async app => {
     reply.relay(response)
     if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
-    const wantsCode = code !== undefined || 'code' in errors
-    return reply.sendPage(context => emailCodePage(context, { email, wantsCode, errors }))
+    // A wrong code of the mail is asked for again.
+    const wantsCode = 'code' in errors
+    return reply.sendPage(context => emailCodePage(context, { email, emailCode, wantsCode, errors }))
   })
 }
 
 const magicLinkPages: FastifyPluginAsyncTypebox = async app => {
-  app.get('/sign-in/magic-link', { schema: { hide: true } }, (_request, reply) =>
-    reply.sendPage(context => requestMagicLinkPage(context)),
-  )
+  app.get('/sign-in/magic-link', linkedPage(EmailQuery), (request, reply) => {
+    const email = prefilledEmail(request.validatedData.query)
+    return reply.sendPage(context => requestMagicLinkPage(context, { email }))
+  })
 
   app.post('/sign-in/magic-link', pageForm({ email: FormText }), async (request, reply) => {
     const { body } = request.validatedData
-    const response = await app.callApi(request, { method: 'POST', path: '/account/magic-link', body })
+    const call = {
+      method: 'POST',
+      path: '/account/magic-link',
+      body: { ...body, ...returnToOf(request) },
+    } as const
+    const response = await app.callApi(request, call)
     const { errors } = response
     return reply
       .relay(response)
@@ -77,12 +88,15 @@ const magicLinkPages: FastifyPluginAsyncTypebox = async app => {
     return reply.sendPage(context => magicLinkPage(context, { ...state, link: link.body }))
   }
 
-  app.get('/magic-link', linkedPage({ token: FormText }), (request, reply) =>
-    sendLinkPage(request, reply, request.validatedData.query),
-  )
+  app.get('/magic-link', linkedPage({ token: FormText }), async (request, reply) => {
+    const { token } = request.validatedData.query
+    await app.loadReturnTo(request, token)
+    return sendLinkPage(request, reply, { token })
+  })
 
   app.post('/magic-link', pageForm({ token: FormText, code: OptionalCode }), async (request, reply) => {
     const { token, code } = request.validatedData.body
+    await app.loadReturnTo(request, token)
     const body = { token, ...(code && { code }) }
     const path = '/account/sign-in/magic-link'
     const response = await app.callApi(request, { method: 'POST', path, body })

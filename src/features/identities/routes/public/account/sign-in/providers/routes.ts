@@ -25,6 +25,7 @@ import {
   OptionalCode,
   ProofFields,
   pageForm,
+  ReturnTo,
   SignedIn,
   Strict,
 } from '#routes/schemas'
@@ -70,8 +71,10 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
     clearFlow(reply, id)
     const isLinked = 'linked' in finished
     if (!isLinked) reply.setAccessToken(finished.signedIn.accessToken, finished.signedIn.expiresAt)
-    if (hasPages) return reply.redirectToPage('security', isLinked ? 'identityLinked' : undefined)
-    return reply.header('cache-control', 'no-store').redirect(webUrl, 303)
+    const { returnTo } = reply.request
+    if (hasPages && isLinked) return reply.redirectToPage('security', 'identityLinked')
+    if (hasPages) return returnTo === null ? reply.redirectToPage('security') : reply.redirectSignedIn()
+    return reply.header('cache-control', 'no-store').redirect(returnTo ?? webUrl, 303)
   }
 
   app.get(
@@ -86,6 +89,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
       const provider = providerSignIns.find(id)
       // A code may contain `?` (RFC 3986 §3.4).
       const query = /\?.*/.exec(request.url)?.[0] ?? ''
+      await app.loadReturnTo(request, flowOf(request, id))
       try {
         const url = providerSignIns.redirectUriOf(provider) + query
         return sendFinished(reply, id, await finish(request, id, { url }))
@@ -120,6 +124,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
 
   app.get('/:id/confirm', { schema: { hide: true, params: ProviderParams } }, async (request, reply) => {
     const { id } = request.validatedData.params
+    await app.loadReturnTo(request, flowOf(request, id))
     const pending = await providerSignIns.pending(id, flowOf(request, id))
     if (!pending.asksToLink) return reply.sendPage(context => confirmCodePage(context, pending))
     const owner = ownerOf(request)
@@ -132,15 +137,20 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '/:id/link',
     { schema: { ...pageForm(ProofFields).schema, params: ProviderParams } },
-    (request, reply) => {
+    async (request, reply) => {
       const { params, body: proof } = request.validatedData
       const { id: provider } = params
-      const body = { provider, flow: flowOf(request, provider) }
+      const flow = flowOf(request, provider)
+      await app.loadReturnTo(request, flow)
+      const body = { provider, flow }
       const call = { method: 'POST', path: '/account/identities/link', body } as const
       const repeat = { action: `account/sign-in/providers/${provider}/link` }
-      return app.submitForm(request, reply, { call, proof, repeat }, () =>
-        clearFlow(reply, provider).redirectToPage('security', 'identityLinked'),
-      )
+      return app.submitForm(request, reply, { call, proof, repeat }, () => {
+        clearFlow(reply, provider)
+        return request.returnTo === null
+          ? reply.redirectToPage('security', 'identityLinked')
+          : reply.redirectSignedIn()
+      })
     },
   )
 
@@ -153,6 +163,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { params, body } = request.validatedData
       const { id } = params
+      await app.loadReturnTo(request, flowOf(request, id))
       const pending = await providerSignIns.pending(id, flowOf(request, id))
       try {
         return sendFinished(reply, id, await finish(request, id, { code: body.code }))
@@ -169,7 +180,7 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
 }
 
 const providers: FastifyPluginAsyncTypebox = async app => {
-  const { providerSignIns } = app.services
+  const { providerSignIns, returnTargets } = app.services
 
   app.get(
     '',
@@ -191,7 +202,7 @@ const providers: FastifyPluginAsyncTypebox = async app => {
         operationId: 'startProviderSignIn',
         summary: 'Begin to sign in with a provider: get the URL to open',
         params: ProviderParams,
-        body: Strict({}),
+        body: Strict({ returnTo: ReturnTo(returnTargets) }),
         response: {
           201: withHeaders(StartedFlow, 'Set-Cookie'),
           404: ErrorOf(ERRORS.providerNotFound),
@@ -201,7 +212,8 @@ const providers: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { id } = request.validatedData.params
-      const started = await providerSignIns.start(id, null)
+      const { returnTo } = request.validatedData.body
+      const started = await providerSignIns.start(id, null, returnTo && returnTargets.parse(returnTo))
       setFlow(reply, id, started.flow).code(201).header('cache-control', 'no-store')
       return started
     },
