@@ -400,7 +400,7 @@ t.test('errors are JSON for clients that prefer it, and pages for all others', a
     [400, 'token', post('/reset-password', { token: 'x', password: NEW })],
     [400, 'token', post('/account/verify-email/confirm', { token: 'x' })],
     [400, 'token', { url: '/account/verify-email?token=x' }],
-    [400, 'next', { url: '/sign-in?next=x' }],
+    [400, 'next', { url: `/sign-in?next=${'x'.repeat(2_049)}` }],
     [400, 'global', post('/sign-in', { email }, { 'content-type': 'application/json' })],
     [403, 'global', post('/sign-in', { email, password: PASSWORD }, { 'sec-fetch-site': 'cross-site' })],
     [415, 'global', post('/sign-in', { email }, { 'content-type': 'text/plain' })],

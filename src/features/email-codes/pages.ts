@@ -78,32 +78,26 @@ export const requestEmailCodePage = (context: PageContext, state: EmailState = {
 
 export interface EmailCodeState {
   readonly email: string
-  /** The code of the mail, once it was right. */
-  readonly emailCode?: string
-  /** Whether the user needs another code besides. */
   readonly wantsCode?: boolean
   readonly errors?: FieldErrors
 }
 
 export const emailCodePage = (
   context: PageContext,
-  { email, emailCode, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
+  { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
 ): Page => {
   const { texts, root } = context
   const own = context.textsOf(TEXTS)
   const form = new Form(context, errors)
   const fields = [
-    // It works once, for ten minutes, and only with the second one: it is not asked for again.
-    wantsCode && emailCode !== undefined
-      ? hiddenField('emailCode', emailCode)
-      : form.field({
-          name: 'emailCode',
-          label: own.code,
-          hint: own.codeHint,
-          autocomplete: 'one-time-code',
-          isCode: true,
-          isNumeric: true,
-        }),
+    form.field({
+      name: 'emailCode',
+      label: own.code,
+      hint: own.codeHint,
+      autocomplete: wantsCode ? 'off' : 'one-time-code',
+      isCode: true,
+      isNumeric: true,
+    }),
     wantsCode && form.field(oneTimeCodeField(context)),
   ]
   return formPage(context, form, {

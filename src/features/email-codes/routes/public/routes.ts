@@ -46,9 +46,8 @@ const emailCodePages: FastifyPluginAsyncTypebox = async app => {
     reply.relay(response)
     if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
-    // A wrong code of the mail is asked for again.
-    const wantsCode = 'code' in errors
-    return reply.sendPage(context => emailCodePage(context, { email, emailCode, wantsCode, errors }))
+    const wantsCode = code !== undefined || 'code' in errors
+    return reply.sendPage(context => emailCodePage(context, { email, wantsCode, errors }))
   })
 }
 

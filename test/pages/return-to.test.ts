@@ -1,0 +1,98 @@
+/** `return_to` through the flows of the hosted pages, and the page of the code. */
+
+import t from 'tap'
+import { addTotp } from '../support/authenticator-apps.ts'
+import { build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
+import { FormClient } from '../support/form-client.ts'
+import { mailbox } from '../support/mailbox.ts'
+
+const TARGET = 'https://app.example.com/welcome?from=mail'
+const RETURN = `return_to=${encodeURIComponent(TARGET)}`
+const env = { RETURN_ORIGINS: 'https://app.example.com' }
+
+const app = await build(t, { env })
+const mails = mailbox(app)
+
+const isLedBack = (t: Pick<typeof import('tap').t, 'equal' | 'match'>, browser: FormClient): void => {
+  t.equal(browser.status, 200, 'no redirect, which the policy for forms would stop')
+  t.match(browser.page, `content="0; url=${TARGET}"`)
+}
+
+t.test('a sign-in with a password leads back, also by way of other pages', async t => {
+  const { email } = await signUp(app)
+  const browser = await new FormClient(app).open(`/sign-in?${RETURN}&email=${email}&utm_source=x`)
+  t.match(browser.page, `value="${email}"`)
+  for (const page of ['sign-up', 'forgot-password']) t.match(browser.page, `./${page}?${RETURN}`)
+  await browser.submit(`sign-in?${RETURN}`, { password: 'wrong wrong wrong' })
+  t.equal(browser.status, 401)
+  await browser.submit(`sign-in?${RETURN}`, { password: PASSWORD })
+  isLedBack(t, browser)
+  await browser.open(`/sign-in?${RETURN}`)
+  t.match(browser.page, `You are signed in as ${email}.`)
+  t.notMatch(browser.page, 'http-equiv', 'no loop with an application that does not see the session')
+})
+
+t.test('O11: another target ends on the own pages', async t => {
+  const { email } = await signUp(app)
+  for (const query of ['return_to=//e.example', 'return_to=https://e.example', `${RETURN}&${RETURN}`]) {
+    const browser = await new FormClient(app).open(`/sign-in?${query}`)
+    t.notMatch(browser.page, /e\.example|return_to/)
+    await browser.submit('sign-in', { email, password: PASSWORD })
+    t.equal(browser.path, '/security')
+  }
+})
+
+t.test('the code has a page, which has no password and does not ask for it', async t => {
+  const { email, token } = await signUp(app)
+  const { recoveryCodes } = await addTotp(app, token)
+  const browser = await new FormClient(app).open(`/sign-in?${RETURN}`)
+  await browser.submit(`sign-in?${RETURN}`, { email, password: PASSWORD })
+  t.equal(browser.heading, 'Enter your code')
+  t.notMatch(browser.page, 'type="password"')
+  t.notMatch(browser.page, PASSWORD)
+  const forged = browser.twin()
+  await browser.submit(`code?${RETURN}`, { code: '000000' })
+  t.equal(browser.status, 401)
+  await browser.submit(`code?${RETURN}`, { code: recoveryCodes[0] ?? '' })
+  isLedBack(t, browser)
+  await forged.submit(`code?${RETURN}`, {
+    step: `${Date.now() + 1_000}.${'A'.repeat(43)}`,
+    code: recoveryCodes[1] ?? '',
+  })
+  t.equal(forged.heading, 'Please sign in again')
+})
+
+t.test('a reset leads back in another browser, with nothing of the target in mail and URL', async t => {
+  const { email } = await signUp(app)
+  const asking = await new FormClient(app).open(`/forgot-password?${RETURN}`)
+  await asking.submit(`forgot-password?${RETURN}`, { email })
+  const [mail] = await mails.to(email, 'passwordReset')
+  t.notMatch(mail?.text, 'app.example.com')
+  const other = await new FormClient(app).open(
+    `/reset-password?token=${await mails.token(email, 'passwordReset')}`,
+  )
+  await other.submit('reset-password', { password: 'nine otters crossed a bridge' })
+  isLedBack(t, other)
+})
+
+t.test('signing out has a page, which changes nothing until its button is pressed', async t => {
+  const email = freshEmail()
+  const browser = await new FormClient(app).open(`/sign-up?${RETURN}`)
+  await browser.submit(`sign-up?${RETURN}`, { email, password: PASSWORD })
+  isLedBack(t, browser)
+  await browser.open(`/sign-out?${RETURN}`)
+  await browser.open(`/sign-out?${RETURN}`)
+  t.match(browser.page, email)
+  await browser.submit(`sign-out?${RETURN}`)
+  isLedBack(t, browser)
+  await browser.open(`/sign-out?${RETURN}`)
+  t.equal(browser.heading, 'You are signed out')
+})
+
+t.test('browsers get a page for unknown URLs, programs JSON', async t => {
+  const browser = await new FormClient(app).open('/unknown')
+  t.equal(browser.status, 404)
+  t.equal(browser.heading, 'This page does not exist')
+  const { headers } = await app.inject('/unknown')
+  t.match(headers['content-type'], 'application/json')
+})
