@@ -45,6 +45,7 @@ t.test('a file adds a language of pages and mails, and what it lacks is English'
   const [mail] = await until(
     async () => (await mails.all()).filter(({ to }) => to?.[0]?.address === email),
     found => found.length > 0,
+    10_000,
   )
   t.equal(mail?.subject, 'Confirmez votre adresse')
   t.match(mail?.text, /^Un compte chez /)

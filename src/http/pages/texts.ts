@@ -331,8 +331,7 @@ export const CORE_TEXTS = defineTexts('core', {
       signedOutText: 'Dieser Browser ist bei keinem Konto angemeldet.',
       staySignedIn: 'Angemeldet bleiben',
       codeTitle: 'Geben Sie Ihren Code ein',
-      codeText: product =>
-        `Öffnen Sie Ihre Authenticator-App und geben Sie die sechs Ziffern für ${product} ein.`,
+      codeText: 'Öffnen Sie Ihre Authenticator-App und geben Sie die sechs Ziffern für {product} ein.',
       codeButton: 'Weiter',
       notYou: 'Nicht Sie?',
       recovery: 'Wiederherstellungscode verwenden',
