@@ -20,7 +20,7 @@ import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } f
 import { errorTextsOf } from '#http/pages/messages'
 import { withReturn } from '#http/pages/return-links'
 import { errorPage } from '#http/pages/signed-out'
-import { STYLE } from '#http/pages/style'
+import { fontFiles, pageStyle } from '#http/pages/style'
 import { CORE_TEXTS } from '#http/pages/texts'
 import { namesSeveralUsers } from '#http/request-authentication'
 import { type StaticResponse, sendStatic, staticResponse } from '#http/static-responses'
@@ -91,6 +91,9 @@ const WAY_BACK_COOKIE = 'PAGE_NEXT'
 /** Seconds. */
 const WAY_BACK_LIFETIME = 600
 
+/** Seconds. A new version of a font has the same letters. */
+const FONT_LIFETIME = 30 * 86_400
+
 /**
  * A path below the service, and a query as forms send it: nothing that a browser could read as another host, also if a stranger has set
  * the cookie.
@@ -120,7 +123,8 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
     "default-src 'none'",
     ...(hasScript ? ["script-src 'self'", "connect-src 'self'"] : []),
     "style-src 'self'",
-    'img-src data:',
+    "img-src 'self' data:",
+    "font-src 'self'",
     `form-action 'self'${hasPages ? '' : ` ${new URL(webUrl).origin}`}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
@@ -338,8 +342,13 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   }
   serve(
     '/pages/style.css',
-    staticResponse('text/css; charset=utf-8', () => STYLE),
+    staticResponse('text/css; charset=utf-8', () => pageStyle(config.brand.colors)),
   )
+  for (const { url, file } of fontFiles())
+    serve(
+      `/${url}`,
+      staticResponse('font/woff2', () => readFileSync(file), FONT_LIFETIME),
+    )
   const files = [
     ...scripts.map(({ url, script }) => ({ url, type: 'text/javascript', file: script })),
     ...featurePages.assets,

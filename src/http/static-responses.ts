@@ -16,6 +16,8 @@ interface Content {
 
 export interface StaticResponse {
   readonly type: string
+  /** Seconds for which caches may send it without asking. 0: they revalidate each time. */
+  readonly lifetime: number
   content(): Promise<Content>
 }
 
@@ -23,7 +25,7 @@ const MIN_COMPRESSED = 1_024
 
 const prepare = async (content: string | Buffer, type: string): Promise<Content> => {
   const plain = Buffer.from(content)
-  const compresses = plain.length >= MIN_COMPRESSED && !type.startsWith('image/')
+  const compresses = plain.length >= MIN_COMPRESSED && !/^(?:image|font)\//.test(type)
   return {
     plain,
     // Not Brotli: no browser accepts it over plain http.
@@ -36,10 +38,12 @@ const prepare = async (content: string | Buffer, type: string): Promise<Content>
 export const staticResponse = (
   type: string,
   load: () => string | Buffer | Promise<string>,
+  lifetime = 0,
 ): StaticResponse => {
   let content: Promise<Content> | null = null
   return {
     type,
+    lifetime,
     content: () => {
       content ??= Promise.try(load)
         .then(loaded => prepare(loaded, type))
@@ -55,16 +59,19 @@ export const staticResponse = (
 const isFresh = (ifNoneMatch: string, digest: string): boolean =>
   parseEntityTags(ifNoneMatch)?.has(digest) ?? true
 
-/** Sends the response: compressed if the client accepts gzip, 304 if it has the current version. Caches revalidate each time. */
+/** Sends the response: compressed if the client accepts gzip, 304 if it has the current version. */
 export const sendStatic = async (
-  { type, content }: StaticResponse,
+  { type, lifetime, content }: StaticResponse,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const { plain, gzipped, digest } = await content()
   const compressed = acceptedCoding(request.headers['accept-encoding'], ['gzip']) && gzipped
   const tag = compressed ? `${digest}-gzip` : digest
-  reply.headers({ etag: `"${tag}"`, 'cache-control': 'public, no-cache' })
+  reply.headers({
+    etag: `"${tag}"`,
+    'cache-control': lifetime === 0 ? 'public, no-cache' : `public, max-age=${lifetime}`,
+  })
   if (gzipped !== null) reply.vary('accept-encoding')
   // Whatever its coding: Caddy takes `-gzip` off the tags of clients, also where it is ours.
   if (isFresh(request.headers['if-none-match'] ?? '', digest)) return reply.code(304).send()

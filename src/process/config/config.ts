@@ -1,6 +1,7 @@
 /** The configuration of the service: typed, checked as a whole, frozen. */
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
+import { brandColors } from '#base/brand-colors'
 import { ConfigError } from '#base/settings/readers'
 import { CURVES } from '#core/auth/private-key'
 import {
@@ -227,6 +228,10 @@ export const siteOf = (v: Values, basePath = '') => {
     returnOrigins: [...new Set([new URL(publicUrl).origin, new URL(webUrl).origin, ...v.RETURN_ORIGINS])],
     /** The terms that the page for sign-up links to. */
     termsUrl: v.TERMS_URL,
+    /** How pages, mails and the console look. */
+    brand: {
+      colors: brandColors(v.BRAND_COLOR),
+    },
     /** Further origins whose pages may use the cookie for requests that change something. */
     allowedOrigins: v.ALLOWED_ORIGINS.web,
     /** Origins of apps that may use passkeys. No request has them as its origin. */

@@ -66,6 +66,14 @@ export const productName: Reader<string> = value => {
   return value
 }
 
+/** A colour as CSS writes it, without transparency. Three digits become six. */
+export const hexColor: Reader<string> = value => {
+  const [, three, six] = /^#(?:([\da-f]{3})|([\da-f]{6}))$/i.exec(value) ?? []
+  const digits = six ?? three?.replaceAll(/./g, '$&$&')
+  if (digits === undefined) throw new SettingError('must be a colour such as #2f5bea', value)
+  return `#${digits.toLowerCase()}`
+}
+
 /** PKCS#8 PEM of an Ed25519 or P-256 key. Line breaks may be written as `\n`, because not every platform can set several lines. */
 export const privateKey: Reader<PrivateKey> = value => {
   try {

@@ -21,6 +21,7 @@ import { databaseUrl, replicaUrl } from '#storage/location'
 import {
   allowedOrigins,
   audience,
+  hexColor,
   mailbox,
   mailUrl,
   metadataSchema,
@@ -230,6 +231,11 @@ export const SETTINGS = {
     default: null,
     description:
       'a folder with texts of pages and mails, such as fr.json, which add a language or replace texts',
+  },
+  BRAND_COLOR: {
+    read: hexColor,
+    default: '#2f5bea',
+    description: 'the colour of your brand, #rrggbb: buttons and links of pages, mails and the console',
   },
   PUBLIC_URL: {
     read: serviceUrl,
