@@ -231,6 +231,11 @@ export const siteOf = (v: Values, basePath = '') => {
     /** How pages, mails and the console look. */
     brand: {
       colors: brandColors(v.BRAND_COLOR),
+      logo: v.BRAND_LOGO,
+      icon: v.BRAND_ICON,
+      termsUrl: v.TERMS_URL,
+      privacyUrl: v.PRIVACY_URL,
+      supportUrl: v.SUPPORT_URL,
     },
     /** Further origins whose pages may use the cookie for requests that change something. */
     allowedOrigins: v.ALLOWED_ORIGINS.web,

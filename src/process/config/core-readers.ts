@@ -1,6 +1,6 @@
 /** Readers of single settings: mails, tokens, origins, metadata. `readers.ts` has those that several settings use. */
 
-import { list, nameOf, origins, type Reader, readFile, SettingError } from '#base/settings/readers'
+import { list, nameOf, origins, pageUrl, type Reader, readFile, SettingError } from '#base/settings/readers'
 import { readTextFiles, TextFileError, type TextFiles } from '#base/text-files'
 import { type PrivateKey, PrivateKeyError, parsePrivateKey } from '#core/auth/private-key'
 import type { MetadataSchema } from '#http/validation/metadata'
@@ -63,6 +63,14 @@ const MAX_NAME = 64
 export const productName: Reader<string> = value => {
   if (value.length > MAX_NAME || /\p{Cc}/u.test(value))
     throw new SettingError(`must be one line of at most ${MAX_NAME} characters`, value)
+  return value
+}
+
+/** A page, or a mail address as `mailto:` URL. */
+export const supportUrl: Reader<string> = value => {
+  if (!/^mailto:/i.test(value)) return pageUrl(value)
+  if (!/^mailto:[^\s@?]+@[^\s@?]+$/i.test(value))
+    throw new SettingError('must be the URL of a page, or such as mailto:help@example.com', value)
   return value
 }
 

@@ -18,6 +18,7 @@ import {
 } from '#base/settings/readers'
 import { ASYMMETRIC_ALGORITHMS } from '#core/auth/private-key'
 import { databaseUrl, replicaUrl } from '#storage/location'
+import { brandIcon, brandLogo } from './brand-image.ts'
 import {
   allowedOrigins,
   audience,
@@ -27,6 +28,7 @@ import {
   metadataSchema,
   privateKey,
   productName,
+  supportUrl,
   textFiles,
 } from './core-readers.ts'
 
@@ -237,6 +239,17 @@ export const SETTINGS = {
     default: '#2f5bea',
     description: 'the colour of your brand, #rrggbb: buttons and links of pages, mails and the console',
   },
+  BRAND_LOGO: {
+    read: brandLogo,
+    default: null,
+    description:
+      'a file with your logo, SVG or PNG, at most 256 KiB; without it the first letter of the name',
+  },
+  BRAND_ICON: {
+    read: brandIcon,
+    default: null,
+    description: 'a file with the icon of the pages, SVG, PNG or ICO, at most 256 KiB',
+  },
   PUBLIC_URL: {
     read: serviceUrl,
     default: null,
@@ -273,8 +286,10 @@ export const SETTINGS = {
   TERMS_URL: {
     read: pageUrl,
     default: null,
-    description: 'your terms of use, to which the page to sign up links',
+    description: 'your terms of use, to which the page to sign up and the foot of pages link',
   },
+  PRIVACY_URL: { read: pageUrl, default: null, description: 'your privacy policy, linked like TERMS_URL' },
+  SUPPORT_URL: { read: supportUrl, default: null, description: 'where users get help: a page, or mailto:' },
   CACHE_SIZE: {
     read: integer(1_000, 10_000_000),
     default: null,
