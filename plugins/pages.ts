@@ -15,6 +15,7 @@ import { callApi } from '#http/api-calls'
 import { crossSiteError } from '#http/cross-site-requests'
 import { logError, orDisconnected } from '#http/error-log'
 import { errorResponseFor, withErrors } from '#http/error-responses'
+import { brandOf } from '#http/pages/brand'
 import type { ApiCall, ApiResponse, SecuritySection } from '#http/pages/feature-pages'
 import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } from '#http/pages/layout'
 import { errorTextsOf } from '#http/pages/messages'
@@ -91,8 +92,8 @@ const WAY_BACK_COOKIE = 'PAGE_NEXT'
 /** Seconds. */
 const WAY_BACK_LIFETIME = 600
 
-/** Seconds. A new version of a font has the same letters. */
-const FONT_LIFETIME = 30 * 86_400
+/** Seconds. Other content of images has another URL; a new version of a font has the same letters. */
+const FILE_LIFETIME = 30 * 86_400
 
 /**
  * A path below the service, and a query as forms send it: nothing that a browser could read as another host, also if a stranger has set
@@ -116,12 +117,13 @@ const RELAYED = ['set-cookie', 'retry-after', 'www-authenticate', 'ratelimit', '
 
 /**
  * Without inline script or style. A form may redirect to the web application: browsers check redirects too.
- * @param hasScript for pages with scripts of features, which call the API.
+ * @param callsApi for pages with scripts of features, which call the API.
  */
-const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: boolean): string =>
+const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], callsApi: boolean): string =>
   [
     "default-src 'none'",
-    ...(hasScript ? ["script-src 'self'", "connect-src 'self'"] : []),
+    "script-src 'self'",
+    ...(callsApi ? ["connect-src 'self'"] : []),
     "style-src 'self'",
     "img-src 'self' data:",
     "font-src 'self'",
@@ -129,6 +131,11 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: bo
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
+
+/** Of images of the operator: opened by themselves they are drawings alone. */
+const IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+const PAGE_SCRIPT = new URL('../src/http/pages/page-script.js', import.meta.url)
 
 /**
  * What features add to the pages, put together by language.
@@ -189,12 +196,13 @@ const loadFeaturePages = async (
 
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
-  const { languages } = app.services
+  const { clock, languages } = app.services
+  const { brand, files: brandFiles } = brandOf(config.productName, config.brand)
   const featurePages = await loadFeaturePages(app.services, config.featureSettings, languages)
   if (config.texts !== null)
     checkTextFiles(config.texts, [CORE_TEXTS, ...featurePages.ownedTexts, ...app.services.mailTexts])
-  const headersOf = (hasScript: boolean) => ({
-    'content-security-policy': policyOf(config, hasScript),
+  const headersOf = (callsApi: boolean) => ({
+    'content-security-policy': policyOf(config, callsApi),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
     'referrer-policy': 'strict-origin',
     'x-content-type-options': 'nosniff',
@@ -277,17 +285,25 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     const locale = this.request.principal?.cachedUser.user.locale ?? null
     const language =
       languageOf(locale, languages.tags) ?? languages.accepted(tags => this.request.accepts().languages(tags))
+    const user =
+      config.hasPages && hasSession(this.request) ? (this.request.principal?.cachedUser.user ?? null) : null
     const context = {
       language,
       texts: languages.textsOf(CORE_TEXTS, language),
       textsOf: texts => languages.textsOf(texts, language),
+      languages: languages.tags,
       ...featurePages.textsIn(language),
       root: rootOf(this.request),
       product: config.productName,
+      brand,
+      webUrl: config.webUrl === config.publicUrl ? null : config.webUrl,
+      passwordMinLength: config.passwordMinLength,
+      now: clock(),
       hasPages: config.hasPages,
       hasSignUpPage: config.hasSignUpPage,
       scripts: scriptUrls,
-      hasSession: config.hasPages && hasSession(this.request),
+      hasSession: user !== null,
+      user,
       hasSeveralUsers: namesSeveralUsers(this.request),
       noticeCookie: app.hostCookieName(NOTICE_COOKIE),
       returnTo: this.request.returnTo,
@@ -335,9 +351,13 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     })
   })
 
-  const serve = (url: string, response: StaticResponse): void => {
+  const serve = (
+    url: string,
+    response: StaticResponse,
+    sentHeaders: Readonly<Record<string, string>> = headers,
+  ): void => {
     app.get(url, { schema: { hide: true } }, (request, reply) =>
-      sendStatic(response, request, reply.headers(headers)),
+      sendStatic(response, request, reply.headers(sentHeaders)),
     )
   }
   serve(
@@ -347,9 +367,23 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   for (const { url, file } of fontFiles())
     serve(
       `/${url}`,
-      staticResponse('font/woff2', () => readFileSync(file), FONT_LIFETIME),
+      staticResponse('font/woff2', () => readFileSync(file), FILE_LIFETIME),
     )
+  const imageHeaders = { ...headers, 'content-security-policy': IMAGE_POLICY }
+  for (const { url, type, content } of brandFiles)
+    serve(
+      `/${url}`,
+      staticResponse(type, () => content, FILE_LIFETIME),
+      imageHeaders,
+    )
+  const [iconFile] = brandFiles
+  serve(
+    '/favicon.ico',
+    staticResponse(iconFile.type, () => iconFile.content),
+    imageHeaders,
+  )
   const files = [
+    { url: 'pages/page-script.js', type: 'text/javascript', file: PAGE_SCRIPT },
     ...scripts.map(({ url, script }) => ({ url, type: 'text/javascript', file: script })),
     ...featurePages.assets,
   ]

@@ -5,8 +5,11 @@ import {
   defineTexts,
   type FeaturePages,
   html,
+  itemRow,
+  linkRow,
   type Page,
   type PageContext,
+  rowList,
   time,
 } from '#http/pages/feature-pages'
 
@@ -37,16 +40,18 @@ const TEXTS = defineTexts('notes', {
 
 export const notesPage = (context: PageContext, notes: readonly Note[]): Page => {
   const texts = context.textsOf(TEXTS)
-  const item = ({ id, text, updatedAt }: Note) => html`<li><div>
-<p>${text}</p>
-<p class="muted">${time(context, updatedAt)}</p>
-</div>${button(context, { action: 'security/notes/remove', text: texts.remove, className: 'danger', id })}</li>`
+  const item = ({ id, text, updatedAt }: Note) =>
+    itemRow({
+      title: text,
+      note: time(context, updatedAt),
+      action: button(context, { action: 'security/notes/remove', text: texts.remove, id }),
+    })
   return {
     title: texts.title,
     isSignedIn: true,
     isWide: true,
     body: html`<h1>${texts.title}</h1>
-${notes.length === 0 ? html`<p>${texts.none}</p>` : html`<ul class="list">${notes.map(item)}</ul>`}
+${notes.length === 0 ? html`<p>${texts.none}</p>` : rowList(notes.map(item))}
 ${backToSecurity(context)}`,
   }
 }
@@ -55,12 +60,7 @@ export default {
   texts: TEXTS,
   security: {
     path: '/notes?limit=1',
-    section(context) {
-      const texts = context.textsOf(TEXTS)
-      return html`<section>
-<h2>${texts.title}</h2>
-<p><a href="${context.root}security/notes">${texts.show}</a></p>
-</section>`
-    },
+    section: { title: ({ textsOf }) => textsOf(TEXTS).title },
+    rows: context => [linkRow(context, 'security/notes', context.textsOf(TEXTS).show)],
   },
 } satisfies FeaturePages

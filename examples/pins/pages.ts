@@ -5,11 +5,13 @@ import {
   type FeaturePages,
   type FieldErrors,
   Form,
+  formPage,
   html,
   links,
   NO_ERRORS,
   type Page,
   type PageContext,
+  row,
 } from '#http/pages/feature-pages'
 
 const TEXTS = defineTexts('pins', {
@@ -55,37 +57,27 @@ export const pinSignInPage = (
     form.field({ name: 'pin', label: texts.pin, type: 'password', autocomplete: 'current-password' }),
     wantsCode && form.field({ name: 'code', label: texts.code, autocomplete: 'one-time-code', isCode: true }),
   ]
-  return {
+  return formPage(context, form, {
     title: texts.signIn,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.signIn}</h1>
-${form.summary()}
-<form method="post" action="${context.root}sign-in/pin">
-${fields}
-<button class="main">${context.texts.signIn}</button>
-</form>
-</div>
-${links([[`${context.root}sign-in`, context.texts.backToSignIn]])}`,
-  }
+    action: 'sign-in/pin',
+    fields,
+    button: context.texts.signIn,
+    next: links([[`${context.root}sign-in`, context.texts.backToSignIn]]),
+  })
 }
 
 export const setPinPage = (context: PageContext, errors: FieldErrors = NO_ERRORS): Page => {
   const texts = context.textsOf(TEXTS)
   const form = new Form(context, errors)
   const field = form.field({ name: 'pin', label: texts.pin, type: 'password', autocomplete: 'off' })
-  return {
+  return formPage(context, form, {
     title: texts.set,
     isSignedIn: true,
-    hasErrors: form.hasErrors,
-    body: html`<h1>${texts.set}</h1>
-${form.summary()}
-<form method="post" action="${context.root}security/pin">
-${field}
-<button class="main">${texts.save}</button>
-</form>
-${backToSecurity(context)}`,
-  }
+    action: 'security/pin',
+    fields: [field],
+    button: texts.save,
+    next: backToSecurity(context),
+  })
 }
 
 export default {
@@ -93,14 +85,11 @@ export default {
   signIn: { pin: { link: ({ textsOf, root }) => [`${root}sign-in/pin`, textsOf(TEXTS).signIn] } },
   security: {
     path: '/account/methods',
-    isOfFactor: true,
-    section({ textsOf, root }) {
+    section: 'signIn',
+    rows({ textsOf, root }) {
       const { pin, about, set } = textsOf(TEXTS)
-      return html`<section>
-<h2>${pin}</h2>
-<p>${about}</p>
-<p><a href="${root}security/pin">${set}</a></p>
-</section>`
+      const action = html`<a class="button" href="${root}security/pin">${set}</a>`
+      return [row({ title: pin, value: about, action })]
     },
   },
 } satisfies FeaturePages

@@ -42,7 +42,7 @@ t.test('the console', async t => {
     t.notOk(client.page.includes(other))
     await client.open('/console/users?role=no%20role!')
     t.equal(client.status, 400)
-    t.match(client.page, 'class="summary"')
+    t.match(client.page, 'class="notice bad"')
     await client.open('/console/users?cursor=forged')
     t.equal(client.status, 400)
     await client.open('/console/users?admin=1')
@@ -83,7 +83,7 @@ t.test('the console', async t => {
     t.equal(client.status, 404)
     await client.open(`/console/users/${owner.id}?organizations=forged`)
     t.equal(client.status, 200)
-    t.match(client.page, 'class="summary"')
+    t.match(client.page, 'class="notice bad"')
   })
 
   t.test('a user is disabled and enabled after a confirmation, by events that name the key', async t => {

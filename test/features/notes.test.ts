@@ -173,13 +173,15 @@ await onEnginesOfRun(
     })
 
     t.test('a section that fails takes nothing else from the security page', async t => {
-      const section = () => html`of the feature`
-      const pages = async () => ({ default: { security: { path: '/nope', section } } })
+      const rows = () => [html`of the feature`]
+      const pages = async () => ({
+        default: { security: { path: '/nope', section: 'signIn', rows } as const },
+      })
       const own = await build(t, { features: [{ ...notes, pages }] })
       const { token } = await signUp(own)
       const page = await own.inject({ url: '/security', headers: { cookie: `ACCESS_TOKEN=${token}` } })
       t.equal(page.statusCode, 200)
-      t.match(page.body, '<h2>Sessions</h2>')
+      t.match(page.body, '>Devices</h2>')
       t.notMatch(page.body, 'of the feature')
     })
 

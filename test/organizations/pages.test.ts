@@ -27,7 +27,7 @@ t.test('an organization is created, renamed, and somebody is invited, who accept
   t.match(browser.page, 'You are in no organization.')
   await browser.submit('security/organizations', { name: ' ' })
   t.equal(browser.status, 400)
-  t.match(browser.page, /class="summary"/)
+  t.match(browser.page, /class="notice bad"/)
   await browser.submit('security/organizations', { name: 'Win at www.evil.example' })
   t.match(browser.page, 'A name must not contain “://” or “www.”.')
   await browser.submit('security/organizations', { name: 'Otters & <b>Co</b>' })
@@ -143,7 +143,7 @@ t.test('owners change roles and remove members; admins only those below', async 
     return browser
   }
   t.match((await change(ofOwner, roles(member.id, 'billing'))).page, 'The roles are changed.')
-  t.match((await change(ofOwner, roles(member.id))).page, /class="summary"/)
+  t.match((await change(ofOwner, roles(member.id))).page, /class="notice bad"/)
   t.match((await change(ofOwner, roles(owner.id, 'member'))).page, 'This is the last owner.')
   const ofAdmin = await signedIn(admin)
   await ofAdmin.open(path)

@@ -138,7 +138,7 @@ t.test('errors of fields are tied to them', async t => {
   t.match(browser.page, /<input id="email"[^>]* aria-describedby="email-error" aria-invalid="true">/)
   t.match(browser.page, /<p class="error" id="email-error">This is not an e-mail address. <\/p>/)
   t.match(browser.page, '<a href="#email">E-mail: This is not an e-mail address.</a>')
-  t.match(browser.page, /<div class="summary" role="alert" tabindex="-1" autofocus>/)
+  t.match(browser.page, /<div class="notice bad" role="alert" tabindex="-1" autofocus>/)
   t.match(browser.page, 'value="&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;amp;"')
   t.notMatch(browser.page, '<script>')
 })
@@ -336,7 +336,7 @@ t.test('sign-in with a mailed code, where the service has them', async t => {
   t.match(again.page, 'The code is wrong, has expired or was used already.')
 
   await browser.submit('security/totp')
-  const secret = (/<code class="secret">([^<]+)</.exec(browser.page)?.[1] ?? '').replaceAll(' ', '')
+  const secret = (/class="secret"><code>([^<]+)</.exec(browser.page)?.[1] ?? '').replaceAll(' ', '')
   const totp = new TOTP({ secret: Secret.fromBase32(secret) })
   await browser.submit('totp/confirm', { code: totp.generate() })
   t.equal(browser.heading, 'Your recovery codes')
@@ -540,7 +540,7 @@ t.test('what is no form of the page gets an error page', async t => {
   ] as const) {
     t.equal(response.statusCode, status, response.body)
     t.match(response.headers['content-type'], 'text/html')
-    t.match(response.body, /<div class="summary"/)
+    t.match(response.body, /<div class="notice bad"/)
   }
 })
 

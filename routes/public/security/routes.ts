@@ -8,8 +8,14 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { needsCode } from '#core/users/factors'
 import type { ApiResponse } from '#http/pages/feature-pages'
-import { type Html, type PageContext, SIGNED_IN } from '#http/pages/layout'
-import { changePasswordPage, securityPage } from '#http/pages/security'
+import { SIGNED_IN } from '#http/pages/layout'
+import {
+  accountClosedPage,
+  changePasswordPage,
+  PROFILE_FIELDS,
+  type SentForm,
+  securityPage,
+} from '#http/pages/security'
 import { signInLostPage } from '#http/pages/signed-out'
 import { FormText, InputId, linkedPage, ProofFields, pageForm } from '../../schemas.ts'
 
@@ -21,6 +27,31 @@ const security: FastifyPluginAsyncTypebox = async app => {
   const api = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
     app.callApi(request, { method: 'GET', path })
 
+  const sendSecurity = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    account: ApiResponse,
+    state: { readonly notice?: string | undefined; readonly sent?: SentForm },
+  ): Promise<FastifyReply> => {
+    const sessions = await api(request, '/account/sessions')
+    if (sessions.status >= 400) return reply.sendFailure(sessions)
+    // A feature that fails takes nothing away from its users: they can still end sessions.
+    const ofFeatures = await Promise.all(
+      app.securitySections.map(async section => ({ ...section, response: await api(request, section.path) })),
+    )
+    const shown = ofFeatures.filter(({ response }) => response.status < 400)
+    return reply.sendPage(context =>
+      securityPage(context, {
+        account: account.body,
+        sessions: sessions.body.results,
+        hasPassword: request.requirePrincipal().cachedUser.user.hasPassword,
+        added: shown.map(({ section, rows, response }) => ({ section, rows: rows(context, response.body) })),
+        notice: context.notices.get(state.notice ?? ''),
+        ...(state.sent !== undefined && { sent: state.sent }),
+      }),
+    )
+  }
+
   app.get('', linkedPage({ [SIGNED_IN]: Type.Optional(Type.Unknown()) }), async (request, reply) => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
@@ -29,25 +60,51 @@ const security: FastifyPluginAsyncTypebox = async app => {
     if (account.status >= 400) return reply.sendFailure(account)
     const wayBack = reply.takeWayBack()
     if (wayBack !== null) return reply.redirectToPage(wayBack)
-    const sessions = await api(request, '/account/sessions')
-    if (sessions.status >= 400) return reply.sendFailure(sessions)
-    // A feature that fails takes nothing away from its users: they can still end sessions.
-    const ofFeatures = await Promise.all(
-      app.securitySections.map(async section => ({ ...section, response: await api(request, section.path) })),
+    return sendSecurity(request, reply, account, { notice })
+  })
+
+  /** Shows the page again, with the errors of one of its forms. */
+  const sentAgain =
+    (request: FastifyRequest, reply: FastifyReply, sent: Omit<SentForm, 'errors'>) =>
+    async (errors: ApiResponse['errors']): Promise<FastifyReply> => {
+      const account = await api(request, '/account')
+      if (account.status >= 400) return reply.sendFailure(account)
+      return sendSecurity(request, reply, account, { sent: { ...sent, errors } })
+    }
+
+  const profileFields = Object.fromEntries(PROFILE_FIELDS.map(field => [field, Type.Optional(FormText)]))
+
+  app.post('/profile', pageForm(profileFields), (request, reply) => {
+    const values = request.validatedData.body as Readonly<Record<string, string>>
+    const body = Object.fromEntries(Object.entries(values).map(([name, text]) => [name, text.trim() || null]))
+    const call = { method: 'PUT', path: '/account', body } as const
+    const form = sentAgain(request, reply, { form: 'profile', values })
+    return app.submitForm(request, reply, { call, form }, () => reply.redirectToPage('security', 'profile'))
+  })
+
+  app.post('/language', pageForm({ locale: FormText }), (request, reply) => {
+    const { body: values } = request.validatedData
+    const call = { method: 'PUT', path: '/account', body: { locale: values.locale || null } } as const
+    const form = sentAgain(request, reply, { form: 'language', values })
+    return app.submitForm(request, reply, { call, form }, () => reply.redirectToPage('security', 'language'))
+  })
+
+  app.post('/email', pageForm({ email: FormText, ...ProofFields }), (request, reply) => {
+    const { email, ...proof } = request.validatedData.body
+    const call = { method: 'PUT', path: '/account/email', body: { email } } as const
+    const form = sentAgain(request, reply, { form: 'email', values: { email } })
+    const repeat = { action: 'security/email', fields: { email } }
+    return app.submitForm(request, reply, { call, proof, repeat, form }, () =>
+      reply.redirectToPage('security', 'mailSent'),
     )
-    const sectionsOf = (context: PageContext, ofFactors: boolean): Html[] =>
-      ofFeatures
-        .filter(({ isOfFactor = false, response }) => isOfFactor === ofFactors && response.status < 400)
-        .map(({ section, response }) => section(context, response.body))
-    return reply.sendPage(context =>
-      securityPage(context, {
-        account: account.body,
-        sessions: sessions.body.results,
-        hasPassword: request.requirePrincipal().cachedUser.user.hasPassword,
-        factors: sectionsOf(context, true),
-        sections: sectionsOf(context, false),
-        notice: context.notices.get(notice ?? ''),
-      }),
+  })
+
+  app.post('/close', pageForm({ confirmed: FormText, ...ProofFields }), (request, reply) => {
+    const { confirmed, ...proof } = request.validatedData.body
+    const call = { method: 'DELETE', path: '/account' } as const
+    const repeat = { action: 'security/close', fields: { confirmed } }
+    return app.submitForm(request, reply, { call, proof, repeat }, response =>
+      reply.relay(response).sendPage(accountClosedPage),
     )
   })
 

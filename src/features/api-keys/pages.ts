@@ -1,28 +1,29 @@
 /** API keys on the hosted pages: a section of the security page, and the page of a new key. */
-
 import type { FieldErrors } from '#base/errors'
 import { defineTexts, fill } from '#base/texts'
 import type { serializeApiKey } from '#core/auth/api-key'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
+  ago,
   backToSecurity,
   button,
-  card,
+  cardWith,
+  emblem,
   Form,
   formPage,
   type Html,
   html,
-  links,
   NO_ERRORS,
   type Page,
   type PageContext,
+  secretValue,
   time,
 } from '#http/pages/layout'
+import { badge, itemRow, linkRow } from '#http/pages/rows'
 
 const TEXTS = defineTexts('api-keys', {
   en: {
-    title: 'API keys',
-    text: 'Keys for your programs.',
+    badge: 'API key',
     name: 'Name',
     nameHint: 'To recognise the key later.',
     scopes: 'What the key may do',
@@ -48,8 +49,7 @@ const TEXTS = defineTexts('api-keys', {
     notices: { apiKeyRevoked: 'The API key is revoked.' },
   },
   de: {
-    title: 'API-Schlüssel',
-    text: 'Schlüssel für Ihre Programme.',
+    badge: 'API-Schlüssel',
     name: 'Name',
     nameHint: 'Damit Sie den Schlüssel später erkennen.',
     scopes: 'Was der Schlüssel darf',
@@ -78,32 +78,31 @@ const TEXTS = defineTexts('api-keys', {
 
 type ApiKey = ReturnType<typeof serializeApiKey>
 
-const apiKeyItem = (context: PageContext, key: ApiKey): Html => {
+const apiKeyRow = (context: PageContext, key: ApiKey): Html => {
   const { texts } = context
   const own = context.textsOf(TEXTS)
-  return html`<li><div>
-<p>${key.name} <code>${key.prefix}…</code></p>
-<p class="muted">${key.scopes.join(', ')} · ${
-    key.lastUsedAt === null ? texts.unused : html`${texts.lastUsed} ${time(context, key.lastUsedAt)}`
-  }${key.expiresAt !== null && html` · ${own.expires} ${time(context, key.expiresAt)}`}</p>
-</div>${button(context, {
-    action: 'security/api-keys/revoke',
-    text: own.revoke,
-    label: fill(own.revokeOf, { name: key.name }),
-    className: 'danger',
-    id: key.id,
-  })}</li>`
+  return itemRow({
+    icon: 'key',
+    title: html`${key.name}${badge(own.badge)}`,
+    note: html`<code>${key.prefix}…</code> · ${key.scopes.join(', ')} · ${
+      key.lastUsedAt === null ? texts.unused : html`${texts.lastUsed} ${ago(context, key.lastUsedAt)}`
+    }${key.expiresAt !== null && html` · ${own.expires} ${time(context, key.expiresAt)}`}`,
+    action: button(context, {
+      action: 'security/api-keys/revoke',
+      text: own.revoke,
+      label: fill(own.revokeOf, { name: key.name }),
+      id: key.id,
+    }),
+  })
 }
 
-const apiKeysSection = (context: PageContext, { results: apiKeys }: { results: readonly ApiKey[] }): Html => {
-  const own = context.textsOf(TEXTS)
-  return html`<section>
-<h2>${own.title}</h2>
-<p>${own.text}</p>
-${apiKeys.length > 0 && html`<ul class="list">${apiKeys.map(key => apiKeyItem(context, key))}</ul>`}
-<p><a href="${context.root}security/api-keys">${own.newKey}</a></p>
-</section>`
-}
+const apiKeyRows = (
+  context: PageContext,
+  { results: apiKeys }: { readonly results: readonly ApiKey[] },
+): readonly Html[] => [
+  ...apiKeys.map(key => apiKeyRow(context, key)),
+  linkRow(context, 'security/api-keys', context.textsOf(TEXTS).newKey, 'plus'),
+]
 
 export interface NewApiKeyState {
   /** Every scope with what it allows, in English. */
@@ -155,12 +154,17 @@ export const apiKeyCreatedPage = (context: PageContext, name: string, token: str
   return {
     title: own.created,
     isSignedIn: true,
-    body: html`${card(own.created, html`<p>${fill(own.createdText, { name })}</p>`, html`<p><code class="secret">${token}</code></p>`)}
-${links([[`${context.root}security`, own.copied]])}`,
+    body: cardWith(
+      { emblem: emblem('key') },
+      own.created,
+      html`<p>${fill(own.createdText, { name })}</p>`,
+      secretValue(context, token),
+      html`<a class="button primary block" href="${context.root}security">${own.copied}</a>`,
+    ),
   }
 }
 
 export default {
   texts: TEXTS,
-  security: { path: '/account/api-keys', section: apiKeysSection },
+  security: { path: '/account/api-keys', section: 'applications', rows: apiKeyRows },
 } satisfies FeaturePages

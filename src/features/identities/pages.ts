@@ -1,10 +1,10 @@
 /** Other providers on the hosted pages: buttons of the pages for sign-in and sign-up, a section of the security page, and the pages around a callback. */
-
 import type { Static } from '@sinclair/typebox'
 import type { FieldErrors } from '#base/errors'
 import { defineTexts, fill } from '#base/texts'
 import type { FeaturePages } from '#http/pages/feature-pages'
 import {
+  ago,
   button,
   card,
   Form,
@@ -18,6 +18,7 @@ import {
   time,
 } from '#http/pages/layout'
 import { withReturn } from '#http/pages/return-links'
+import { row } from '#http/pages/rows'
 import { oneTimeCodeField } from '#http/pages/signed-out'
 import type { Identity as IdentitySchema } from './routes/schemas.ts'
 
@@ -27,9 +28,10 @@ const TEXTS = defineTexts('identities', {
     signUp: 'Sign up with {name}',
     continueTo: 'Continue to {name}',
     continueText: 'You are being taken to the provider. If nothing happens, use the link.',
-    title: 'Other providers',
-    text: 'You can sign in with these accounts of other providers.',
-    none: 'You can sign in with an account of another provider too.',
+    linked: 'Linked',
+    notLinked: 'Not linked',
+    another: 'Another account',
+    linkShort: 'Link',
     link: 'Link {name}',
     remove: 'Unlink',
     removeOf: 'Unlink {name}',
@@ -62,9 +64,10 @@ const TEXTS = defineTexts('identities', {
     signUp: 'Mit {name} registrieren',
     continueTo: 'Weiter zu {name}',
     continueText: 'Sie werden zum Anbieter weitergeleitet. Wenn nichts geschieht, verwenden Sie den Link.',
-    title: 'Andere Anbieter',
-    text: 'Mit diesen Konten anderer Anbieter können Sie sich anmelden.',
-    none: 'Sie können sich auch mit dem Konto eines anderen Anbieters anmelden.',
+    linked: 'Verbunden',
+    notLinked: 'Nicht verbunden',
+    another: 'Weiteres Konto',
+    linkShort: 'Verbinden',
     link: '{name} verbinden',
     remove: 'Trennen',
     removeOf: '{name} trennen',
@@ -152,7 +155,7 @@ export const confirmLinkPage = (
       fill(own.linkTitle, { name: provider.name }),
       html`<p>${fill(text, { email: email ?? '', name: provider.name })}</p>`,
       html`<form method="post" action="${root}account/sign-in/providers/${provider.id}/link">
-<button class="main">${fill(own.link, { name: provider.name })}</button>
+<button class="primary block">${fill(own.link, { name: provider.name })}</button>
 </form>`,
     )}
 ${links([[`${root}security`, own.notNow]])}`,
@@ -180,46 +183,49 @@ export const confirmCodePage = (
 
 type Identity = Static<typeof IdentitySchema>
 
-const identityItem = (context: PageContext, providers: readonly Provider[], identity: Identity): Html => {
+const identityRow = (context: PageContext, providers: readonly Provider[], identity: Identity): Html => {
   const { texts } = context
   const own = context.textsOf(TEXTS)
   const name = providers.find(({ id }) => id === identity.provider)?.name ?? identity.provider
-  return html`<li><div>
-<p>${name}${identity.email !== null && html` · ${identity.email}`}</p>
-<p class="muted">${texts.sessionSince} ${time(context, identity.linkedAt)} · ${
-    identity.lastUsedAt === null
-      ? texts.unused
-      : html`${texts.lastUsed} ${time(context, identity.lastUsedAt)}`
-  }</p>
-</div>${button(context, {
-    action: 'security/identities/remove',
-    text: own.remove,
-    label: fill(own.removeOf, { name }),
-    className: 'danger',
-    id: identity.id,
-  })}</li>`
+  return row({
+    title: name,
+    value: identity.email === null ? own.linked : html`<span class="break">${identity.email}</span>`,
+    note: html`${texts.sessionSince} ${time(context, identity.linkedAt)} · ${
+      identity.lastUsedAt === null
+        ? texts.unused
+        : html`${texts.lastUsed} ${ago(context, identity.lastUsedAt)}`
+    }`,
+    action: button(context, {
+      action: 'security/identities/remove',
+      text: own.remove,
+      label: fill(own.removeOf, { name }),
+      id: identity.id,
+    }),
+  })
 }
 
-const identitiesSection = (
+/** Linked accounts, then what can be linked. */
+const identityRows = (
   context: PageContext,
   providers: readonly Provider[],
   identities: readonly Identity[],
-): Html => {
+): readonly Html[] => {
   const own = context.textsOf(TEXTS)
-  if (providers.length === 0 && identities.length === 0) return html``
-  return html`<section>
-<h2>${own.title}</h2>
-<p>${identities.length > 0 ? own.text : own.none}</p>
-${identities.length > 0 && html`<ul class="list">${identities.map(each => identityItem(context, providers, each))}</ul>`}
-${providers.map(({ id, name }) =>
-  button(context, {
-    action: 'security/identities/link',
-    text: fill(own.link, { name }),
-    className: 'plain',
-    id,
-  }),
-)}
-</section>`
+  return [
+    ...identities.map(each => identityRow(context, providers, each)),
+    ...providers.map(({ id, name }) =>
+      row({
+        title: name,
+        value: html`<span class="muted">${identities.some(({ provider }) => provider === id) ? own.another : own.notLinked}</span>`,
+        action: button(context, {
+          action: 'security/identities/link',
+          text: own.linkShort,
+          label: fill(own.link, { name }),
+          id,
+        }),
+      }),
+    ),
+  ]
 }
 
 /** @param text of a button. Both pages lead to the same flow. */
@@ -233,7 +239,7 @@ ${providers.map(
   ({
     id,
     name,
-  }) => html`<form method="post" action="${context.root}${withReturn(`sign-in/providers/${id}`, context)}"><button class="main plain">${fill(context.textsOf(TEXTS)[text], { name })}</button></form>
+  }) => html`<form method="post" action="${context.root}${withReturn(`sign-in/providers/${id}`, context)}"><button class="block">${fill(context.textsOf(TEXTS)[text], { name })}</button></form>
 `,
 )}`
 
@@ -253,9 +259,9 @@ export default ({
     texts: TEXTS,
     security: {
       path: '/account/identities',
-      section: (context: PageContext, { results }: { readonly results: readonly Identity[] }) =>
-        identitiesSection(context, providers, results),
-      isOfFactor: true,
+      section: 'signIn',
+      rows: (context: PageContext, { results }: { readonly results: readonly Identity[] }) =>
+        identityRows(context, providers, results),
     },
     signIn: {
       identity: {

@@ -1,7 +1,9 @@
 /** Organizations on the hosted pages: a section of the security page, a list, one organization, and the page of an invitation's link. */
 import { fill } from '#base/texts'
 import {
+  avatar,
   backToSecurity,
+  badge,
   button,
   type FeaturePages,
   type FieldErrors,
@@ -9,14 +11,17 @@ import {
   type Html,
   hiddenField,
   html,
+  itemRow,
+  linkRow,
   links,
   messagePage,
   NO_ERRORS,
   type Page,
   type PageContext,
+  rowList,
   time,
 } from '#http/pages/feature-pages'
-import { card } from '#http/pages/layout'
+import { card, noticeOf } from '#http/pages/layout'
 import type { serializeInvitation, serializeOwnInvitation } from './invitations.ts'
 import type { serializeMember } from './members.ts'
 import { mayManageMembers, OWNER } from './organization.ts'
@@ -36,24 +41,21 @@ interface ListOf<Item> {
   readonly nextCursor: string | null
 }
 
-const tags = (roles: readonly string[]): Html =>
-  html`${roles.map(role => html`<span class="tag">${role}</span> `)}`
+const tags = (roles: readonly string[]): Html => html`${roles.map(role => badge(role))}`
 
-const said = (notice: string | undefined): Html =>
-  html`${notice !== undefined && html`<div class="done" role="status"><p>${notice}</p></div>`}`
-
-const organizationItem = ({ root }: PageContext, { id, name, roles }: OwnOrganization): Html =>
-  html`<li><div><p><a href="${root}${LIST}/${id}">${name}</a></p><p>${tags(roles)}</p></div></li>`
-
-const organizationsSection = (context: PageContext, { results }: ListOf<OwnOrganization>): Html => {
-  const own = context.textsOf(TEXTS)
-  return html`<section>
-<h2>${own.title}</h2>
-<p>${own.text}</p>
-${results.length > 0 && html`<ul class="list">${results.map(each => organizationItem(context, each))}</ul>`}
-<p><a href="${context.root}${LIST}">${own.manage}</a></p>
-</section>`
+const organizationRow = ({ root, textsOf }: PageContext, { id, name, roles }: OwnOrganization): Html => {
+  const own = textsOf(TEXTS)
+  return itemRow({
+    avatar: avatar(name, 'square'),
+    title: html`${name}${tags(roles)}`,
+    action: html`<a class="button" href="${root}${LIST}/${id}" aria-label="${fill(own.openOf, { name })}">${own.open}</a>`,
+  })
 }
+
+const organizationRows = (context: PageContext, { results }: ListOf<OwnOrganization>): readonly Html[] => [
+  ...results.map(each => organizationRow(context, each)),
+  linkRow(context, LIST, context.textsOf(TEXTS).manage),
+]
 
 export interface ListState {
   readonly organizations: ListOf<OwnOrganization>
@@ -82,13 +84,13 @@ export const organizationsPage = (
     isSignedIn: true,
     hasErrors: form.hasErrors,
     body: html`<h1>${own.title}</h1>
-${said(notice)}
+${noticeOf(notice)}
 ${form.summary()}
 <section>
 ${
   organizations.results.length === 0
-    ? html`<p>${own.none}</p>`
-    : html`<ul class="list">${organizations.results.map(each => organizationItem(context, each))}</ul>`
+    ? html`<p class="muted">${own.none}</p>`
+    : rowList(organizations.results.map(each => organizationRow(context, each)))
 }
 ${nextLink(context, LIST, organizations.nextCursor)}
 </section>
@@ -97,16 +99,18 @@ ${
   html`<section>
 <h2>${own.waiting}</h2>
 <p>${own.waitingText}</p>
-<ul class="list">${waiting.map(
-    ({ organization, roles }) => html`<li><div><p>${organization.name}</p><p>${tags(roles)}</p></div></li>`,
-  )}</ul>
+${rowList(
+  waiting.map(({ organization, roles }) =>
+    itemRow({ avatar: avatar(organization.name, 'square'), title: html`${organization.name}${tags(roles)}` }),
+  ),
+)}
 </section>`
 }
 <section>
 <h2>${own.create}</h2>
-<form method="post" action="${context.root}${LIST}">
+<form class="card card-body stack" method="post" action="${context.root}${LIST}">
 ${nameField}
-<button>${own.create}</button>
+<div class="buttons"><button class="primary">${own.create}</button></div>
 </form>
 </section>
 ${backToSecurity(context)}`,
@@ -162,20 +166,8 @@ const memberItem = (context: PageContext, state: OrganizationState, member: Memb
   const name = nameOf(member)
   const form = formOf(context, state, 'roles', member.userId)
   const mayRemove = mayChange && member.userId !== userId
-  return html`<li><div>
-<p>${name}${member.userId === userId && html` <span class="muted">(${own.you})</span>`}</p>
-${member.email !== null && member.email !== name && html`<p class="muted">${member.email}</p>`}
-<p>${tags(member.roles)}</p>
-${
-  mayChange &&
-  html`<details${form.hasErrors && html` open`}><summary aria-label="${fill(own.changeRolesOf, { name })}">${own.changeRoles}</summary>
-<form method="post" action="${context.root}${path}/roles">
-${hiddenField('id', member.userId)}
-${rolesGroup(form, own.roles, givable(state), member.roles)}
-<button class="plain">${own.save}</button>
-</form></details>`
-}
-</div>${
+  const hasName = member.email !== null && member.email !== name
+  return html`<li class="row-item">${avatar(name)}<span class="grow"><strong>${name}</strong>${member.userId === userId && html` <span class="muted">(${own.you})</span>`}${tags(member.roles)}${hasName && html`<small>${member.email}</small>`}</span>${
     mayRemove &&
     button(context, {
       action: `${path}/remove`,
@@ -184,7 +176,16 @@ ${rolesGroup(form, own.roles, givable(state), member.roles)}
       className: 'danger',
       id: member.userId,
     })
-  }</li>`
+  }${
+    mayChange &&
+    html`<details class="disclosure"${form.hasErrors && html` open`}><summary aria-label="${fill(own.changeRolesOf, { name })}">${own.changeRoles}</summary>
+<form class="stack" method="post" action="${context.root}${path}/roles">
+${hiddenField('id', member.userId)}
+${rolesGroup(form, own.roles, givable(state), member.roles)}
+<div class="buttons"><button>${own.save}</button></div>
+</form></details>`
+  }</li>
+`
 }
 
 const invitationItem = (
@@ -193,16 +194,17 @@ const invitationItem = (
   { id, email, roles, expiresAt }: Invitation,
 ): Html => {
   const own = context.textsOf(TEXTS)
-  return html`<li><div>
-<p>${email}</p>
-<p>${tags(roles)}<span class="muted">${own.until} ${time(context, expiresAt)}</span></p>
-</div>${button(context, {
-    action: `${LIST}/${organization.id}/revoke`,
-    text: own.revoke,
-    label: fill(own.revokeOf, { email }),
-    className: 'danger',
-    id,
-  })}</li>`
+  return itemRow({
+    icon: 'mail',
+    title: html`<span class="break">${email}</span>${tags(roles)}`,
+    note: html`${own.until} ${time(context, expiresAt)}`,
+    action: button(context, {
+      action: `${LIST}/${organization.id}/revoke`,
+      text: own.revoke,
+      label: fill(own.revokeOf, { email }),
+      id,
+    }),
+  })
 }
 
 const invitationsSection = (context: PageContext, state: OrganizationState, form: Form): Html => {
@@ -220,17 +222,19 @@ const invitationsSection = (context: PageContext, state: OrganizationState, form
   const chosen = (isSent ? sent.roles : undefined) ?? ['member']
   return html`<section>
 <h2>${own.inviteTitle}</h2>
-<form method="post" action="${context.root}${LIST}/${organization.id}/invite">
+<form class="card card-body stack" method="post" action="${context.root}${LIST}/${organization.id}/invite">
 ${email}
 ${rolesGroup(form, own.roles, givable(state), chosen)}
-<button>${own.invite}</button>
+<div class="buttons"><button class="primary">${own.invite}</button></div>
 </form>
+</section>
 ${
   invitations.results.length > 0 &&
-  html`<h2>${own.invitations}</h2>
-<ul class="list">${invitations.results.map(each => invitationItem(context, state, each))}</ul>`
-}
+  html`<section>
+<h2>${own.invitations}</h2>
+${rowList(invitations.results.map(each => invitationItem(context, state, each)))}
 </section>`
+}`
 }
 
 const settingsSection = (context: PageContext, state: OrganizationState, form: Form): Html => {
@@ -251,11 +255,10 @@ const settingsSection = (context: PageContext, state: OrganizationState, form: F
   ]
   return html`<section>
 <h2>${own.settings}</h2>
-<form method="post" action="${context.root}${LIST}/${organization.id}/settings">
+<form class="card card-body stack" method="post" action="${context.root}${LIST}/${organization.id}/settings">
 ${fields}
-<button>${own.save}</button>
+<div class="buttons"><button>${own.save}</button><a class="button danger" href="${context.root}${LIST}/${organization.id}/delete">${own.delete}</a></div>
 </form>
-<p><a href="${context.root}${LIST}/${organization.id}/delete">${own.delete}</a></p>
 </section>`
 }
 
@@ -272,13 +275,12 @@ export const organizationPage = (context: PageContext, state: OrganizationState)
     isWide: true,
     isSignedIn: true,
     hasErrors: withErrors !== undefined,
-    body: html`<h1>${organization.name}</h1>
-${said(notice)}
+    body: html`<div class="identity">${avatar(organization.name, 'large square')}<div><h1>${organization.name}</h1><p>${organization.slug}${tags(organization.roles)}</p></div></div>
+${noticeOf(notice)}
 ${withErrors?.summary()}
-<p class="muted">${organization.slug} · ${tags(organization.roles)}</p>
 <section>
 <h2>${own.members}</h2>
-<ul class="list">${members.results.map(member => memberItem(context, state, member))}</ul>
+${rowList(members.results.map(member => memberItem(context, state, member)))}
 ${nextLink(context, path, members.nextCursor)}
 </section>
 ${sections}
@@ -297,7 +299,7 @@ export const deleteOrganizationPage = (context: PageContext, { id, name }: OwnOr
     body: html`${card(
       own.delete,
       html`<p>${fill(own.deleteText, { name })}</p>`,
-      button(context, { action: `${LIST}/${id}/delete`, text: own.delete, className: 'danger' }),
+      html`<form method="post" action="${context.root}${LIST}/${id}/delete"><button class="danger filled block">${own.delete}</button></form>`,
     )}
 ${links([[`${context.root}${LIST}/${id}`, own.back]])}`,
   }
@@ -318,7 +320,7 @@ export const acceptPage = (
 ): Page => {
   const { root, texts, hasSession, hasSignUpPage } = context
   const own = context.textsOf(TEXTS)
-  const form = html`<form method="post" action="${root}${ACCEPT}">${hiddenField('token', token)}<button class="main">${own.accept}</button></form>`
+  const form = html`<form method="post" action="${root}${ACCEPT}">${hiddenField('token', token)}<button class="primary block">${own.accept}</button></form>`
   return {
     title: own.acceptTitle,
     isSignedIn: hasSession,
@@ -349,5 +351,12 @@ export const badInvitationPage = (context: PageContext): Page => {
 
 export default {
   texts: TEXTS,
-  security: { path: '/organizations?limit=5', section: organizationsSection },
+  security: {
+    path: '/organizations?limit=5',
+    section: {
+      title: ({ textsOf }: PageContext) => textsOf(TEXTS).title,
+      text: ({ textsOf }: PageContext) => textsOf(TEXTS).text,
+    },
+    rows: organizationRows,
+  },
 } satisfies FeaturePages

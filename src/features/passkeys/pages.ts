@@ -1,18 +1,21 @@
 /** Passkeys on the hosted pages: a button of the sign-in page, and a section of the security page. */
-
 import type { Static } from '@sinclair/typebox'
 import { defineTexts, fill } from '#base/texts'
 import type { FeaturePages } from '#http/pages/feature-pages'
-import { button, Form, type Html, html, NO_ERRORS, type PageContext, time } from '#http/pages/layout'
+import { icon } from '#http/pages/icons'
+import { ago, button, Form, type Html, html, NO_ERRORS, type PageContext, time } from '#http/pages/layout'
+import { formRow, row } from '#http/pages/rows'
 import type { Passkey as PasskeySchema } from './routes/schemas.ts'
 
 const TEXTS = defineTexts('passkeys', {
   en: {
     signIn: 'Sign in with a passkey',
     failed: 'The passkey did not work. Try again, or sign in in another way.',
-    title: 'Passkeys',
-    text: 'A passkey signs you in with your fingerprint, face or PIN, without a password.',
+    another: 'Another passkey',
+    text: 'Your fingerprint, face or PIN, without a password.',
+    added: 'Added',
     unnamed: 'Passkey',
+    open: 'Add',
     add: 'Add a passkey',
     name: 'Name of the passkey',
     needs: 'Adding a passkey needs JavaScript, and a browser that has passkeys.',
@@ -25,9 +28,11 @@ const TEXTS = defineTexts('passkeys', {
     signIn: 'Mit Passkey anmelden',
     failed:
       'Der Passkey hat nicht funktioniert. Versuchen Sie es noch einmal, oder melden Sie sich anders an.',
-    title: 'Passkeys',
-    text: 'Mit einem Passkey melden Sie sich mit Fingerabdruck, Gesicht oder PIN an, ohne Passwort.',
+    another: 'Weiterer Passkey',
+    text: 'Ihr Fingerabdruck, Gesicht oder PIN, ohne Passwort.',
+    added: 'Hinzugefügt am',
     unnamed: 'Passkey',
+    open: 'Hinzufügen',
     add: 'Passkey hinzufügen',
     name: 'Name des Passkeys',
     needs: 'Um einen Passkey hinzuzufügen, braucht es JavaScript und einen Browser mit Passkeys.',
@@ -40,41 +45,47 @@ const TEXTS = defineTexts('passkeys', {
 
 type Passkey = Static<typeof PasskeySchema>
 
-const passkeyItem = (context: PageContext, passkey: Passkey): Html => {
+const passkeyRow = (context: PageContext, passkey: Passkey): Html => {
   const { texts } = context
   const own = context.textsOf(TEXTS)
   const name = passkey.name ?? own.unnamed
-  return html`<li><div>
-<p>${name}</p>
-<p class="muted">${texts.sessionSince} ${time(context, passkey.createdAt)} · ${
-    passkey.lastUsedAt === null ? texts.unused : html`${texts.lastUsed} ${time(context, passkey.lastUsedAt)}`
-  }</p>
-</div>${button(context, {
-    action: 'security/passkeys/remove',
-    text: own.remove,
-    label: fill(own.removeOf, { name }),
-    className: 'danger',
-    id: passkey.id,
-  })}</li>`
+  return row({
+    title: own.unnamed,
+    value: name,
+    note: html`${own.added} ${time(context, passkey.createdAt)} · ${
+      passkey.lastUsedAt === null ? texts.unused : html`${texts.lastUsed} ${ago(context, passkey.lastUsedAt)}`
+    }`,
+    action: button(context, {
+      action: 'security/passkeys/remove',
+      text: own.remove,
+      label: fill(own.removeOf, { name }),
+      id: passkey.id,
+    }),
+  })
 }
 
-const passkeysSection = (
+const passkeyRows = (
   context: PageContext,
   { results: passkeys }: { readonly results: readonly Passkey[] },
-): Html => {
+): readonly Html[] => {
   const own = context.textsOf(TEXTS)
   const form = new Form(context, NO_ERRORS, 'passkey-')
-  return html`<section>
-<h2>${own.title}</h2>
-<p>${own.text}</p>
-${passkeys.length > 0 && html`<ul class="list">${passkeys.map(passkey => passkeyItem(context, passkey))}</ul>`}
+  return [
+    ...passkeys.map(passkey => passkeyRow(context, passkey)),
+    formRow(context, {
+      title: passkeys.length > 0 ? own.another : own.unnamed,
+      value: html`<span class="muted">${own.text}</span>`,
+      open: own.open,
+      form: html`<div class="form">
 <p class="muted" id="passkey-add-needs">${own.needs}</p>
-<div id="passkey-add" data-notice="${context.noticeCookie}=passkeyAdded" hidden>
+<div class="stack" id="passkey-add" data-notice="${context.noticeCookie}=passkeyAdded" hidden>
 ${form.field({ name: 'name', label: own.name, autocomplete: 'off', isOptional: true })}
-<button type="button">${own.add}</button>
+<div class="buttons"><button type="button" class="primary">${own.add}</button></div>
 <p class="error" role="alert" hidden>${own.failed}</p>
 </div>
-</section>`
+</div>`,
+    }),
+  ]
 }
 
 /** The button to sign in, hidden until the script of the page shows it. */
@@ -82,14 +93,14 @@ const signInButton = ({ texts, textsOf }: PageContext): Html => {
   const own = textsOf(TEXTS)
   return html`<div id="passkey-sign-in" hidden>
 <p class="or">${texts.or}</p>
-<button type="button" class="main plain">${own.signIn}</button>
+<button type="button" class="block">${icon('passkey')}${own.signIn}</button>
 <p class="error" role="alert" hidden>${own.failed}</p>
 </div>`
 }
 
 export default {
   texts: TEXTS,
-  security: { path: '/account/passkeys', section: passkeysSection, isOfFactor: true },
+  security: { path: '/account/passkeys', section: 'signIn', rows: passkeyRows },
   script: new URL('page-script.js', import.meta.url),
   signIn: { passkey: { autofill: 'webauthn', button: signInButton } },
 } satisfies FeaturePages

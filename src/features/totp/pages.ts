@@ -1,37 +1,43 @@
 /** Authenticator apps on the hosted pages: a section of the security page, and the pages behind it. */
-
 import type { Static } from '@sinclair/typebox'
 import type { FieldErrors } from '#base/errors'
 import { defineTexts, fill } from '#base/texts'
 import type { FeaturePages } from '#http/pages/feature-pages'
+import { icon } from '#http/pages/icons'
 import {
   backToSecurity,
   button,
-  card,
+  cardWith,
+  emblem,
   Form,
   formPage,
   type Html,
   html,
-  links,
   messagePage,
   NO_ERRORS,
   type Page,
   type PageContext,
+  saveButtons,
+  secretValue,
   time,
 } from '#http/pages/layout'
+import { badge, row } from '#http/pages/rows'
 import { oneTimeCodeField } from '#http/pages/signed-out'
 import type { NewTotp, Totp } from './routes/schemas.ts'
 
 const TEXTS = defineTexts('totp', {
   en: {
     title: 'Authenticator app',
-    off: 'With an authenticator app, signing in with your password needs a code from your phone too.',
+    isOff: 'Off',
+    onNow: 'On',
+    turnOn: 'Turn on',
     add: 'Add an authenticator app',
-    on: 'On since',
-    codeLeft: 'One recovery code is left.',
-    codesLeft: '{count} recovery codes are left.',
-    newCodes: 'Make new recovery codes',
-    remove: 'Remove the app',
+    on: 'Since',
+    recoveryCodes: 'Recovery codes',
+    codesLeft: '{count} left',
+    newCodes: 'New codes',
+    remove: 'Remove',
+    removeOf: 'Remove the app',
     scan: 'Scan this code with your authenticator app.',
     qr: 'QR code with the secret below',
     secret: 'Without a camera, enter this secret into the app:',
@@ -42,10 +48,13 @@ const TEXTS = defineTexts('totp', {
     beginAgain: 'Begin again',
     isOn: 'Your authenticator app is on',
     isOnText: 'If you have not seen your recovery codes, make new ones in your account security.',
-    codes: 'Your recovery codes',
+    codes: 'Save your recovery codes',
     codesText:
-      'Each code signs you in once without your authenticator app. Save them now: they are not shown again.',
-    codesSaved: 'I have saved them',
+      'Each signs you in once, if you lose your phone. Keep them in your password manager or on paper.',
+    onlyNow: 'You see these codes only now.',
+    codesSaved: 'I have saved the codes',
+    continue: 'Continue',
+    fileName: 'recovery-codes',
     errors: {
       encryptionKeyRequired: 'This service does not support authenticator apps.',
       totpNotFound: 'Your account has no authenticator app.',
@@ -57,13 +66,16 @@ const TEXTS = defineTexts('totp', {
   },
   de: {
     title: 'Authenticator-App',
-    off: 'Mit einer Authenticator-App braucht die Anmeldung mit Passwort auch einen Code von Ihrem Telefon.',
+    isOff: 'Aus',
+    onNow: 'Ein',
+    turnOn: 'Einschalten',
     add: 'Authenticator-App hinzufügen',
-    on: 'Eingeschaltet seit',
-    codeLeft: 'Ein Wiederherstellungscode ist übrig.',
-    codesLeft: '{count} Wiederherstellungscodes sind übrig.',
-    newCodes: 'Neue Wiederherstellungscodes erzeugen',
-    remove: 'App entfernen',
+    on: 'Seit',
+    recoveryCodes: 'Wiederherstellungscodes',
+    codesLeft: 'Noch {count}',
+    newCodes: 'Neue Codes',
+    remove: 'Entfernen',
+    removeOf: 'App entfernen',
     scan: 'Lesen Sie diesen Code mit Ihrer Authenticator-App.',
     qr: 'QR-Code mit dem Geheimnis, das darunter steht',
     secret: 'Ohne Kamera: geben Sie dieses Geheimnis in die App ein:',
@@ -76,10 +88,13 @@ const TEXTS = defineTexts('totp', {
     isOn: 'Ihre Authenticator-App ist eingeschaltet',
     isOnText:
       'Wenn Sie Ihre Wiederherstellungscodes nicht gesehen haben, erzeugen Sie neue in der Kontosicherheit.',
-    codes: 'Ihre Wiederherstellungscodes',
+    codes: 'Speichern Sie Ihre Wiederherstellungscodes',
     codesText:
-      'Mit jedem Code melden Sie sich einmal ohne Authenticator-App an. Heben Sie die Codes jetzt auf: sie werden nicht noch einmal gezeigt.',
-    codesSaved: 'Ich habe sie gespeichert',
+      'Jeder meldet Sie einmal an, wenn Sie Ihr Telefon verlieren. Heben Sie die Codes im Passwortmanager oder auf Papier auf.',
+    onlyNow: 'Sie sehen diese Codes nur jetzt.',
+    codesSaved: 'Ich habe die Codes gespeichert',
+    continue: 'Weiter',
+    fileName: 'wiederherstellungscodes',
     errors: {
       encryptionKeyRequired: 'Dieser Dienst unterstützt keine Authenticator-Apps.',
       totpNotFound: 'Ihr Konto hat keine Authenticator-App.',
@@ -91,30 +106,49 @@ const TEXTS = defineTexts('totp', {
   },
 })
 
-const totpSection = (context: PageContext, { confirmedAt, recoveryCodes }: Static<typeof Totp>): Html => {
+const totpRows = (
+  context: PageContext,
+  { confirmedAt, recoveryCodes }: Static<typeof Totp>,
+): readonly Html[] => {
   const own = context.textsOf(TEXTS)
-  return html`<section>
-<h2>${own.title}</h2>
-${
-  confirmedAt === null
-    ? html`<p>${own.off}</p>
-${button(context, { action: 'security/totp', text: own.add })}`
-    : html`<p>${own.on} ${time(context, confirmedAt)}. ${recoveryCodes === 1 ? own.codeLeft : fill(own.codesLeft, { count: recoveryCodes })}</p>
-${button(context, { action: 'security/recovery-codes', text: own.newCodes, className: 'plain' })}
-${button(context, { action: 'security/totp/remove', text: own.remove, className: 'danger' })}`
+  if (confirmedAt === null)
+    return [
+      row({
+        title: own.title,
+        value: html`<span class="muted">${own.isOff}</span>`,
+        action: button(context, { action: 'security/totp', text: own.turnOn }),
+      }),
+    ]
+  return [
+    row({
+      title: own.title,
+      value: badge(own.onNow, 'good'),
+      note: html`${own.on} ${time(context, confirmedAt)}`,
+      action: button(context, { action: 'security/totp/remove', text: own.remove, label: own.removeOf }),
+    }),
+    row({
+      title: own.recoveryCodes,
+      value: badge(fill(own.codesLeft, { count: recoveryCodes }), recoveryCodes < FEW_CODES ? 'warn' : ''),
+      action: button(context, {
+        action: 'security/recovery-codes',
+        text: own.newCodes,
+      }),
+    }),
+  ]
 }
-</section>`
-}
+
+/** Fewer recovery codes than this are shown as a warning. */
+const FEW_CODES = 3
 
 /** A secret of the API for an authenticator app; `null` if it was shown before. */
 export type ShownTotp = Static<typeof NewTotp> | null
 
-const shownSecret = ({ textsOf }: PageContext, { secret, uri, qr }: NonNullable<ShownTotp>): Html => {
-  const own = textsOf(TEXTS)
+const shownSecret = (context: PageContext, { secret, uri, qr }: NonNullable<ShownTotp>): Html => {
+  const own = context.textsOf(TEXTS)
   return html`<p>${own.scan}</p>
 <img class="qr" alt="${own.qr}" src="data:image/svg+xml,${encodeURIComponent(qr)}">
 <p>${own.secret}</p>
-<p><code class="secret">${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p>
+${secretValue(context, secret.replace(/.{4}(?=.)/g, '$& '))}
 <p><a href="${uri}">${own.open}</a></p>`
 }
 
@@ -137,7 +171,7 @@ export const newTotpPage = (
     button: own.confirmButton,
     after: [
       shown === null &&
-        button(context, { action: 'security/totp', text: own.beginAgain, className: 'plain' }),
+        button(context, { action: 'security/totp', text: own.beginAgain, className: 'quiet' }),
     ],
     next: backToSecurity(context),
   })
@@ -149,21 +183,29 @@ export const totpIsOnPage = (context: PageContext): Page => {
   return messagePage(context, { title, text, next: ['security', context.texts.backToSecurity] })
 }
 
-export const recoveryCodesPage = ({ textsOf, root }: PageContext, codes: readonly string[]): Page => {
+export const recoveryCodesPage = (context: PageContext, codes: readonly string[]): Page => {
+  const { textsOf, root, product } = context
   const own = textsOf(TEXTS)
+  const file = `${own.recoveryCodes}, ${product}\n\n${codes.join('\n')}\n`
   return {
     title: own.codes,
     isSignedIn: true,
-    body: html`${card(
+    body: cardWith(
+      { emblem: emblem('shield', 'good') },
       own.codes,
       html`<p>${own.codesText}</p>`,
-      html`<ul class="codes">${codes.map(code => html`<li>${code}</li>`)}</ul>`,
-    )}
-${links([[`${root}security`, own.codesSaved]])}`,
+      html`<ol class="codes" aria-label="${own.recoveryCodes}">${codes.map(code => html`<li>${code}</li>`)}</ol>`,
+      saveButtons(context, { copies: '.codes', fileName: `${own.fileName}.txt`, file }),
+      html`<p class="notice warn">${icon('warning')}<span>${own.onlyNow}</span></p>`,
+      html`<form class="stack" method="get" action="${root}security">
+<label class="check"><input type="checkbox" required><span>${own.codesSaved}</span></label>
+<button class="primary block">${own.continue}</button>
+</form>`,
+    ),
   }
 }
 
 export default {
   texts: TEXTS,
-  security: { path: '/account/totp', section: totpSection, isOfFactor: true },
+  security: { path: '/account/totp', section: 'secondStep', rows: totpRows },
 } satisfies FeaturePages

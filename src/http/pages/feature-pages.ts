@@ -6,15 +6,27 @@ import type { OwnedTexts } from '#base/texts'
 import type { Html } from './html.ts'
 import type { PageContext, SignInPart } from './layout.ts'
 
-/** A section of the security page. */
+/** Sections of the account page to which features add rows: ways to sign in, factors, and what has access to the account. */
+export type SharedSection = 'signIn' | 'secondStep' | 'applications'
+
+/** A section of a feature's own. */
+export interface OwnSection {
+  readonly title: (context: PageContext) => string
+  /** A sentence below the title. */
+  readonly text?: (context: PageContext) => string
+}
+
+/** What a feature adds to the account page. */
 export interface SecuritySection {
   /** The path of the API whose response it shows, such as `/account/notes`. */
   readonly path: string
-  /** @param body of the response. */
+  readonly section: SharedSection | OwnSection
+  /**
+   * The rows of a card: `row`, `formRow`, `itemRow` or `linkRow`. A section without rows is left out.
+   * @param body of the response.
+   */
   // biome-ignore lint/suspicious/noExplicitAny: as in `ApiResponse`
-  readonly section: (context: PageContext, body: any) => Html
-  /** Whether it is about a factor or a way to sign in: these come before the sessions. */
-  readonly isOfFactor?: true
+  readonly rows: (context: PageContext, body: any) => readonly Html[]
 }
 
 /** The default export of the module that `pages` of a feature imports, or what it returns for the settings. */
@@ -38,10 +50,12 @@ export { defineTexts, fill } from '#base/texts'
 export type { ApiCall, ApiResponse } from './api-calls.ts'
 export * from './console-parts.ts'
 export {
+  avatar,
   backToSecurity,
   button,
   type Field,
   Form,
+  formPage,
   Html,
   hiddenField,
   html,
@@ -53,4 +67,5 @@ export {
   time,
   usernameField,
 } from './layout.ts'
+export { badge, formRow, itemRow, linkRow, row, rowList } from './rows.ts'
 export { errorPage } from './signed-out.ts'

@@ -1,9 +1,20 @@
 /** What all hosted pages have in common, those of features too: the document, forms, and the summary of their errors. */
 import type { FieldErrors } from '#base/errors'
-import type { OwnedTexts, TextTree } from '#base/texts'
+import { fill, type OwnedTexts, type TextTree } from '#base/texts'
+import { accountTexts } from './account-texts.ts'
+import type { Brand } from './brand.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
+import { type IconName, icon } from './icons.ts'
 import { type ErrorTexts, errorSentence } from './messages.ts'
+import { MAIN_FONT_FILE } from './style.ts'
 import type { Texts } from './texts.ts'
+
+/** The user of a page's session. */
+interface PageUser {
+  readonly email: string
+  readonly firstName: string | null
+  readonly lastName: string | null
+}
 
 /** The request that a page responds to. */
 export interface PageContext {
@@ -13,6 +24,8 @@ export interface PageContext {
   readonly textsOf: <English extends TextTree>(texts: OwnedTexts<English>) => English
   /** A tag of BCP 47. */
   readonly language: string
+  /** The tags of all languages of the pages. */
+  readonly languages: readonly string[]
   /** The errors of the core and of features. */
   readonly errorTexts: ErrorTexts
   /** What the security page can say once, after a redirect: of the core and of features. */
@@ -20,6 +33,13 @@ export interface PageContext {
   /** The relative URL of the service, with a slash at the end: a proxy may add a path. */
   readonly root: string
   readonly product: string
+  readonly brand: Brand
+  /** The web application of the users; `null` without one. */
+  readonly webUrl: string | null
+  /** Characters of a new password. */
+  readonly passwordMinLength: number
+  /** Milliseconds since the epoch. */
+  readonly now: number
   /** Whether there are all pages, and not only the one that confirms an e-mail. */
   readonly hasPages: boolean
   readonly hasSignUpPage: boolean
@@ -28,6 +48,8 @@ export interface PageContext {
   readonly hasSession: boolean
   /** Where the page leads back to, a URL that was checked; `null`: nowhere. */
   readonly returnTo: string | null
+  /** The user of the session; `null` without one. */
+  readonly user: PageUser | null
   /** Whether the browser has sessions of several users, none of which counts. */
   readonly hasSeveralUsers: boolean
   /** The cookie of the notice that the security page shows once, for scripts. */
@@ -45,8 +67,10 @@ export interface Page {
   readonly body: Html
   /** Whether the title begins with the word for an error, which screen readers read first. */
   readonly hasErrors?: boolean
-  /** For pages with lists. */
+  /** For pages with lists: a bar above, and room to the sides. Others are one card. */
   readonly isWide?: boolean
+  /** Links to the sections of a wide page. */
+  readonly sections?: readonly Link[]
   /** Whether there is a button to sign out. */
   readonly isSignedIn?: boolean
   /** Whether the page has the scripts of features. */
@@ -59,36 +83,135 @@ export interface Page {
   readonly header?: Html
 }
 
+const logoOf = ({ brand, product, root }: PageContext): Html => {
+  const { logo } = brand
+  if (logo === null) return html`<span class="logo" aria-hidden="true">${[...product][0]}</span>${product}`
+  return logo.isWordmark
+    ? html`<img class="wordmark" src="${root}${logo.url}" alt="${product}">`
+    : html`<img class="logo" src="${root}${logo.url}" alt="">${product}`
+}
+
+const brandLink = (context: PageContext): Html =>
+  context.hasPages
+    ? html`<a class="brand" href="${context.root}security">${logoOf(context)}</a>`
+    : html`<p class="brand">${logoOf(context)}</p>`
+
 const signOutForm = ({ texts, root }: PageContext): Html =>
-  html`<form method="post" action="${root}sign-out"><button class="plain">${texts.signOut}</button></form>`
+  html`<form method="post" action="${root}sign-out"><button>${icon('signOut')}${texts.signOut}</button></form>`
+
+export const fullName = ({ firstName, lastName }: PageUser): string =>
+  [firstName, lastName].filter(Boolean).join(' ')
+
+/** Up to two letters of a name. */
+export const avatar = (name: string, className = ''): Html => {
+  const letters = name
+    .split(/[\s@.-]+/)
+    .slice(0, 2)
+    .map(word => [...word][0] ?? '')
+  return html`<span class="avatar ${className}" aria-hidden="true">${letters.join('').toUpperCase()}</span>`
+}
+
+/** The menu of a signed-in user, which opens and closes without script. */
+const userMenu = (context: PageContext, user: PageUser): Html => {
+  const own = accountTexts(context)
+  const { product, webUrl } = context
+  const name = fullName(user)
+  return html`<button class="quiet square" popovertarget="me">${avatar(name || user.email)}<span class="visually-hidden">${own.yourAccount}, ${user.email}</span></button>
+<div class="menu" id="me" popover>
+<p class="menu-head">${name !== '' && html`<strong>${name}</strong><br>`}<span class="muted">${user.email}</span></p>
+<ul>${
+    webUrl !== null &&
+    html`
+<li><a href="${webUrl}">${icon('back')}${fill(own.backTo, { product })}</a></li>`
+  }
+<li${webUrl !== null && html` class="rule"`}>${signOutForm(context)}</li>
+</ul>
+</div>`
+}
+
+/** @param hasSignOut for pages without a menu of the user. */
+const pageFoot = (context: PageContext, hasSignOut = false): Html | false => {
+  const own = accountTexts(context)
+  const { privacyUrl, termsUrl, supportUrl } = context.brand
+  const entries = [
+    [privacyUrl, own.privacy],
+    [termsUrl, own.terms],
+    [supportUrl, own.help],
+  ] as const
+  const found = entries.flatMap(([url, text]) => (url === null ? [] : [html`<a href="${url}">${text}</a>\n`]))
+  return (
+    (found.length > 0 || hasSignOut) &&
+    html`<footer class="page-foot">
+${found}${hasSignOut && html`<form method="post" action="${context.root}sign-out"><button class="text">${context.texts.signOut}</button></form>\n`}</footer>
+`
+  )
+}
+
+const skipLink = (context: PageContext): Html =>
+  html`<a class="skip" href="#content">${accountTexts(context).skip}</a>`
+
+/** A page with a bar above, and links to its sections at the side. */
+const wideBody = (context: PageContext, { body, sections = [], isSignedIn }: Page): Html =>
+  html`<body class="hosted">
+${skipLink(context)}
+<header class="topbar"><div>
+${brandLink(context)}
+${isSignedIn && context.user !== null && userMenu(context, context.user)}
+</div></header>
+<div class="account-layout">
+${
+  sections.length > 0 &&
+  html`<nav class="side-links" aria-label="${accountTexts(context).yourAccount}"><ul>
+${sections.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>\n`)}</ul></nav>
+`
+}<main id="content">
+${body}
+</main>
+</div>
+${pageFoot(context)}</body>`
+
+/** A page of one card. */
+const cardBody = (context: PageContext, { body, isSignedIn }: Page): Html =>
+  html`<body class="hosted auth">
+<main>
+${brandLink(context)}
+${body}
+</main>
+${pageFoot(context, isSignedIn && context.user !== null)}</body>`
+
+/** A page with a stylesheet of its own. */
+const ownBody = ({ assetsOf = '', header, body }: Page): Html =>
+  html`<body class="${assetsOf}">
+<header>${header}</header>
+<main>
+${body}
+</main>
+</body>`
 
 export const documentOf = (context: PageContext, page: Page): Html => {
-  const { texts, language, root, product, scripts } = context
-  const {
-    assetsOf,
-    header = html`<p class="product">${product}</p>${page.isSignedIn && signOutForm(context)}`,
-  } = page
+  const { texts, language, root, product, scripts, brand } = context
+  const { assetsOf, isWide, refreshTo } = page
+  const shown =
+    assetsOf !== undefined ? ownBody(page) : isWide ? wideBody(context, page) : cardBody(context, page)
   return html`<!DOCTYPE html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-${page.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${page.refreshTo}">\n`}<title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
-<link rel="icon" href="data:,">
+<meta name="color-scheme" content="light dark">
+${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${refreshTo}">\n`}<title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
+<link rel="icon" href="${root}${brand.iconUrl}">
+<link rel="preload" href="${root}${MAIN_FONT_FILE}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="${root}pages/style.css">
+<script type="module" src="${root}pages/page-script.js"></script>
 ${
   assetsOf !== undefined &&
   html`<link rel="stylesheet" href="${root}pages/${assetsOf}.css">
 <script type="module" src="${root}pages/${assetsOf}.js"></script>
 `
 }${page.hasScripts && scripts.map(url => html`<script type="module" src="${root}${url}"></script>\n`)}</head>
-<body${(page.isWide || assetsOf !== undefined) && html` class="${assetsOf ?? 'wide'}"`}>
-<header>${header}</header>
-<main>
-${page.body}
-</main>
-</body>
+${shown}
 </html>
 `
 }
@@ -111,6 +234,8 @@ export interface Field {
   readonly isNumeric?: boolean
   /** Whether the page opens with the cursor in it. */
   readonly isFocused?: boolean
+  /** Beside the label, such as a link. */
+  readonly aside?: Html
 }
 
 /** The fields of a form and the errors of the last attempt. Render the fields first, then the summary. */
@@ -139,6 +264,7 @@ export class Form {
       isCode = false,
       isNumeric = false,
       isFocused = false,
+      aside,
     } = field
     this.#labels.set(name, label)
     const id = this.#idOf(name)
@@ -146,14 +272,23 @@ export class Form {
     const descriptions = [hint && `${id}-hint`, sentences.length > 0 && `${id}-error`]
       .filter(Boolean)
       .join(' ')
-    return html`<div class="field">
-<label for="${id}">${label}${isOptional && html` <span class="muted">(${this.#context.texts.optional})</span>`}</label>
-${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
-<input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
+    const own = accountTexts(this.#context)
+    const labelled = html`<label for="${id}">${label}${isOptional && html` <span class="optional">(${this.#context.texts.optional})</span>`}</label>`
+    const isNewPassword = autocomplete === 'new-password'
+    const input = html`<input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
       value !== undefined && html` value="${value}"`
     }${!isOptional && !isFilter && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${isNumeric && html` inputmode="numeric"`}${isFocused && html` autofocus`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
-    }${sentences.length > 0 && html` aria-invalid="true"`}>
+    }${sentences.length > 0 && html` aria-invalid="true"`}>`
+    return html`<div class="field">
+${aside === undefined ? labelled : html`<div class="field-head">${labelled}${aside}</div>`}
+${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+${
+  type === 'password'
+    ? html`<div class="with-end">${input}<button type="button" class="quiet" data-script="show-password" aria-label="${own.showPassword}" aria-pressed="false" aria-controls="${id}">${icon('eye')}</button></div>`
+    : input
+}
+${isNewPassword && html`<p class="strength" data-script="strength" data-for="${id}" data-least="${this.#context.passwordMinLength}" data-words="${own.strength}" aria-live="polite"></p>`}
 ${this.#errorOf(name)}
 </div>`
   }
@@ -218,10 +353,10 @@ ${this.#errorOf(name)}
           : html`<li><a href="#${this.#idOf(name)}">${label}: ${text}</a></li>`,
       )
     })
-    return html`<div class="summary" role="alert" tabindex="-1" autofocus>
-<h2>${this.#context.texts.problem}</h2>
+    return html`<div class="notice bad" role="alert" tabindex="-1" autofocus>${icon('warning')}<div>
+<strong>${this.#context.texts.problem}</strong>
 <ul>${items}</ul>
-</div>`
+</div></div>`
   }
 
   #idOf(name: string): string {
@@ -265,6 +400,29 @@ const timeFormat = (language: string): Intl.DateTimeFormat => {
 export const time = ({ language }: PageContext, at: string): Html =>
   html`<time datetime="${at}">${timeFormat(language).format(new Date(at))} UTC</time>`
 
+const HOUR = 3_600_000
+
+const UNITS = [
+  ['day', 24 * HOUR],
+  ['hour', HOUR],
+  ['minute', HOUR / 60],
+] as const
+
+/** A time as people say it, such as "2 hours ago", with the exact one as its title. After a week it is the date. @param at ISO 8601 */
+export const ago = (context: PageContext, at: string): Html => {
+  const passed = context.now - Date.parse(at)
+  if (passed > 7 * 24 * HOUR) return time(context, at)
+  const [unit, length] = UNITS.find(each => passed >= each[1]) ?? ['minute', HOUR / 60]
+  const relative = new Intl.RelativeTimeFormat(context.language, { numeric: 'auto' })
+  const text = relative.format(-Math.max(0, Math.floor(passed / length)), unit)
+  return html`<time datetime="${at}" title="${timeFormat(context.language).format(new Date(at))} UTC">${text}</time>`
+}
+
+/** What was done, once after a redirect. */
+export const noticeOf = (notice: string | undefined): Html | false =>
+  notice !== undefined &&
+  html`<p class="notice good" role="status" tabindex="-1" autofocus>${icon('check')}<span>${notice}</span></p>`
+
 /** Words of a user agent, and what they name. The first that matches counts: browsers also name those that they are compatible with. */
 const BROWSERS = [
   [/\bEdg(?:A|iOS)?\//, 'Edge'],
@@ -296,13 +454,32 @@ export const deviceOf = ({ texts }: Pick<PageContext, 'texts'>, userAgent: strin
   return known.length === 0 ? texts.unknownClient : known.join(', ')
 }
 
+/** A value to copy, which is selected as a whole. */
+export const secretValue = (context: PageContext, value: string): Html => {
+  const { copy, copied } = accountTexts(context)
+  return html`<p class="secret"><code>${value}</code><button type="button" class="quiet square" data-script="copy" data-copied="${copied}" aria-label="${copy}">${icon('copy')}</button></p>`
+}
+
+/** Buttons to keep what is shown once. The file needs no script. @param copies the selector of the text to copy. */
+export const saveButtons = (
+  context: PageContext,
+  { copies, fileName, file }: Readonly<Record<'copies' | 'fileName' | 'file', string>>,
+): Html => {
+  const own = accountTexts(context)
+  return html`<div class="trio">
+<button type="button" data-script="copy" data-copy="${copies}" data-copied="${own.copied}">${icon('copy')}${own.copy}</button>
+<a class="button" download="${fileName}" href="data:text/plain;charset=utf-8,${encodeURIComponent(file)}">${icon('download')}${own.download}</a>
+<button type="button" data-script="print">${icon('print')}${own.print}</button>
+</div>`
+}
+
 interface Button {
   /** The URL of the form, relative to the service. */
   readonly action: string
   readonly text: string
   /** What the button does to which one of a list, for screen readers. */
   readonly label?: string
-  readonly className?: 'plain' | 'danger'
+  readonly className?: 'primary' | 'quiet' | 'danger'
   readonly id?: string
 }
 
@@ -320,15 +497,33 @@ export const links = (items: readonly Link[]): Html =>
 export const backToSecurity = ({ texts, root }: PageContext): Html =>
   links([[`${root}security`, texts.backToSecurity]])
 
+interface CardParts {
+  /** Above the title. */
+  readonly emblem?: Html
+  /** At the end of the box. */
+  readonly foot?: HtmlValue
+}
+
+export const emblem = (name: IconName, state: 'good' | 'bad' | '' = ''): Html =>
+  html`<span class="emblem ${state}">${icon(name)}</span>`
+
 /** A box with a title. */
-export const card = (title: string, ...lines: readonly HtmlValue[]): Html =>
-  html`<div class="card">
-<h1>${title}</h1>
-${onLines(lines)}</div>`
+export const cardWith = (
+  { emblem, foot }: CardParts,
+  title: string,
+  ...lines: readonly HtmlValue[]
+): Html => html`<div class="card">
+<div class="card-body">
+<div class="heading middle">${emblem}<h1>${title}</h1></div>
+${onLines(lines)}</div>
+${foot && html`<div class="card-foot">${foot}</div>\n`}</div>`
+
+export const card = (title: string, ...lines: readonly HtmlValue[]): Html => cardWith({}, title, ...lines)
 
 const onLines = (values: readonly HtmlValue[]): readonly Html[] => values.map(value => html`${value}\n`)
 
 interface FormPage extends Pick<Page, 'title' | 'isSignedIn' | 'hasScripts'> {
+  readonly emblem?: Html
   /** Above the form, each on a line. */
   readonly texts?: readonly HtmlValue[]
   /** The URL of the form, relative to the service. */
@@ -337,28 +532,31 @@ interface FormPage extends Pick<Page, 'title' | 'isSignedIn' | 'hasScripts'> {
   readonly button: string
   /** Below the form. */
   readonly after?: readonly HtmlValue[]
+  /** At the end of the box. */
+  readonly next?: Html
   /** Below the box. */
-  readonly next: Html
+  readonly below?: Html
 }
 
 /** A page with one form. @param form with the fields of the page, which are rendered already. */
 export const formPage = (
   { root }: PageContext,
   form: Form,
-  { texts = [], action, fields, button: text, after = [], next, ...page }: FormPage,
+  { emblem, texts = [], action, fields, button: text, after = [], next, below, ...page }: FormPage,
 ): Page => ({
   ...page,
   hasErrors: form.hasErrors,
-  body: html`${card(
+  body: html`${cardWith(
+    { ...(emblem !== undefined && { emblem }), foot: next },
     page.title,
     form.summary(),
     ...texts,
-    html`<form method="post" action="${root}${action}">
-${onLines(fields)}<button class="main">${text}</button>
+    html`<form class="stack" method="post" action="${root}${action}">
+${onLines(fields)}<button class="primary block">${text}</button>
 </form>`,
     ...after,
   )}
-${next}`,
+${below}`,
 })
 
 /** A page that says something, and has no form. @param next the link to another page. @param further links. */
@@ -369,17 +567,26 @@ export const messagePage = (
     text,
     next,
     further = [],
+    emblem,
   }: {
     readonly title: string
     readonly text: string | readonly Html[]
     readonly next: Link
     readonly further?: readonly Link[]
+    readonly emblem?: Html
   },
 ): Page => ({
   title,
   isSignedIn: hasSession,
-  body: html`${card(title, html`<p>${text}</p>`)}
-${hasPages && links([next, ...further].map(([path, label]) => [root + path, label]))}`,
+  body: cardWith(
+    emblem === undefined ? {} : { emblem },
+    title,
+    html`<p>${text}</p>`,
+    hasPages &&
+      html`<div class="stack">
+<a class="button primary block" href="${root}${next[0]}">${next[1]}</a>
+${further.map(([path, label]) => html`<a class="button block" href="${root}${path}">${label}</a>\n`)}</div>`,
+  ),
 })
 
 export { Html, html } from './html.ts'

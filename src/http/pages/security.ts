@@ -2,22 +2,32 @@
 
 import type { FieldErrors } from '#base/errors'
 import { fill } from '#base/texts'
+import { OWN_FIELDS, USER_FIELDS } from '#core/users/fields'
+import { accountTexts } from './account-texts.ts'
+import type { OwnSection, SharedSection } from './feature-pages.ts'
 import { type Html, html } from './html.ts'
+import type { IconName } from './icons.ts'
 import {
+  ago,
+  avatar,
   backToSecurity,
   button,
   deviceOf,
   Form,
   formPage,
+  fullName,
   hiddenField,
+  type Link,
   messagePage,
   NO_ERRORS,
+  noticeOf,
   type Page,
   type PageContext,
   time,
   usernameField,
 } from './layout.ts'
 import { sentencesOf } from './messages.ts'
+import { badge, formRow, itemRow, row, rowList } from './rows.ts'
 import { oneTimeCodeField } from './signed-out.ts'
 
 interface Session {
@@ -30,75 +40,282 @@ interface Session {
   readonly current: boolean
 }
 
+/** The names in the form of the account page, which a user may clear. Those of a team are texts without a translation. */
+const NAMES = ['firstName', 'lastName'] as const
+
+/** Texts that a team has added to users, which they write themselves. */
+const TEAM_FIELDS = OWN_FIELDS.filter(
+  field =>
+    USER_FIELDS[field].kind.name === 'text' &&
+    field !== 'locale' &&
+    !(NAMES as readonly string[]).includes(field),
+)
+
+/** The fields of the form about the profile. */
+export const PROFILE_FIELDS: readonly string[] = [...NAMES, ...TEAM_FIELDS]
+
+type AccountForm = 'profile' | 'email' | 'language' | 'close'
+
+/** What a form was sent with, to show it again. */
+export interface SentForm {
+  readonly form: AccountForm
+  readonly values: Readonly<Record<string, string>>
+  readonly errors: FieldErrors
+}
+
 export interface SecurityState {
-  readonly account: { readonly email: string; readonly emailVerified: boolean }
+  readonly account: {
+    readonly email: string
+    readonly emailVerified: boolean
+    readonly firstName: string | null
+    readonly lastName: string | null
+    readonly locale: string | null
+  }
   readonly sessions: readonly Session[]
   readonly hasPassword: boolean
-  /** What features add: about factors, and other sections. */
-  readonly factors: readonly Html[]
-  readonly sections: readonly Html[]
+  /** The rows of features. */
+  readonly added: readonly { readonly section: SharedSection | OwnSection; readonly rows: readonly Html[] }[]
   /** Text that is shown once, after a redirect. */
   readonly notice: string | undefined
+  readonly sent?: SentForm
 }
 
-const sessionItem = (context: PageContext, session: Session): Html => {
-  const { texts } = context
-  const client = deviceOf(context, session.userAgent)
-  return html`<li><div>
-<p>${client}${session.current && html` <strong class="tag">${texts.thisSession}</strong>`}${
-    session.impersonated && html` <strong class="tag">${texts.impersonatedSession}</strong>`
-  }</p>
-<p class="muted">${session.ip !== null && html`${session.ip} · `}${texts.sessionSince} ${time(context, session.createdAt)} · ${texts.lastUsed} ${time(context, session.lastRequestAt)}</p>
-</div>${button(context, {
-    action: 'security/sessions/end',
-    text: texts.endSession,
-    label: fill(texts.endSessionOf, { client }),
-    className: 'plain',
-    id: session.id,
-  })}</li>`
+interface Section {
+  readonly id: string
+  readonly title: string
+  readonly text?: string | undefined
+  readonly rows: readonly Html[]
 }
 
-const sessionsSection = (context: PageContext, sessions: readonly Session[]): Html => {
+const formOf = (context: PageContext, { sent }: SecurityState, name: AccountForm): Form =>
+  new Form(context, sent?.form === name ? sent.errors : NO_ERRORS, `${name}-`)
+
+const nameRow = (context: PageContext, state: SecurityState, form: Form): Html => {
+  const { texts, root } = context
+  const own = accountTexts(context)
+  const account = state.account as unknown as Readonly<Record<string, string | null>>
+  const values = state.sent?.form === 'profile' ? state.sent.values : account
+  const field = (name: string, label: string, autocomplete: string) =>
+    form.field({ name, label, value: values[name] ?? '', autocomplete, isOptional: true })
+  const fields = html`<div class="pair">${field('firstName', texts.firstName, 'given-name')}${field('lastName', texts.lastName, 'family-name')}</div>
+${TEAM_FIELDS.map(name => field(name, labelOf(name), 'off'))}`
+  return formRow(context, {
+    title: own.name,
+    value: fullName(state.account) || html`<span class="muted">${own.none}</span>`,
+    note: TEAM_FIELDS.flatMap(name =>
+      account[name] == null ? [] : `${labelOf(name)}: ${account[name]}`,
+    ).join(' · '),
+    isOpen: form.hasErrors,
+    form: html`<form method="post" action="${root}security/profile">
+${fields}
+<div class="buttons"><button class="primary">${own.saveName}</button></div>
+</form>`,
+  })
+}
+
+/** The name of a team's field for people: `jobTitle` is "Job title". */
+const labelOf = (name: string): string => {
+  const words = name.replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+const emailRows = (context: PageContext, { account, sent }: SecurityState, form: Form): readonly Html[] => {
+  const { texts, root } = context
+  const own = accountTexts(context)
+  const { email, emailVerified } = account
+  const field = form.field({
+    name: 'email',
+    label: own.newEmail,
+    type: 'email',
+    value: sent?.form === 'email' ? sent.values.email : undefined,
+    hint: own.newEmailHint,
+    autocomplete: 'email',
+  })
+  return [
+    formRow(context, {
+      title: texts.email,
+      value: html`<span class="break">${email}</span>${emailVerified ? badge(own.confirmed, 'good') : badge(own.notConfirmed, 'warn')}`,
+      isOpen: form.hasErrors,
+      form: html`<form method="post" action="${root}security/email">
+${field}
+<div class="buttons"><button class="primary">${own.sendLink}</button></div>
+</form>`,
+    }),
+    ...(emailVerified
+      ? []
+      : [
+          itemRow({
+            icon: 'mail',
+            title: texts.emailNotConfirmed,
+            action: button(context, { action: 'security/verify-email', text: texts.resendButton }),
+          }),
+        ]),
+  ]
+}
+
+/** The name of a language in itself. */
+const languageName = (tag: string): string => new Intl.DisplayNames(tag, { type: 'language' }).of(tag) ?? tag
+
+const languageRow = (context: PageContext, { account, sent }: SecurityState, form: Form): Html => {
+  const own = accountTexts(context)
+  const { locale } = account
+  const tags = [...new Set([...(locale === null ? [] : [locale]), ...context.languages])]
+  const field = form.choice({
+    name: 'locale',
+    label: own.languageLabel,
+    value: sent?.form === 'language' ? sent.values.locale : (locale ?? ''),
+    options: [['', own.languageOfBrowser], ...tags.map(tag => [tag, languageName(tag)] as const)],
+  })
+  return formRow(context, {
+    title: own.language,
+    value: locale === null ? html`<span class="muted">${own.languageOfBrowser}</span>` : languageName(locale),
+    isOpen: form.hasErrors,
+    form: html`<form method="post" action="${context.root}security/language">
+${field}
+<div class="buttons"><button class="primary">${own.saveLanguage}</button></div>
+</form>`,
+  })
+}
+
+const passwordRow = (context: PageContext, hasPassword: boolean): Html => {
+  const { texts, root } = context
+  const own = accountTexts(context)
+  return row({
+    title: texts.password,
+    value: hasPassword ? own.passwordSet : html`<span class="muted">${own.passwordNotSet}</span>`,
+    action: html`${
+      hasPassword &&
+      button(context, {
+        action: 'security/password/remove',
+        text: own.remove,
+        label: texts.removePassword,
+        className: 'quiet',
+      })
+    }<a class="button" href="${root}security/password" aria-label="${hasPassword ? texts.changePasswordButton : texts.addPassword}">${hasPassword ? own.change : own.choosePassword}</a>`,
+  })
+}
+
+const iconOf = (userAgent: string | null): IconName => {
+  if (/\b(?:Android|iPhone|iPad)\b/.test(userAgent ?? '')) return 'phone'
+  return /^Mozilla\//.test(userAgent ?? '') ? 'computer' : 'terminal'
+}
+
+const sessionRow = (context: PageContext, session: Session): Html => {
   const { texts } = context
-  return html`<section>
-<h2>${texts.sessions}</h2>
-<p>${texts.sessionsText}</p>
-<ul class="list">${sessions.map(session => sessionItem(context, session))}</ul>
-${
-  sessions.length > 1 &&
-  button(context, { action: 'security/sessions/end-others', text: texts.endOthers, className: 'plain' })
+  const own = accountTexts(context)
+  const device = deviceOf(context, session.userAgent)
+  return itemRow({
+    icon: iconOf(session.userAgent),
+    title: html`${device}${session.current && badge(own.thisDevice, 'brand')}${session.impersonated && badge(texts.impersonatedSession, 'warn')}`,
+    note: html`${session.ip !== null && html`${session.ip} · `}${texts.sessionSince} ${time(context, session.createdAt)} · ${texts.lastUsed} ${ago(context, session.lastRequestAt)}`,
+    action: button(context, {
+      action: 'security/sessions/end',
+      text: own.signOutDevice,
+      label: fill(own.signOutDeviceOf, { device }),
+      id: session.id,
+    }),
+  })
 }
-</section>`
+
+const sessionRows = (context: PageContext, sessions: readonly Session[]): readonly Html[] => {
+  const text = accountTexts(context).signOutOthers
+  const others = html`<li class="row-item">${button(context, { action: 'security/sessions/end-others', text, className: 'danger' })}</li>\n`
+  return [...sessions.map(session => sessionRow(context, session)), ...(sessions.length > 1 ? [others] : [])]
 }
+
+const closeRow = (context: PageContext, { account: { email } }: SecurityState, form: Form): Html => {
+  const own = accountTexts(context)
+  return formRow(context, {
+    title: own.close,
+    value: html`<span class="muted">${own.closeFinal}</span>`,
+    open: own.close,
+    isDangerous: true,
+    isOpen: form.hasErrors,
+    form: html`<form method="post" action="${context.root}security/close">
+<p>${own.closeExplanation}</p>
+<label class="check"><input type="checkbox" name="confirmed" required><span class="break">${fill(own.closeConfirm, { email })}</span></label>
+<div class="buttons"><button class="danger filled">${own.closeButton}</button></div>
+</form>`,
+  })
+}
+
+const sectionsOf = (context: PageContext, state: SecurityState): readonly Section[] => {
+  const own = accountTexts(context)
+  const { product } = context
+  const addedTo = (shared: SharedSection) =>
+    state.added.flatMap(({ section, rows }) => (section === shared ? rows : []))
+  const ofFeatures = state.added.flatMap(({ section, rows }, index) =>
+    typeof section === 'string'
+      ? []
+      : [{ id: `section-${index}`, title: section.title(context), text: section.text?.(context), rows }],
+  )
+  const [profile, email, language, close] = (['profile', 'email', 'language', 'close'] as const).map(name =>
+    formOf(context, state, name),
+  ) as [Form, Form, Form, Form]
+  const all: readonly Section[] = [
+    {
+      id: 'profile',
+      title: own.profile,
+      text: fill(own.profileText, { product }),
+      rows: [
+        nameRow(context, state, profile),
+        ...emailRows(context, state, email),
+        languageRow(context, state, language),
+      ],
+    },
+    {
+      id: 'sign-in',
+      title: own.signIn,
+      text: own.signInText,
+      rows: [passwordRow(context, state.hasPassword), ...addedTo('signIn')],
+    },
+    { id: 'second-step', title: own.secondStep, text: own.secondStepText, rows: addedTo('secondStep') },
+    { id: 'devices', title: own.devices, text: own.devicesText, rows: sessionRows(context, state.sessions) },
+    {
+      id: 'applications',
+      title: own.applications,
+      text: own.applicationsText,
+      rows: addedTo('applications'),
+    },
+    ...ofFeatures,
+    { id: 'close', title: own.close, text: own.closeText, rows: [closeRow(context, state, close)] },
+  ]
+  return all.filter(({ rows }) => rows.length > 0)
+}
+
+const sectionOf = ({ id, title, text, rows }: Section): Html =>
+  html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${text !== undefined && html`<p>${text}</p>`}
+${rowList(rows)}
+</section>
+`
 
 export const securityPage = (context: PageContext, state: SecurityState): Page => {
-  const { texts, root } = context
-  const { account, notice } = state
+  const { account, notice, sent } = state
+  const { email } = account
+  const name = fullName(account)
+  const sections = sectionsOf(context, state)
+  const own = accountTexts(context)
+  const errors = new Form(context, sent?.errors ?? NO_ERRORS, `${sent?.form ?? ''}-`)
   return {
-    title: texts.security,
+    title: own.yourAccount,
     isWide: true,
     isSignedIn: true,
     hasScripts: true,
-    body: html`<h1>${texts.security}</h1>
-${notice !== undefined && html`<div class="done" role="status" tabindex="-1" autofocus><p>${notice}</p></div>`}
-<p>${fill(texts.signedInAs, { email: account.email })}</p>
-${
-  !account.emailVerified &&
-  html`<section><p>${texts.emailNotConfirmed}</p>
-${button(context, { action: 'security/verify-email', text: texts.resendButton, className: 'plain' })}</section>`
+    hasErrors: errors.hasErrors,
+    sections: sections.map(({ id, title }): Link => [`#${id}`, title]),
+    body: html`<div class="identity">${avatar(name || email, 'large')}<div><h1>${name || own.yourAccount}</h1><p class="break">${email}</p></div></div>
+${noticeOf(notice)}
+${errors.summary()}
+${sections.map(sectionOf)}`,
+  }
 }
-<section>
-<h2>${texts.changePassword}</h2>
-${
-  state.hasPassword
-    ? html`<p><a href="${root}security/password">${texts.changePasswordButton}</a></p>
-${button(context, { action: 'security/password/remove', text: texts.removePassword, className: 'plain' })}`
-    : html`<p>${texts.noPassword} <a href="${root}security/password">${texts.addPassword}</a></p>`
-}
-</section>
-${state.factors}
-${sessionsSection(context, state.sessions)}
-${state.sections}`,
+
+/** The page after an account was closed. */
+export const accountClosedPage = (context: PageContext): Page => {
+  const { closed: title, closedText: text } = accountTexts(context)
+  return {
+    ...messagePage(context, { title, text, next: ['sign-in', context.texts.signIn] }),
+    isSignedIn: false,
   }
 }
 

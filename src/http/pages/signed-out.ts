@@ -92,7 +92,7 @@ const severalUsersPage = (context: PageContext): Page => {
       title,
       html`<p>${severalUsersText}</p>
 <form method="post" action="${context.root}${withReturn('sign-out', context)}">
-<button class="main">${signOutOfAll}</button>
+<button class="primary block">${signOutOfAll}</button>
 </form>`,
     ),
   }
@@ -231,14 +231,14 @@ export interface ConfirmEmailState {
 
 /** The form for somebody who does not know the account. Also shown where the browser is signed in to it: a stranger may have signed it in. */
 const notMe = ({ texts, root }: PageContext, token: string, subject: ConfirmEmailState['subject']): Html =>
-  html`<div class="card">
+  html`<div class="card"><div class="card-body">
 <h2>${texts.notMe}</h2>
 <p>${texts.notMeText[subject]}</p>
 <form method="post" action="${root}account/verify-email/not-me">
 ${hiddenField('token', token)}
-<button class="plain">${texts.notMe}</button>
+<button class="block">${texts.notMe}</button>
 </form>
-</div>`
+</div></div>`
 
 export const confirmEmailPage = (
   context: PageContext,
@@ -270,7 +270,7 @@ export const confirmEmailPage = (
       fields,
     ],
     button: texts.confirmEmailButton,
-    next: notMe(context, token, subject),
+    below: notMe(context, token, subject),
   })
 }
 

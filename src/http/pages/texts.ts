@@ -95,6 +95,8 @@ export const CORE_TEXTS = defineTexts('core', {
     notices: {
       password: 'Your password is changed. Other devices are signed out.',
       passwordRemoved: 'Your password is removed.',
+      profile: 'Your profile is saved.',
+      language: 'Your language is saved.',
       session: 'The session has ended.',
       sessions: 'All other sessions have ended.',
       mailSent: 'A mail with a link is on its way.',
@@ -291,6 +293,8 @@ export const CORE_TEXTS = defineTexts('core', {
     notices: {
       password: 'Ihr Passwort ist geändert. Andere Geräte sind abgemeldet.',
       passwordRemoved: 'Ihr Passwort ist entfernt.',
+      profile: 'Ihr Profil ist gespeichert.',
+      language: 'Ihre Sprache ist gespeichert.',
       session: 'Die Sitzung ist beendet.',
       sessions: 'Alle anderen Sitzungen sind beendet.',
       mailSent: 'Eine Mail mit einem Link ist unterwegs.',
