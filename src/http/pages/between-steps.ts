@@ -20,7 +20,7 @@ const hostOf = (url: string): string => new URL(url).host
 
 /** A form of one main button. */
 const action = ({ root }: PageContext, path: string, text: string): Html =>
-  html`<form method="post" action="${root}${path}"><button class="main">${text}</button></form>`
+  html`<form method="post" action="${root}${path}"><button class="primary block">${text}</button></form>`
 
 /**
  * Leads back to the application. A page, because browsers apply the policy for forms to a redirect after a POST, and to where the
@@ -45,7 +45,7 @@ export const signedInAlreadyPage = (context: PageContext, email: string, returnT
     body: html`${card(
       own.signedInTitle,
       html`<p>${fill(own.signedInText, { email })}</p>`,
-      html`<p><a class="button main" href="${returnTo}">${fill(own.continueTo, { host: hostOf(returnTo) })}</a></p>`,
+      html`<p><a class="button primary block" href="${returnTo}">${fill(own.continueTo, { host: hostOf(returnTo) })}</a></p>`,
     )}
 ${links([[context.root + withReturn('sign-out', context), own.otherAccount]])}`,
   }
@@ -116,7 +116,7 @@ export const codePage = (context: PageContext, { email, step, errors = NO_ERRORS
 <form method="post" action="${context.root}${path}">
 ${firstStep}
 ${recovery.field({ name: 'code', label: own.recoveryCode, hint: own.recoveryHint, autocomplete: 'off', isCode: true })}
-<button class="plain">${own.recoveryButton}</button>
+<button>${own.recoveryButton}</button>
 </form>
 </details>`,
     ],
