@@ -1,5 +1,6 @@
 /** The hosted pages in Chromium (docs/design.md, "Hosted pages"): without script, accessibility, colours, widths, the policy, passkeys. */
 import { Secret, TOTP } from 'otpauth'
+import type { Page } from 'playwright-core'
 import t from 'tap'
 import { accountOf } from '../support/account-routes.ts'
 import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
@@ -8,6 +9,15 @@ import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 const NEW = 'nine otters crossed a bridge'
+
+/** The button that sends a form. Others show a password, or copy. */
+const submitOf = (form: string): string => `form[action$="${form}"] button:not([type="button"])`
+
+/** From the menu of the account page. */
+const signOut = async (page: Page): Promise<void> => {
+  await page.click('[popovertarget="me"]')
+  await follow(page, submitOf('sign-out'))
+}
 
 t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
   const clock = manualClock(Date.now())
@@ -37,7 +47,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       const { email } = await signUp(app)
       const { page, complaints } = await openBrowser(browser, options)
       const seen = (name: string) => checkPage(t, page, view, name)
-      const press = (form: string): Promise<void> => follow(page, `form[action$="${form}"] button`)
+      const press = (form: string): Promise<void> => follow(page, submitOf(form))
       /** A browser gives it when it first renders the page, which may be after the load. */
       const hasFocus = (className: string) =>
         t.resolves(page.waitForFunction(`document.activeElement.className === '${className}'`), className)
@@ -67,7 +77,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       await page.waitForURL(`${service}/security?signed-in`)
       await hasFocus('notice good')
       await seen('security after the reset')
-      await press('sign-out')
+      await signOut(page)
       await page.waitForURL(`${service}/sign-in`)
       await seen('sign-in')
       await page.goto(`${service}/sign-in/email-code`)
@@ -117,7 +127,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       await seen('API key created')
       await page.goto(`${service}/security`)
       await seen('security')
-      await press('sign-out')
+      await signOut(page)
       await page.fill('#email', email)
       await page.fill('#password', NEW)
       await press('sign-in')
@@ -134,11 +144,12 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await page.fill('#password', PASSWORD)
     await page.press('#password', 'Enter')
     await page.waitForURL(`${service}/security?signed-in`)
-    t.equal(await page.textContent('h1'), 'Kontosicherheit')
+    t.equal(await page.textContent('h1'), 'Ihr Konto')
+    await page.click('details:has(#passkey-add) > summary')
     t.ok(await page.isVisible('#passkey-add-needs'))
-    await follow(page, 'form[action$="end-others"] button')
+    await follow(page, submitOf('end-others'))
     t.match(await page.textContent('.notice.good'), 'Alle anderen Sitzungen sind beendet.')
-    await follow(page, 'form[action$="sign-out"] button')
+    await signOut(page)
     await page.waitForURL(`${service}/sign-in`)
     t.same(complaints, [])
   })
@@ -164,7 +175,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       t.equal(await page.inputValue('#email'), email)
       t.equal(await page.inputValue('#firstName'), 'Ann')
       await page.fill('#password', PASSWORD)
-      await follow(page, 'form[action$="sign-up"] button')
+      await follow(page, submitOf('sign-up'))
       await page.waitForURL(`${service}/security?signed-in`)
       t.match(await page.textContent('main'), email)
       t.same(complaints, [], view)
@@ -201,7 +212,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       t.match(text, email)
       t.match(text, /Chrome, Linux · 127\.0\.0\.0\/24|Chrome, Linux · 0:0:0::\/48/)
       t.same(await context.cookies(service), [], 'not yet')
-      await follow(page, 'form[action$="magic-link"] button')
+      await follow(page, submitOf('magic-link'))
       await page.waitForURL(`${service}/security?signed-in`)
       t.match(await page.textContent('main'), email)
       t.same(await asking.context.cookies(service), [], 'the browser that asked is not signed in')
@@ -215,8 +226,8 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       const { page } = await openBrowser(browser, { javaScriptEnabled })
       await page.goto(await linkTo(email, 'verification'))
       await page.fill('#password', PASSWORD)
-      await page.dblclick('form[action$="confirm"] button')
-      await page.waitForSelector('.links')
+      await page.dblclick(submitOf('confirm'))
+      await page.waitForSelector('main a.button')
       // Which of the two responses the browser shows depends on how fast they are.
       const heading = (await page.textContent('h1')) ?? ''
       t.ok(['Your e-mail is confirmed', 'This link does not work any more'].includes(heading), heading)
@@ -231,7 +242,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
         const { page, complaints } = await openBrowser(browser, { javaScriptEnabled })
         await page.goto(await linkTo(email, 'verification'))
         // The empty password of the other form does not keep it from being sent.
-        await follow(page, 'form[action$="not-me"] button')
+        await follow(page, submitOf('not-me'))
         t.match(await page.textContent('main'), 'The account is removed.')
         t.equal(await accountStatus(app, token), 401)
         t.same(complaints, [])
@@ -251,7 +262,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await page.fill('#password', PASSWORD)
     await page.press('#password', 'Enter')
     await page.waitForURL(`http://gatehouse.test:${port}/security?signed-in`)
-    await follow(page, 'form[action$="sign-out"] button')
+    await signOut(page)
     await page.waitForURL(`http://gatehouse.test:${port}/sign-in`)
     for (const headers of await Promise.all(requests)) {
       t.equal(headers['sec-fetch-site'], undefined)
@@ -286,7 +297,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await page.route(`${web}/**`, route => route.fulfill({ contentType: 'text/html', body: 'welcome' }))
     await page.goto(`${address}/account/verify-email?token=${token}`)
     await page.fill('#password', PASSWORD)
-    await follow(page, 'form[action$="confirm"] button')
+    await follow(page, submitOf('confirm'))
     await page.waitForURL(`${web}/`)
     t.equal(await page.textContent('body'), 'welcome')
     t.same(complaints, [])
@@ -319,23 +330,25 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       await page.waitForURL(`${origin}/security?signed-in`)
     }
     await signInWithPassword()
+    const openPasskeys = () => page.click('details:has(#passkey-add) > summary')
+    await openPasskeys()
     await page.fill('#passkey-name', 'My laptop')
     await page.click('#passkey-add button')
     t.match(await page.textContent('.notice.good'), 'The passkey is added.')
     t.match(await page.textContent('main'), 'My laptop')
     await page.reload()
     t.equal(await page.locator('.notice.good').count(), 0, 'it is said once')
-    await follow(page, 'form[action$="sign-out"] button')
+    await signOut(page)
     await page.waitForURL(`${origin}/sign-in`)
     await page.click('#passkey-sign-in button')
     await page.waitForURL(`${origin}/security?signed-in`)
     t.match(await page.textContent('main'), email)
 
     // A passkey that the service does not know any more.
-    await follow(page, 'form[action$="passkeys/remove"] button')
+    await follow(page, submitOf('passkeys/remove'))
     t.match(await page.textContent('.notice.good'), 'The passkey is removed.')
     t.notMatch(await page.textContent('main'), 'My laptop')
-    await follow(page, 'form[action$="sign-out"] button')
+    await signOut(page)
     await page.click('#passkey-sign-in button')
     await page.waitForSelector('#passkey-sign-in .error:not([hidden])')
     t.match(await page.textContent('#passkey-sign-in .error'), 'The passkey did not work.')
@@ -344,11 +357,13 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     await session.send('WebAuthn.clearCredentials', { authenticatorId })
     await signInWithPassword()
     clock.advance(11 * 60_000)
+    await openPasskeys()
     await page.click('#passkey-add button')
     await page.waitForURL(`${origin}/security/proof`)
     await page.fill('#password', PASSWORD)
     await page.press('#password', 'Enter')
     t.match(await page.textContent('.notice.good'), 'Thank you.')
+    await openPasskeys()
     await page.click('#passkey-add button')
     await page.waitForSelector('.notice.good >> text=The passkey is added.')
     t.same(complaints, [])

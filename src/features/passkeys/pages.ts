@@ -91,7 +91,7 @@ ${form.field({ name: 'name', label: own.name, autocomplete: 'off', isOptional: t
 /** The button to sign in, hidden until the script of the page shows it. */
 const signInButton = ({ texts, textsOf }: PageContext): Html => {
   const own = textsOf(TEXTS)
-  return html`<div id="passkey-sign-in" hidden>
+  return html`<div class="stack" id="passkey-sign-in" hidden>
 <p class="or">${texts.or}</p>
 <button type="button" class="block">${icon('passkey')}${own.signIn}</button>
 <p class="error" role="alert" hidden>${own.failed}</p>
