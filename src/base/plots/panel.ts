@@ -1,24 +1,28 @@
 /**
- * Draws one panel of a plot: axes with units, and curves. Curves have labels instead of a legend, and markers of different shapes, so that
- * nobody needs to tell colours apart. Readable at a width of 360 pixels.
+ * Draws one plot as two SVGs: the labels of the y axis, and a plane as wide as there is room, of a fixed height. So text has the same size at
+ * every width. No label stands on the plane: names of curves are in a legend, which the page has. Curves differ by colour and by dash.
  */
-import { along, Labels, type Point } from './labels.ts'
 import type { Scale } from './scale.ts'
-import { element, THEME, text } from './svg.ts'
+import { element, escaped, text } from './svg.ts'
 
-export const WIDTH = 420
-const PANEL_HEIGHT = 170
+/** Curves that a reader can tell apart, and for which the stylesheet has colours. */
+export const MAX_CURVES = 5
 
-const LEFT = 62
-const RIGHT = 402
+/** Pixels. */
+const HEIGHT = 148
+const TOP = 8
+const BOTTOM = 120
+const LABELS_WIDTH = 48
+const X_LABELS = 140
 
-/** Sizes of fonts, in pixels. */
-export const SIZE = { heading: 13, label: 13, tick: 12, note: 11 }
+/** The width of the plane in the units of curves, which are stretched to the width that there is. */
+const UNITS = 1_000
 
-/** The mean width of a character of bold text, generously, as a part of the size of the font. */
-const BOLD_CHARACTER = 0.7
+/** Curves of up to so many points have dots: a line through one point is invisible. */
+const FEW = 4
 
-export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+/** Labels this close to an end of the axis, as a part of it, begin or end there. */
+const AT_END = 0.05
 
 /** Created once, because that is slow. */
 const DIGITS = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 })
@@ -31,102 +35,132 @@ export const short = (value: number): string => (value < 1_000 ? number(value) :
 export const duration = (milliseconds: number): string =>
   milliseconds < 1_000 ? `${number(milliseconds)} ms` : `${number(milliseconds / 1_000)} s`
 
-export interface Series {
-  readonly name: string
-  readonly color: string
-  /** Index of the marker; `null`: a line alone. */
-  readonly shape: number | null
-  /** Values of both axes. */
-  readonly points: readonly Point[]
+/** A span of time on the x axis. */
+export interface Slot {
+  readonly at: number
+  /** What a pointer on it shows: the time and all values. `null`: nothing is known. */
+  readonly title: string | null
 }
 
 export interface Panel {
-  readonly heading: string
-  /** Pixels from the top of the picture. */
-  readonly top: number
+  /** At equal distances. */
+  readonly slots: readonly Slot[]
+  /** For each curve, its value in each slot; `null` where nothing is known. At most {@link MAX_CURVES}. */
+  readonly curves: readonly (readonly (number | null)[])[]
+  /** The scale of the slots, and that of the values. */
   readonly x: Scale
   readonly y: Scale
   readonly format: (value: number) => string
   readonly formatX: (value: number) => string
-  readonly series: readonly Series[]
+  /** Whether the first curve has a tinted area below: not on a logarithmic scale, which has no zero. */
+  readonly hasArea: boolean
 }
 
-const marker = ({ color: fill, shape }: Series, { x, y }: Point): string => {
-  if (shape === null) return ''
-  return shape === 0
-    ? element('circle', { cx: x, cy: y, r: 4.4, fill })
-    : element('rect', { x: x - 4, y: y - 4, width: 8, height: 8, fill })
+interface Point {
+  /** From 0 to 1. */
+  readonly x: number
+  /** Pixels. */
+  readonly y: number
 }
 
-const points = (line: readonly Point[]): string =>
-  line.map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ')
+const yOf = ({ y }: Panel, value: number): number => BOTTOM - y.position(value) * (BOTTOM - TOP)
 
-const axes = ({ heading, top, x, y, format, formatX }: Panel): string => {
-  const bottom = top + PANEL_HEIGHT
-  const atX = (value: number): number => LEFT + x.position(value) * (RIGHT - LEFT)
-  const atY = (value: number): number => bottom - y.position(value) * PANEL_HEIGHT
-  const grid = { stroke: THEME.grid, 'stroke-width': 1 }
-  const tick = { 'font-size': SIZE.tick, fill: THEME.muted }
-  return [
-    text(heading, {
-      x: 14,
-      y: top - 12,
-      'font-size': SIZE.heading,
-      'font-weight': 600,
-      fill: THEME.text,
-    }),
-    ...x.ticks.map(value =>
-      element('line', { x1: atX(value), x2: atX(value), y1: top, y2: bottom, ...grid }),
-    ),
-    ...y.ticks.map(value =>
-      element('line', { x1: LEFT, x2: RIGHT, y1: atY(value), y2: atY(value), ...grid }),
-    ),
-    ...y.ticks.map(value =>
-      text(format(value), { x: LEFT - 7, y: atY(value) + 4, 'text-anchor': 'end', ...tick }),
-    ),
-    ...x.ticks.map(value =>
-      text(formatX(value), { x: atX(value), y: bottom + 17, 'text-anchor': 'middle', ...tick }),
-    ),
-    element('line', { x1: LEFT, x2: RIGHT, y1: bottom, y2: bottom, stroke: THEME.muted, 'stroke-width': 1 }),
-  ].join('')
+const percent = (share: number): string => `${Math.round(share * 1_000) / 10}%`
+
+const pointsOf = (panel: Panel, curve: readonly (number | null)[]): readonly Point[] =>
+  curve.flatMap((value, slot) =>
+    value === null
+      ? []
+      : [{ x: panel.x.position(panel.slots[slot]?.at ?? panel.x.low), y: yOf(panel, value) }],
+  )
+
+const line = (points: readonly Point[]): string =>
+  points.map(({ x, y }) => `${(x * UNITS).toFixed(1)},${y.toFixed(1)}`).join(' ')
+
+const curvesOf = (panel: Panel): string => {
+  const curves = panel.curves.map(curve => pointsOf(panel, curve))
+  const [first = []] = curves
+  const [begin, end] = [first[0], first.at(-1)]
+  const area =
+    panel.hasArea && begin !== undefined && end !== undefined && first.length > 1
+      ? element('polygon', {
+          class: 'area-1',
+          points: `${begin.x * UNITS},${BOTTOM} ${line(first)} ${end.x * UNITS},${BOTTOM}`,
+        })
+      : ''
+  const lines = curves.map((points, index) =>
+    element('polyline', { class: `curve series-${index + 1}`, points: line(points) }),
+  )
+  const stretched = element(
+    'svg',
+    { width: '100%', height: HEIGHT, viewBox: `0 0 ${UNITS} ${HEIGHT}`, preserveAspectRatio: 'none' },
+    [area, ...lines].join(''),
+  )
+  const dots = curves.flatMap((points, index) =>
+    points.length > FEW
+      ? []
+      : points.map(({ x, y }) =>
+          element('circle', { class: `dot-${index + 1}`, cx: percent(x), cy: y, r: 4.5 }),
+        ),
+  )
+  return stretched + dots.join('')
 }
 
-/** Points beside which a label may stand: trying each of a long line would take longer than drawing it. */
-const ANCHORS = 12
-
-const thinned = (line: readonly Point[]): readonly Point[] => {
-  const every = Math.ceil(line.length / ANCHORS)
-  return every <= 1 ? line : line.filter((_, index) => index % every === 0)
+/** Areas that show the values of a slot to a pointer. */
+const slotsOf = ({ slots, x }: Panel): string => {
+  const width = 1 / Math.max(1, slots.length - 1)
+  return slots
+    .map(({ at, title }) => {
+      if (title === null) return ''
+      const begin = Math.max(0, x.position(at) - width / 2)
+      const end = Math.min(1, x.position(at) + width / 2)
+      return element(
+        'rect',
+        { class: 'slot', x: percent(begin), width: percent(end - begin), y: TOP, height: BOTTOM - TOP },
+        element('title', {}, escaped(title)),
+      )
+    })
+    .join('')
 }
 
+const anchorAt = (position: number): string => {
+  if (position < AT_END) return 'start'
+  return position > 1 - AT_END ? 'end' : 'middle'
+}
+
+const labelOfX = (value: number, index: number, { x, formatX }: Panel): string => {
+  const position = x.position(value)
+  return text(formatX(value), {
+    ...(index % 2 === 1 && { class: 'tick-odd' }),
+    x: percent(position),
+    y: X_LABELS,
+    'text-anchor': anchorAt(position),
+  })
+}
+
+/** The SVGs of a plot, for an element with the class `plot-body`, which names it. */
 export const draw = (panel: Panel): string => {
-  const { top, x, y, series } = panel
-  const bottom = top + PANEL_HEIGHT
-  const at = (point: Point): Point => ({
-    x: LEFT + x.position(point.x) * (RIGHT - LEFT),
-    y: bottom - y.position(point.y) * PANEL_HEIGHT,
-  })
-  const lines = series.map(one => one.points.map(at))
-  const labels = new Labels({ left: LEFT, top, right: RIGHT, bottom }, lines.flatMap(along))
-  const curves = series.map((one, index) => {
-    const line = lines[index] ?? []
-    const stroke = { fill: 'none', stroke: one.color, 'stroke-width': 2, 'stroke-linejoin': 'round' }
-    return [
-      element('polyline', { points: points(line), ...stroke }),
-      ...line.map(point => marker(one, point)),
-    ].join('')
-  })
-  const names = series.map(({ name, color }, index) => {
-    const width = name.length * SIZE.label * BOLD_CHARACTER
-    const placed = labels.place(thinned(lines[index] ?? []), width, SIZE.label)
-    // A rim in the colour of the background, where a name lies over curves.
-    const rim = {
-      stroke: THEME.background,
-      'stroke-width': 3,
-      'stroke-linejoin': 'round',
-      'paint-order': 'stroke',
-    }
-    return text(name, { ...placed, 'font-size': SIZE.label, 'font-weight': 600, fill: color, ...rim })
-  })
-  return [axes(panel), ...curves, ...names].join('')
+  const { y, x, format } = panel
+  const labels = y.ticks.map(value =>
+    text(format(value), { x: LABELS_WIDTH - 8, y: yOf(panel, value) + 4, 'text-anchor': 'end' }),
+  )
+  const grid = y.ticks.map(value =>
+    element('line', {
+      class: value === y.low ? 'base' : 'grid',
+      x1: 0,
+      x2: '100%',
+      y1: yOf(panel, value),
+      y2: yOf(panel, value),
+    }),
+  )
+  const plane = [
+    ...grid,
+    curvesOf(panel),
+    slotsOf(panel),
+    ...x.ticks.map((value, index) => labelOfX(value, index, panel)),
+  ]
+  return [
+    element('svg', { width: LABELS_WIDTH, height: HEIGHT, 'aria-hidden': 'true' }, labels.join('')),
+    element('svg', { width: '100%', height: HEIGHT, 'aria-hidden': 'true' }, plane.join('')),
+  ].join('\n')
 }

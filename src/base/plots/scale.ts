@@ -56,7 +56,7 @@ export const timeScale = (low: number, high: number, step: number): Scale => {
   return {
     low,
     high,
-    position: value => Math.min(1, Math.max(0, (value - low) / (high - low))),
+    position: value => (high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0),
     ticks: Array.from({ length: Math.floor((high - first) / step) + 1 }, (_, index) => first + index * step),
   }
 }

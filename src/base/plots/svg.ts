@@ -1,14 +1,4 @@
-/** Writes SVG: elements as text, in the colours of a page. Deterministic: the same input gives the same bytes. */
-
-/** The variables of a page's stylesheet, which has them for both colour schemes. */
-export const THEME = {
-  background: 'var(--card)',
-  text: 'var(--text)',
-  muted: 'var(--muted)',
-  grid: 'var(--line)',
-  /** The colours of curves, which every kind of colour blindness leaves distinct. Their contrast suffices for text. */
-  series: ['var(--series-1)', 'var(--series-2)', 'var(--series-3)', 'var(--series-4)', 'var(--series-5)'],
-}
+/** Writes SVG: elements as text. Deterministic: the same input gives the same bytes. */
 
 type Attributes = Readonly<Record<string, string | number>>
 

@@ -37,7 +37,7 @@ const rootKeyOf = (key: string): RootKey => {
   const digest = keyDigest(key)
   return {
     digest: Buffer.from(digest),
-    key: { id: digest.slice(0, ROOT_ID_LENGTH), scopes: null, expiresAt: null },
+    key: { id: digest.slice(0, ROOT_ID_LENGTH), name: null, scopes: null, expiresAt: null },
   }
 }
 
@@ -130,9 +130,9 @@ export class AdminAuthenticator implements InvalidationListener {
       if (cached !== undefined) this.#drop(digest, cached.key.id)
       return null
     }
-    const { id, scopes, expiresAt, lastUsedAt } = found
+    const { id, name, scopes, expiresAt, lastUsedAt } = found
     const lastRequestAt = this.#deps.lastRequests.latestOf(id, lastUsedAt ?? 0)
-    const key = { id, scopes, expiresAt }
+    const key = { id, name, scopes, expiresAt }
     const cached = { key, credentialId: id, lastRequestAt, storedRequestAt: lastRequestAt }
     if (this.#validity.isReliable) this.#add(digest, cached)
     return this.#use(cached)

@@ -16,6 +16,8 @@ export const serializeAdminKey = ({ createdBy, ...key }: AdminKey) => ({ ...seri
 export interface PresentedAdminKey {
   /** The id of a key of the store; for a root key a prefix of its digest, too short to reveal anything about the key. */
   readonly id: string
+  /** `null` for a root key. */
+  readonly name: string | null
   /** `null` for a root key, which may do everything. */
   readonly scopes: readonly string[] | null
   /** Milliseconds since the epoch; `null`: it does not expire. */

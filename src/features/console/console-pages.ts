@@ -1,12 +1,19 @@
 /** The pages of what the core has: users, the audit log, the status. */
 import { FILTERS } from '#core/users/fields'
 import {
-  type ConsoleDeclarations,
+  ago,
+  agoField,
+  badge,
+  type ConsoleAction,
+  type ConsoleContext,
   type ConsoleField,
   type ConsolePage,
   type ConsoleParts,
+  type ConsoleSection,
+  type ConsoleTable,
   calls,
   codeField,
+  type Html,
   html,
   type Item,
   listField,
@@ -15,6 +22,8 @@ import {
   timeField,
 } from '#http/pages/feature-pages'
 import { deviceOf } from '#http/pages/layout'
+import { EVENT_NAMES } from './event-log.ts'
+import { EVENT_SENTENCES } from './event-sentences.ts'
 
 const jsonOf = (label: Text, name: string): ConsoleField => ({
   label,
@@ -36,33 +45,82 @@ const labelOf = (field: string): Text => {
 const NAME: Text = { en: 'Name', de: 'Name' }
 const EMAIL: Text = { en: 'E-mail', de: 'E-Mail' }
 const ROLES: Text = { en: 'Roles', de: 'Rollen' }
+const STATE: Text = { en: 'State', de: 'Zustand' }
 const DISABLED: Text = { en: 'Disabled', de: 'Gesperrt' }
 const SIGNED_UP: Text = { en: 'Signed up', de: 'Registriert' }
 const LAST_REQUEST: Text = { en: 'Last request', de: 'Letzte Anfrage' }
 const AFTER: Text = { en: 'From (UTC)', de: 'Ab (UTC)' }
 const BEFORE: Text = { en: 'Before (UTC)', de: 'Vor (UTC)' }
 
+const METHODS = listField({ en: 'Signs in with', de: 'Meldet sich an mit' }, 'methods')
+
 /** Roles as people enter them. */
 const rolesIn = (text: string | undefined): readonly string[] =>
   (text ?? '').split(/[\s,]+/).filter(role => role !== '')
 
-export const EVENT_COLUMNS: readonly ConsoleField[] = [
-  timeField({ en: 'Time', de: 'Zeit' }, 'at'),
-  codeField({ en: 'Event', de: 'Ereignis' }, 'type'),
-  {
-    label: { en: 'By', de: 'Von' },
-    value: ({ actor }) => html`${actor.type}${actor.id !== null && html` <code>${actor.id}</code>`}`,
+const stateOf = ({ disabled, emailVerified }: Item, { say }: ConsoleContext): Html => {
+  if (disabled) return badge(say({ en: 'Disabled', de: 'Gesperrt' }), 'bad')
+  return emailVerified
+    ? badge(say({ en: 'Active', de: 'Aktiv' }), 'good')
+    : badge(say({ en: 'Not confirmed', de: 'Nicht bestätigt' }), 'warn')
+}
+
+const DISABLE: ConsoleAction = {
+  name: 'disable',
+  icon: 'block',
+  label: { en: 'Disable', de: 'Sperren' },
+  explanation: {
+    en: 'All sessions end, and nobody can sign in to the account until it is enabled again.',
+    de: 'Alle Sitzungen enden, und niemand kann sich anmelden, bis das Konto wieder freigegeben ist.',
   },
-  textField({ en: 'Address', de: 'Adresse' }, 'ip'),
-  {
-    label: { en: 'Details', de: 'Einzelheiten' },
-    value: ({ details }) => (details === null ? null : html`<code>${JSON.stringify(details)}</code>`),
+  scope: 'users:write',
+  isDangerous: true,
+  isOffered: ({ disabled }) => !disabled,
+  call: calls('PUT /admin/users/:id', () => ({ disabled: true })),
+  done: { en: 'The user is disabled.', de: 'Der Nutzer ist gesperrt.' },
+}
+
+const ENABLE: ConsoleAction = {
+  name: 'enable',
+  icon: 'check',
+  label: { en: 'Enable', de: 'Freigeben' },
+  scope: 'users:write',
+  isOffered: ({ disabled }) => disabled,
+  call: calls('PUT /admin/users/:id', () => ({ disabled: false })),
+  done: { en: 'The user is enabled.', de: 'Der Nutzer ist freigegeben.' },
+}
+
+const END_SESSIONS: ConsoleAction = {
+  name: 'end-sessions',
+  icon: 'signOut',
+  label: { en: 'End all sessions', de: 'Alle Sitzungen beenden' },
+  scope: 'users:write',
+  isDangerous: true,
+  call: calls('DELETE /admin/users/:id/sessions'),
+  done: { en: 'All sessions have ended.', de: 'Alle Sitzungen sind beendet.' },
+}
+
+const DELETE: ConsoleAction = {
+  name: 'delete',
+  icon: 'remove',
+  label: { en: 'Delete', de: 'Löschen' },
+  explanation: {
+    en: 'Deletes the account and all its data. It cannot be undone.',
+    de: 'Löscht das Konto und alle seine Daten. Das lässt sich nicht rückgängig machen.',
   },
-]
+  scope: 'users:delete',
+  isDangerous: true,
+  needsKey: true,
+  call: calls('DELETE /admin/users/:id'),
+  done: { en: 'The user is deleted.', de: 'Der Nutzer ist gelöscht.' },
+  next: 'users',
+}
 
 const users: ConsolePage = {
   path: 'users',
   title: { en: 'Users', de: 'Nutzer' },
+  icon: 'users',
+  group: 'people',
   list: {
     scope: 'users:read',
     api: '/admin/users?limit=50&count=approximate',
@@ -70,19 +128,26 @@ const users: ConsolePage = {
     link: ({ id }) => `users/${id}`,
     columns: [
       textField(EMAIL, 'email'),
-      { label: NAME, value: nameOf },
-      listField(ROLES, 'roles'),
-      textField(DISABLED, 'disabled'),
-      timeField(SIGNED_UP, 'createdAt'),
-      timeField(LAST_REQUEST, 'lastRequestAt'),
+      { label: STATE, value: stateOf, room: 'low' },
+      { ...listField(ROLES, 'roles'), room: 'mid' },
+      { ...METHODS, room: 'wide' },
+      { ...agoField(LAST_REQUEST, 'lastRequestAt'), room: 'low' },
+      { ...agoField(SIGNED_UP, 'createdAt'), room: 'mid' },
+    ],
+    also: (user, context) => [
+      html`<span class="seen">${stateOf(user, context)}</span>`,
+      html`<bdi>${nameOf(user)}</bdi>`,
+      user.lastRequestAt !== null && html`<span class="seen"> · ${ago(context, user.lastRequestAt)}</span>`,
     ],
     summary: ({ approximateTotal }, { language, say }) =>
-      `${say({ en: 'Users, about:', de: 'Nutzer, etwa:' })} ${approximateTotal.toLocaleString(language)}`,
+      `${say({ en: 'about', de: 'etwa' })} ${approximateTotal.toLocaleString(language)}`,
+    bulk: [DISABLE, ENABLE, END_SESSIONS, DELETE],
     filters: [
       {
         name: 'search',
         label: { en: 'Search', de: 'Suche' },
-        hint: { en: 'The start of a name or an e-mail.', de: 'Der Anfang eines Namens oder einer E-Mail.' },
+        hint: { en: 'Start of a name or an e-mail', de: 'Anfang eines Namens oder einer E-Mail' },
+        isSearch: true,
       },
       { name: 'role', label: { en: 'Role', de: 'Rolle' } },
       ...FILTERS.map(({ field }) => ({ name: field, label: labelOf(field) })),
@@ -122,24 +187,35 @@ const users: ConsolePage = {
     scope: 'users:read',
     api: '/admin/users/:id',
     title: ({ email }) => email,
+    subtitle: nameOf,
+    badges: (user, context) => [
+      stateOf(user, context),
+      user.emailVerified
+        ? badge(context.say({ en: 'E-mail confirmed', de: 'E-Mail bestätigt' }), 'good')
+        : badge(context.say({ en: 'E-mail not confirmed', de: 'E-Mail nicht bestätigt' }), 'warn'),
+      ...(user.factors.length > 0
+        ? [badge(context.say({ en: 'Second factor', de: 'Zweiter Faktor' }), 'good')]
+        : []),
+    ],
     fields: [
-      codeField({ en: 'Id', de: 'Id' }, 'id'),
       textField(EMAIL, 'email'),
-      textField({ en: 'E-mail confirmed', de: 'E-Mail bestätigt' }, 'emailVerified'),
       { label: NAME, value: nameOf },
       textField({ en: 'Language', de: 'Sprache' }, 'locale'),
       listField(ROLES, 'roles'),
-      textField(DISABLED, 'disabled'),
-      listField({ en: 'Ways to sign in and factors', de: 'Anmeldewege und Faktoren' }, 'methods'),
-      timeField(SIGNED_UP, 'createdAt'),
-      timeField({ en: 'Changed', de: 'Geändert' }, 'updatedAt'),
-      timeField(LAST_REQUEST, 'lastRequestAt'),
+      METHODS,
       jsonOf({ en: 'User metadata', de: 'Metadaten des Nutzers' }, 'userMetadata'),
       jsonOf({ en: 'App metadata', de: 'Metadaten der Anwendung' }, 'appMetadata'),
+    ],
+    about: [
+      codeField({ en: 'Id', de: 'Id' }, 'id'),
+      timeField(SIGNED_UP, 'createdAt'),
+      timeField({ en: 'Changed', de: 'Geändert' }, 'updatedAt'),
+      agoField(LAST_REQUEST, 'lastRequestAt'),
     ],
     actions: [
       {
         name: 'change',
+        icon: 'edit',
         label: { en: 'Change the name', de: 'Namen ändern' },
         scope: 'users:write',
         inputs: [
@@ -164,6 +240,7 @@ const users: ConsolePage = {
       },
       {
         name: 'roles',
+        icon: 'tag',
         label: { en: 'Change roles', de: 'Rollen ändern' },
         scope: 'users:identity',
         needsKey: true,
@@ -180,36 +257,8 @@ const users: ConsolePage = {
         done: { en: 'The roles are changed.', de: 'Die Rollen sind geändert.' },
       },
       {
-        name: 'disable',
-        label: { en: 'Disable', de: 'Sperren' },
-        explanation: {
-          en: 'All sessions end, and nobody can sign in to the account until it is enabled again.',
-          de: 'Alle Sitzungen enden, und niemand kann sich anmelden, bis das Konto wieder freigegeben ist.',
-        },
-        scope: 'users:write',
-        isDangerous: true,
-        isOffered: ({ disabled }) => !disabled,
-        call: calls('PUT /admin/users/:id', () => ({ disabled: true })),
-        done: { en: 'The user is disabled.', de: 'Der Nutzer ist gesperrt.' },
-      },
-      {
-        name: 'enable',
-        label: { en: 'Enable', de: 'Freigeben' },
-        scope: 'users:write',
-        isOffered: ({ disabled }) => disabled,
-        call: calls('PUT /admin/users/:id', () => ({ disabled: false })),
-        done: { en: 'The user is enabled.', de: 'Der Nutzer ist freigegeben.' },
-      },
-      {
-        name: 'end-sessions',
-        label: { en: 'End all sessions', de: 'Alle Sitzungen beenden' },
-        scope: 'users:write',
-        isDangerous: true,
-        call: calls('DELETE /admin/users/:id/sessions'),
-        done: { en: 'All sessions have ended.', de: 'Alle Sitzungen sind beendet.' },
-      },
-      {
         name: 'remove-factors',
+        icon: 'shield',
         label: { en: 'Remove factors', de: 'Faktoren entfernen' },
         explanation: {
           en: 'Removes the authenticator app, recovery codes and passkeys. The user gets a mail.',
@@ -224,6 +273,7 @@ const users: ConsolePage = {
       },
       {
         name: 'impersonate',
+        icon: 'mask',
         label: { en: 'Impersonate', de: 'Als Nutzer handeln' },
         explanation: {
           en: 'Opens a session of the user for an hour, in your name. The page that follows shows its token.',
@@ -236,20 +286,10 @@ const users: ConsolePage = {
         shown: ({ accessToken }) => [[{ en: 'Access token', de: 'Zugriffstoken' }, accessToken]],
         done: { en: 'You act as the user', de: 'Sie handeln als der Nutzer' },
       },
-      {
-        name: 'delete',
-        label: { en: 'Delete', de: 'Löschen' },
-        explanation: {
-          en: 'Deletes the account and all its data. It cannot be undone.',
-          de: 'Löscht das Konto und alle seine Daten. Das lässt sich nicht rückgängig machen.',
-        },
-        scope: 'users:delete',
-        isDangerous: true,
-        needsKey: true,
-        call: calls('DELETE /admin/users/:id'),
-        done: { en: 'The user is deleted.', de: 'Der Nutzer ist gelöscht.' },
-        next: 'users',
-      },
+      ENABLE,
+      END_SESSIONS,
+      DISABLE,
+      DELETE,
     ],
     sections: [
       {
@@ -263,12 +303,12 @@ const users: ConsolePage = {
             label: { en: 'Client', de: 'Programm' },
             value: (session, context) => deviceOf(context, session.userAgent),
           },
-          textField({ en: 'Address', de: 'Adresse' }, 'ip'),
-          textField({ en: 'Method', de: 'Anmeldeweg' }, 'method'),
-          listField({ en: 'Authentication', de: 'Nachweise' }, 'amr'),
-          textField({ en: 'Impersonated', de: 'Durch die Verwaltung' }, 'impersonated'),
-          timeField({ en: 'Opened', de: 'Geöffnet' }, 'createdAt'),
-          timeField(LAST_REQUEST, 'lastRequestAt'),
+          { ...textField({ en: 'Method', de: 'Anmeldeweg' }, 'method'), room: 'mid' },
+          { ...listField({ en: 'Authentication', de: 'Nachweise' }, 'amr'), room: 'wide' },
+          { ...textField({ en: 'Impersonated', de: 'Durch die Verwaltung' }, 'impersonated'), room: 'wide' },
+          { ...textField({ en: 'Address', de: 'Adresse' }, 'ip'), room: 'low' },
+          { ...agoField({ en: 'Opened', de: 'Geöffnet' }, 'createdAt'), room: 'wide' },
+          { ...agoField(LAST_REQUEST, 'lastRequestAt'), room: 'low' },
         ],
         rowActions: [
           {
@@ -281,44 +321,55 @@ const users: ConsolePage = {
           },
         ],
       },
-      {
-        name: 'events',
-        title: { en: 'Events', de: 'Ereignisse' },
-        scope: 'events:read',
-        api: '/admin/events?limit=10&userId=:id',
-        columns: EVENT_COLUMNS,
-        empty: { en: 'There is no event.', de: 'Es gibt kein Ereignis.' },
-        more: id => `events?userId=${id}`,
-      },
     ],
   },
 }
 
-const eventsPage = (types: readonly string[]): ConsolePage => ({
+type Rows = NonNullable<ConsoleTable['rows']>
+
+const EVENTS = {
+  scope: 'events:read',
+  columns: [],
+  names: EVENT_NAMES,
+  empty: { en: 'There is no event.', de: 'Es gibt kein Ereignis.' },
+}
+
+/** Events on the page of a user. */
+export const userEvents = (rows: Rows): ConsoleSection => ({
+  ...EVENTS,
+  rows,
+  name: 'events',
+  title: { en: 'Events', de: 'Ereignisse' },
+  api: '/admin/events?limit=20&userId=:id',
+  more: id => `events?userId=${id}`,
+})
+
+/** Events on the overview. */
+export const latestEvents = (rows: Rows): ConsoleSection => ({
+  ...EVENTS,
+  rows,
+  name: 'events',
+  title: { en: 'Latest events', de: 'Neueste Ereignisse' },
+  api: '/admin/events?limit=10',
+})
+
+export const eventsPage = (types: readonly string[], rows: Rows): ConsolePage => ({
   path: 'events',
   title: { en: 'Audit log', de: 'Protokoll' },
+  icon: 'log',
   list: {
-    scope: 'events:read',
+    ...EVENTS,
+    rows,
     api: '/admin/events?limit=50',
-    empty: { en: 'No event is found.', de: 'Kein Ereignis gefunden.' },
     isLive: true,
-    columns: [
-      ...EVENT_COLUMNS.slice(0, 2),
-      {
-        label: { en: 'User', de: 'Nutzer' },
-        value: ({ userId }, { root }) =>
-          userId === null ? null : html`<a href="${root}console/users/${userId}"><code>${userId}</code></a>`,
-      },
-      ...EVENT_COLUMNS.slice(2),
-    ],
     filters: [
+      { name: 'userId', label: { en: 'Id of the user', de: 'Id des Nutzers' }, isSearch: true },
       {
         name: 'type',
         label: { en: 'Event', de: 'Ereignis' },
         kind: 'choice',
         options: types.toSorted().map(type => [type, type]),
       },
-      { name: 'userId', label: { en: 'Id of the user', de: 'Id des Nutzers' } },
       { name: 'after', label: AFTER, kind: 'day' },
       { name: 'before', label: BEFORE, kind: 'day' },
     ],
@@ -329,6 +380,7 @@ const eventsPage = (types: readonly string[]): ConsolePage => ({
 export const statusPage: ConsolePage = {
   path: 'status',
   title: { en: 'Status', de: 'Status' },
+  icon: 'status',
   item: {
     scope: 'status:read',
     api: '/admin/status?count=approximate',
@@ -364,6 +416,4 @@ export const statusPage: ConsolePage = {
   },
 }
 
-export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
-  pages: [users, eventsPage(eventTypes)],
-})
+export default { pages: [users], events: EVENT_SENTENCES } satisfies ConsoleParts

@@ -1,5 +1,6 @@
 /** Reads the history of metrics as curves. */
 
+import { MAX_CURVES } from '#base/plots/panel'
 import { DURATIONS } from '#base/statistics/histogram'
 import type { ConsolePlot } from '#http/pages/feature-pages'
 import type { ConsoleDeps } from './definitions.ts'
@@ -107,9 +108,6 @@ const histogramIn = ({ values }: Bucket, metric: string): readonly number[] =>
       typeof value === 'number' ? sum : value.map((count, index) => count + (sum[index] ?? 0)),
     [],
   )
-
-/** Curves that a reader can tell apart. */
-const MAX_CURVES = 5
 
 /** The curves with the greatest values. */
 const greatest = (curves: ReadonlyMap<string, readonly (number | null)[]>): readonly Curve[] => {

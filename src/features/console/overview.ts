@@ -8,20 +8,11 @@ import {
   html,
   type Text,
 } from '#http/pages/feature-pages'
-import { EVENT_COLUMNS } from './console-pages.ts'
+import { textsOf } from './frame.ts'
 import { type History, RANGES, type RangeName } from './history-curves.ts'
 import { ACTIVE_USERS, ALL_USERS, USERS_SCOPE } from './history-recorder.ts'
 import { latestOf, plotOf } from './plots.ts'
-import { tableOf, textsOf } from './render.ts'
-
-export const LATEST_EVENTS: ConsoleSection = {
-  name: 'events',
-  title: { en: 'Latest events', de: 'Neueste Ereignisse' },
-  scope: 'events:read',
-  api: '/admin/events?limit=10',
-  columns: EVENT_COLUMNS,
-  empty: { en: 'There is no event.', de: 'Es gibt kein Ereignis.' },
-}
+import { tableOf } from './render.ts'
 
 export const PLOTS_SCOPE = 'metrics:read'
 
@@ -47,11 +38,15 @@ export interface OverviewState {
   /** `null` for a key that may not read metrics. */
   readonly history: History | null
   /** `null` for a key that may not read them. */
-  readonly events: ApiResponse | null
+  readonly events: {
+    readonly section: ConsoleSection
+    readonly response: ApiResponse
+    readonly names: ReadonlyMap<string, string>
+  } | null
 }
 
 const numbersOf = ({ language, say }: ConsoleContext, history: History): Html =>
-  html`<dl class="numbers">${NUMBERS.map(
+  html`<dl class="card numbers">${NUMBERS.map(
     ([label, gauge]) =>
       html`<div><dt>${say(label)}</dt><dd>${latestOf(history, gauge)?.toLocaleString(language) ?? '–'}</dd></div>`,
   )}</dl>`
@@ -59,9 +54,9 @@ const numbersOf = ({ language, say }: ConsoleContext, history: History): Html =>
 const rangesOf = (context: ConsoleContext, current: RangeName): Html => {
   const { root, say } = context
   const names = Object.keys(RANGES) as RangeName[]
-  const item = (name: RangeName): Html =>
-    html`<li><a href="${root}console?range=${name}"${name === current && html` aria-current="true"`}>${say(RANGE_NAMES[name])}</a></li>`
-  return html`<nav class="ranges" aria-label="${textsOf(context).range}"><ul>${names.map(item)}</ul></nav>`
+  const link = (name: RangeName): Html =>
+    html`<a href="${root}console?range=${name}"${name === current && html` aria-current="true"`}>${say(RANGE_NAMES[name])}</a>`
+  return html`<div class="buttons"><nav class="segments" aria-label="${textsOf(context).range}">${names.map(link)}</nav></div>`
 }
 
 export const overviewBody = (context: ConsoleContext, state: OverviewState): Html => {
@@ -69,21 +64,22 @@ export const overviewBody = (context: ConsoleContext, state: OverviewState): Htm
   const texts = textsOf(context)
   const { root, say, can } = context
   const shown = plots.filter(({ scope }) => scope === undefined || can(scope))
-  return html`<h1>${texts.overview}</h1>
-<div id="rows"${
+  const foot = html`<div class="table-foot"><a class="button compact" href="${root}console/events">${texts.more}</a></div>`
+  return html`<div class="page-head stacks">
+<div><h1>${texts.overview}</h1></div>
+${history !== null && rangesOf(context, range)}
+</div>
+<div id="rows" class="stack-wide"${
     events !== null &&
     html` data-live="${root}console/events/live" data-pace="5000" data-following="${texts.live}" data-pause="${texts.pause}" data-follow="${texts.follow}"`
   }>
-${history !== null && can(USERS_SCOPE) && html`<section>${numbersOf(context, history)}</section>`}
-${history !== null && html`${rangesOf(context, range)}<div class="plots">${shown.map(plot => plotOf(context, plot, history))}</div>`}
+${history !== null && can(USERS_SCOPE) && numbersOf(context, history)}
+${history !== null && html`<div class="plots">${shown.map(plot => plotOf(context, plot, history))}</div>`}
 ${
   events !== null &&
-  events.status < 400 &&
-  html`<section>
-<h2>${say(LATEST_EVENTS.title)}</h2>
-${tableOf(context, LATEST_EVENTS, '', events.body.results)}
-<p><a href="${root}console/events">${texts.more}</a></p>
-</section>`
+  events.response.status < 400 &&
+  html`<h2>${say(events.section.title)}</h2>
+${tableOf(context, events.section, { path: '', rows: events.response.body.results, names: events.names, foot })}`
 }
 </div>`
 }

@@ -1,12 +1,11 @@
 /** Draws the plots of the overview, each with a table of the same values. */
 
-import { draw, duration, FONT, type Series, SIZE, short, WIDTH } from '#base/plots/panel'
+import { draw, duration, short } from '#base/plots/panel'
 import { linearScale, logScale, timeScale } from '#base/plots/scale'
-import { element, escaped, THEME, text } from '#base/plots/svg'
-import { type ConsoleContext, type ConsolePlot, Html, html, time } from '#http/pages/feature-pages'
+import { type ConsoleContext, type ConsolePlot, Html, html } from '#http/pages/feature-pages'
+import { textsOf } from './frame.ts'
 import { type Curve, curvesOf, type History } from './history-curves.ts'
 import { DAY, USERS_SCOPE } from './history-recorder.ts'
-import { textsOf } from './render.ts'
 
 const PER_MINUTE = { en: 'per minute', de: 'pro Minute' }
 
@@ -50,101 +49,127 @@ export const CORE_PLOTS: readonly ConsolePlot[] = [
   },
 ]
 
-const TOP = 44
-const HEIGHT = 244
-
-/** Values up to so many have markers: a line through one point is invisible. */
-const FEW = 3
-
-const seriesOf = ({ name, values }: Curve, index: number, { buckets }: History): Series => {
-  const points = values.flatMap((y, bucket) => (y === null ? [] : [{ x: buckets[bucket]?.beginsAt ?? 0, y }]))
-  return {
-    name,
-    color: THEME.series[index] ?? THEME.text,
-    shape: points.length <= FEW ? index % 2 : null,
-    points,
-  }
-}
+/** The name of a curve that has none of its own. */
+const curveName = ({ say }: ConsoleContext, plot: ConsolePlot, { name }: Curve): string =>
+  name || say(plot.title)
 
 const numberOf = ({ kind }: ConsolePlot, value: number): string =>
   kind === 'quantiles' ? duration(value) : short(value)
 
-const svgOf = (
-  { language, say }: ConsoleContext,
+const textOfValue = (context: ConsoleContext, plot: ConsolePlot, value: number | null | undefined): string =>
+  value == null ? textsOf(context).none : numberOf(plot, value)
+
+/** Times of slots, in UTC. Slow to create, so once for each language. */
+const slotFormats = new Map<string, Intl.DateTimeFormat>()
+
+const slotFormat = (language: string, length: number): Intl.DateTimeFormat => {
+  const isOfDays = length > DAY
+  const key = `${language} ${isOfDays}`
+  const format =
+    slotFormats.get(key) ??
+    new Intl.DateTimeFormat(language, {
+      timeZone: 'UTC',
+      ...(isOfDays
+        ? { day: 'numeric', month: 'short' }
+        : { hour: '2-digit', minute: '2-digit', hour12: false }),
+    })
+  slotFormats.set(key, format)
+  return format
+}
+
+const legendOf = (context: ConsoleContext, plot: ConsolePlot, curves: readonly Curve[]): Html =>
+  html`<ul class="legend">${curves.map(
+    (curve, index) =>
+      html`<li><svg class="key" viewBox="0 0 18 8" aria-hidden="true"><line class="series-${index + 1}" x1="0" x2="18" y1="4" y2="4"/></svg>${curveName(
+        context,
+        plot,
+        curve,
+      )} <strong>${textOfValue(
+        context,
+        plot,
+        curve.values.findLast(value => value !== null),
+      )}</strong></li>`,
+  )}</ul>`
+
+const svgsOf = (
+  context: ConsoleContext,
   plot: ConsolePlot,
-  history: History,
-  series: readonly Series[],
+  { range, buckets }: History,
+  curves: readonly Curve[],
 ): Html => {
-  const { range, buckets } = history
-  const values = series.flatMap(({ points }) => points.map(({ y }) => y))
+  const values = curves.flatMap(curve => curve.values.filter(value => value !== null))
   const isLogarithmic = plot.kind === 'quantiles' && values.every(value => value > 0)
-  const first = buckets[0]?.beginsAt ?? 0
-  const last = buckets.at(-1)?.beginsAt ?? 1
-  const format = new Intl.DateTimeFormat(language, {
-    timeZone: 'UTC',
-    ...(range.length > DAY
-      ? { day: 'numeric', month: 'short' }
-      : { hour: '2-digit', minute: '2-digit', hour12: false }),
-  })
-  const id = `plot-${plot.metric.replaceAll(/\W/g, '-')}-${plot.kind}`
-  const content = [
-    element('title', { id }, escaped(`${say(plot.title)}, ${say(plot.unit)}`)),
+  const format = slotFormat(context.language, range.length)
+  const known = buckets.map((_, bucket) => curves.some(curve => (curve.values[bucket] ?? null) !== null))
+  const titleOf = (beginsAt: number, bucket: number): string =>
+    [
+      `${format.format(beginsAt)} UTC`,
+      ...curves.map(
+        curve => `${curveName(context, plot, curve)}: ${textOfValue(context, plot, curve.values[bucket])}`,
+      ),
+    ].join('\n')
+  // Text in it is escaped by `element` and `text`.
+  return new Html(
     draw({
-      heading: say(plot.unit),
-      top: TOP,
-      x: timeScale(first, last, range.tick),
+      slots: buckets.map(({ beginsAt }, bucket) => ({
+        at: beginsAt,
+        title: known[bucket] ? titleOf(beginsAt, bucket) : null,
+      })),
+      curves: curves.map(curve => curve.values),
+      x: timeScale(buckets[0]?.beginsAt ?? 0, buckets.at(-1)?.beginsAt ?? 1, range.tick),
       y: isLogarithmic ? logScale(values) : linearScale(values),
       format: value => numberOf(plot, value),
       formatX: value => format.format(value),
-      series,
+      hasArea: !isLogarithmic,
     }),
-    text('UTC', { x: 14, y: HEIGHT - 13, 'font-size': SIZE.note, fill: THEME.muted }),
-  ].join('')
-  // Text in it is escaped by `element` and `text`.
-  return new Html(
-    element(
-      'svg',
-      {
-        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-        role: 'img',
-        'aria-labelledby': id,
-        'font-family': FONT,
-      },
-      content,
-    ),
   )
 }
 
 const tableOf = (
   context: ConsoleContext,
   plot: ConsolePlot,
-  { buckets }: History,
+  { range, buckets }: History,
   curves: readonly Curve[],
 ): Html => {
-  const texts = textsOf(context)
+  const format = slotFormat(context.language, range.length)
   const line = (beginsAt: number, index: number): Html =>
-    html`<tr><td data-label="${texts.time}"><div>${time(context, new Date(beginsAt).toISOString())}</div></td>${curves.map(
-      ({ name, values }) => {
-        const value = values[index] ?? null
-        return html`<td data-label="${name || context.say(plot.unit)}"><div>${value === null ? texts.none : numberOf(plot, value)}</div></td>`
-      },
+    html`<tr><th scope="row">${format.format(beginsAt)}</th>${curves.map(
+      ({ values }) => html`<td>${textOfValue(context, plot, values[index])}</td>`,
     )}</tr>`
   const known = buckets.flatMap(({ beginsAt }, index) =>
     curves.some(({ values }) => (values[index] ?? null) !== null) ? [line(beginsAt, index)] : [],
   )
-  return html`<details><summary>${texts.table}: ${context.say(plot.title)}</summary>
-<table><thead><tr><th scope="col">${texts.time}</th>${curves.map(({ name }) => html`<th scope="col">${name || context.say(plot.unit)}</th>`)}</tr></thead>
-<tbody>${known.toReversed()}</tbody></table></details>`
+  const title = `${context.say(plot.title)}: ${textsOf(context).table}`
+  return html`<details class="disclosure values"><summary>${title}</summary>
+<div class="scroll" tabindex="0" role="region" aria-label="${title}"><table><thead><tr><th scope="col">UTC</th>${curves.map(curve => html`<th scope="col">${curveName(context, plot, curve)}</th>`)}</tr></thead>
+<tbody>${known.toReversed()}</tbody></table></div></details>`
+}
+
+/** What a picture shows, for those who do not see it. */
+const summaryOf = (context: ConsoleContext, plot: ConsolePlot, curves: readonly Curve[]): string => {
+  const latest = curves.map(
+    curve =>
+      `${curveName(context, plot, curve)} ${textOfValue(
+        context,
+        plot,
+        curve.values.findLast(value => value !== null),
+      )}`,
+  )
+  return `${context.say(plot.title)}, ${context.say(plot.unit)}: ${latest.join(', ')}`
 }
 
 export const plotOf = (context: ConsoleContext, plot: ConsolePlot, history: History): Html => {
+  const { say } = context
   const curves = curvesOf(history, plot).filter(({ values }) => values.some(value => value !== null))
-  const series = curves.map((curve, index) => seriesOf(curve, index, history))
-  return html`<section class="plot"><h2>${context.say(plot.title)}</h2>
+  const isEmpty = curves.length === 0
+  return html`<section class="card plot"><div class="plot-head"><h2>${say(plot.title)}</h2>${!isEmpty && html`<span>${say(plot.unit)}</span>`}</div>
 ${
-  series.length === 0
-    ? html`<p class="muted">${textsOf(context).noValues}</p>`
-    : html`${svgOf(context, plot, history, series)}
+  isEmpty
+    ? html`<p class="none">${textsOf(context).noValues}</p>`
+    : html`${legendOf(context, plot, curves)}
+<div class="plot-body" role="img" aria-label="${summaryOf(context, plot, curves)}">
+${svgsOf(context, plot, history, curves)}
+</div>
 ${tableOf(context, plot, history, curves)}`
 }
 </section>`

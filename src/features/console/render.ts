@@ -1,7 +1,7 @@
 /** Renders what `ConsoleParts` declare: lists, items, tables, forms. Every value is escaped by `html`. */
 import type { FieldErrors } from '#base/errors'
-import type { ApiResponse } from '#http/pages/feature-pages'
 import {
+  type ApiResponse,
   type ConsoleAction,
   type ConsoleContext,
   type ConsoleField,
@@ -13,22 +13,21 @@ import {
   type ConsoleTable,
   Form,
   Html,
+  hiddenField,
   html,
   type Item,
+  icon,
   NO_ERRORS,
-  type Page,
   type Text,
   usernameField,
 } from '#http/pages/feature-pages'
-import { TEXTS } from './texts.ts'
+import { initials, textsOf } from './frame.ts'
 
 /** Characters of a value in a table. The page of the item has all of them. */
 const CELL_LENGTH = 200
 
 /** What a form was sent with, and the query of a list. */
 export type Values = Readonly<Record<string, string>>
-
-export const textsOf = ({ language }: ConsoleContext) => (language === 'de' ? TEXTS.de : TEXTS.en)
 
 /** Text of the service: `bdi` keeps its direction from the text around it. */
 const shownValue = (context: ConsoleContext, { value }: ConsoleField, item: Item, length: number): Html => {
@@ -48,73 +47,148 @@ const queryOf = (values: Readonly<Record<string, string | undefined>>): string =
   return query.size === 0 ? '' : `?${query}`
 }
 
-const buttonLink = (
-  { root, say }: ConsoleContext,
-  { label, name, isDangerous }: ConsoleAction,
-  path: string,
-  of?: string,
-  cursor?: string,
-): Html =>
-  html`<a class="button${isDangerous && ' danger'}" href="${root}console/${path}/${name}${queryOf({ cursor })}"${
-    of !== undefined && html` aria-label="${say(label)}: ${of}"`
-  }>${say(label)}</a>`
-
+/** Whether there is a button for an action. */
 const isShown = ({ can }: ConsoleContext, { scope, isOffered }: ConsoleAction, item: Item): boolean =>
   can(scope) && (isOffered?.(item) ?? true)
 
-const buttonLinks = (
+/** The button of an action in a row of a table. @param of what it is done to, for screen readers. */
+const rowButton = (
+  { root, say }: ConsoleContext,
+  { label, name, isDangerous }: ConsoleAction,
+  path: string,
+  of: string,
+  cursor: string | undefined,
+): Html =>
+  html`<a class="button compact${isDangerous && ' danger'}" href="${root}console/${path}/${name}${queryOf({ cursor })}">${say(label)}<span class="visually-hidden">: ${of}</span></a>`
+
+/** The first action as a button, the others in a menu, dangerous ones last. */
+const buttonsOf = (
   context: ConsoleContext,
   actions: readonly ConsoleAction[] = [],
   path: string,
   item: Item,
 ): Html | false => {
+  const { root, say } = context
   const shown = actions.filter(action => isShown(context, action, item))
-  return (
-    shown.length > 0 && html`<p class="buttons">${shown.map(each => buttonLink(context, each, path))}</p>`
-  )
+  const [first, ...others] = [
+    ...shown.filter(({ isDangerous }) => !isDangerous),
+    ...shown.filter(({ isDangerous }) => isDangerous),
+  ]
+  if (first === undefined) return false
+  const href = ({ name }: ConsoleAction): string => `${root}console/${path}/${name}`
+  const entry = (action: ConsoleAction, index: number): Html => {
+    const isFirstDangerous = action.isDangerous && !others[index - 1]?.isDangerous && index > 0
+    return html`<li${isFirstDangerous && html` class="rule"`}><a href="${href(action)}"${action.isDangerous && html` class="danger"`}>${
+      action.icon !== undefined && icon(action.icon)
+    }${say(action.label)}</a></li>`
+  }
+  return html`<div class="buttons"><a class="button ${first.isDangerous ? 'danger' : 'primary'}" href="${href(first)}">${
+    first.icon !== undefined && icon(first.icon)
+  }${say(first.label)}</a>${
+    others.length > 0 &&
+    html`<button type="button" class="square" popovertarget="more" aria-label="${textsOf(context).moreActions}">${icon('more')}</button>
+<div class="menu" id="more" popover><ul>${others.map(entry)}</ul></div>`
+  }</div>`
 }
+
+type Crumb = readonly [path: string | null, text: string]
+
+/** The way to a page: links to those above it, and its own name. */
+const crumbsOf = (context: ConsoleContext, crumbs: readonly Crumb[]): Html =>
+  html`<nav aria-label="${textsOf(context).path}"><ol class="crumbs">${crumbs.map(([path, text]) =>
+    path === null
+      ? html`<li><span aria-current="page"><bdi>${text}</bdi></span></li>`
+      : html`<li><a href="${context.root}console/${path}"><bdi>${text}</bdi></a></li>`,
+  )}</ol></nav>`
 
 /** The path of a row of a table on the page of an item or a list, below the console. */
 const rowPath = (path: string, { id }: Item): string => `${path}/${encodeURIComponent(id)}`
 
-/** @param cursor of the page that has these rows, for their actions. */
+interface TableState {
+  /** The path of the page with the table, below the console. */
+  readonly path: string
+  readonly rows: readonly Item[]
+  /** Of what the rows refer to, by id. */
+  readonly names: ReadonlyMap<string, string>
+  /** Of the page that has these rows, for their actions. */
+  readonly cursor?: string | undefined
+  /** What can be done to several rows. */
+  readonly bulk?: readonly ConsoleAction[]
+  /** What is below the rows. */
+  readonly foot?: Html | false
+  /** What an empty table offers. */
+  readonly offer?: Html | false
+}
+
+/** The name of a row for screen readers. */
+const nameOf = ({ name, email, url, id }: Item): string => String(name ?? email ?? url ?? id)
+
+const headOf = (
+  context: ConsoleContext,
+  columns: readonly ConsoleField[],
+  hasActions: boolean,
+  isPicked: boolean,
+): Html =>
+  html`<tr>${
+    isPicked &&
+    html`<th scope="col" class="pick"><span class="visually-hidden">${textsOf(context).select}</span></th>`
+  }${columns.map(
+    ({ label, room }) =>
+      html`<th scope="col"${room !== undefined && html` class="${room}"`}>${context.say(label)}</th>`,
+  )}${hasActions && html`<th scope="col" class="end"><span class="visually-hidden">${textsOf(context).actions}</span></th>`}</tr>`
+
 export const tableOf = (
   context: ConsoleContext,
   table: ConsoleTable,
-  path: string,
-  rows: readonly Item[],
-  cursor?: string,
+  { path, rows, names, cursor, bulk = [], foot = false, offer = false }: TableState,
 ): Html => {
   const { root, say } = context
-  const { columns, link, rowActions = [] } = table
-  if (rows.length === 0) return html`<p class="muted">${say(table.empty)}</p>`
+  const texts = textsOf(context)
+  const { columns, link, also, rowActions = [] } = table
+  if (rows.length === 0) return html`<div class="card empty"><p>${say(table.empty)}</p>${offer}</div>${foot}`
+  if (table.rows !== undefined)
+    return html`<section class="card log">${table.rows(context, rows, names)}${foot}</section>`
   const actions = rowActions.filter(({ scope }) => context.can(scope))
   const cell = (row: Item, column: ConsoleField, index: number): Html => {
     const value = shownValue(context, column, row, CELL_LENGTH)
-    const target = index === 0 ? (link?.(row) ?? null) : null
-    return target === null ? value : html`<a href="${root}console/${target}">${value}</a>`
+    if (index > 0) return html`<td${column.room !== undefined && html` class="${column.room}"`}>${value}</td>`
+    const target = link?.(row) ?? null
+    return html`<td class="main">${
+      target === null
+        ? html`<strong>${value}</strong>`
+        : html`<a href="${root}console/${target}">${value}</a>`
+    }${also !== undefined && html`<span class="also always">${also(row, context)}</span>`}</td>`
   }
+  const pick = (row: Item): Html =>
+    html`<td class="pick"><label><input type="checkbox" name="id:${row.id}" aria-label="${texts.select}: ${nameOf(row)}"></label></td>`
   const line = (row: Item): Html =>
-    html`<tr>${columns.map(
-      (column, index) =>
-        html`<td data-label="${say(column.label)}"><div>${cell(row, column, index)}</div></td>`,
-    )}${
+    html`<tr>${bulk.length > 0 && pick(row)}${columns.map((column, index) => cell(row, column, index))}${
       actions.length > 0 &&
-      html`<td class="buttons">${actions
+      html`<td class="end">${actions
         .filter(action => isShown(context, action, row))
-        .map(action =>
-          buttonLink(context, action, rowPath(path, row), String(row.name ?? row.id), cursor),
-        )}</td>`
-    }</tr>`
-  return html`<table>
-<thead><tr>${columns.map(({ label }) => html`<th scope="col">${say(label)}</th>`)}${
-    actions.length > 0 && html`<th scope="col">${textsOf(context).actions}</th>`
-  }</tr></thead>
+        .map(action => rowButton(context, action, rowPath(path, row), nameOf(row), cursor))}</td>`
+    }</tr>\n`
+  const content = html`<table>
+<thead>${headOf(context, columns, actions.length > 0, bulk.length > 0)}</thead>
 <tbody>
-${rows.map(line)}
-</tbody>
-</table>`
+${rows.map(line)}</tbody>
+</table>
+${bulk.length > 0 && bulkBar(context, path, bulk)}${foot}`
+  return bulk.length > 0
+    ? html`<form class="card table selectable" method="get">${content}</form>`
+    : html`<div class="card table">${content}</div>`
 }
+
+/** Buttons for the selected rows, which appear with the first. */
+const bulkBar = (
+  { root, say, ...context }: ConsoleContext,
+  path: string,
+  bulk: readonly ConsoleAction[],
+): Html =>
+  html`<div class="bulk"><p>${textsOf(context).selected}</p>${bulk.map(
+    ({ name, label, isDangerous }) =>
+      html`<button formaction="${root}console/${path}/bulk/${name}"${isDangerous && html` class="danger"`}>${say(label)}</button>`,
+  )}</div>`
 
 const inputOf = (
   context: ConsoleContext,
@@ -138,7 +212,7 @@ const inputOf = (
         form.check({
           name: `${name}:${value}`,
           isChecked: `${name}:${value}` in values,
-          label: html`<span><code>${value}</code> <span lang="en">${text !== value && text}</span></span>`,
+          label: html`<span><code>${value}</code>${text !== value && html` <span class="hint">${text}</span>`}</span>`,
         }),
       ),
     )
@@ -154,96 +228,67 @@ const inputOf = (
   })
 }
 
-export const framed = (
-  context: ConsoleContext,
-  {
-    title,
-    body,
-    pages,
-    current = '',
-    hasErrors = false,
-  }: {
-    readonly title: string
-    readonly body: Html
-    /** The pages of the menu; none before the sign-in. */
-    readonly pages: readonly ConsolePage[]
-    /** The path of the page in the menu. */
-    readonly current?: string
-    readonly hasErrors?: boolean
-  },
-): Page => {
-  const { root, product, say, can } = context
-  const texts = textsOf(context)
-  const entry = (path: string, text: string): Html =>
-    html`<li><a href="${root}console${path && `/${path}`}"${path === current && html` aria-current="page"`}>${text}</a></li>`
-  const menu = pages.filter(({ list, item }) => can((list ?? item)?.scope ?? ''))
-  const header = html`<p class="product">${product} <span class="muted">${texts.console}</span></p>
-${
-  pages.length > 0 &&
-  html`<nav aria-label="${texts.menu}"><ul>${entry('', texts.overview)}${menu.map(each =>
-    entry(each.path, say(each.title)),
-  )}</ul></nav>
-<form method="post" action="${root}console/sign-out"><button class="plain">${texts.signOut}</button></form>`
-}`
-  return { title: `${title} – ${texts.console}`, body, hasErrors, header, assetsOf: 'console' }
-}
-
-export type SignInNotice = 'signInAgain' | 'signInLost' | null
-
-export const signInBody = (context: ConsoleContext, errors: FieldErrors, notice: SignInNotice): Html => {
-  const texts = textsOf(context)
-  const form = new Form(context, errors)
-  const field = form.field({
-    name: 'adminKey',
-    label: texts.adminKey,
-    type: 'password',
-    hint: texts.adminKeyHint,
-    autocomplete: 'current-password',
-  })
-  return html`<div class="card narrow">
-<h1>${texts.signIn}</h1>
-${form.summary()}
-${notice !== null && html`<p role="status">${texts[notice]}</p>`}
-<form method="post" action="${context.root}console/sign-in">
-${usernameField(texts.console)}
-${field}
-<button class="main">${texts.signInButton}</button>
-</form>
-</div>`
-}
-
 const noticeOf = (notice: string | null): Html | false =>
-  notice !== null && html`<div class="done" role="status" tabindex="-1" autofocus><p>${notice}</p></div>`
+  notice !== null &&
+  html`<p class="notice good" role="status" tabindex="-1" autofocus>${icon('check')}<span>${notice}</span></p>`
 
 export interface ListState {
   readonly page: ConsolePage
   readonly list: ConsoleList
   readonly values: Values
   readonly response: ApiResponse
+  readonly names: ReadonlyMap<string, string>
   /** The URL of the stream for a list that is live, below the console. */
   readonly live: string
   readonly notice: string | null
 }
 
-const filterForm = (context: ConsoleContext, form: Form, { page, list, values }: ListState): Html | false => {
+/** A choice of a filter can be left open. */
+const withAny = (context: ConsoleContext, filter: ConsoleInput): ConsoleInput => {
+  const { options } = filter
+  const isComplete = options === undefined || options.some(([value]) => value === '')
+  return isComplete ? filter : { ...filter, options: [['', textsOf(context).any] as const, ...options] }
+}
+
+const searchField = (context: ConsoleContext, { name, label, hint }: ConsoleInput, values: Values): Html =>
+  html`<div class="search">${icon('search')}<input type="search" id="filter-${name}" name="${name}" aria-label="${context.say(label)}" placeholder="${context.say(hint ?? label)}" value="${values[name] ?? ''}"></div>`
+
+const toolbar = (context: ConsoleContext, form: Form, { page, list, values }: ListState): Html | false => {
   const texts = textsOf(context)
   const { filters } = list
   if (filters === undefined) return false
-  const fields = filters.map(filter => {
-    const { options } = filter
-    const isComplete = options === undefined || options.some(([value]) => value === '')
-    const all = isComplete ? filter : { ...filter, options: [['', texts.any] as const, ...options] }
-    return inputOf(context, form, all, values, true)
-  })
-  const isFiltered = filters.some(({ name }) => values[name])
-  const action = `${context.root}console/${page.path}`
-  return html`<details class="card"${(isFiltered || form.hasErrors) && html` open`}>
-<summary>${texts.filter}</summary>
-<form method="get" action="${action}" class="filters">
+  const search = filters.find(({ isSearch }) => isSearch)
+  const others = filters.filter(filter => filter !== search)
+  const fields = others.map(filter => inputOf(context, form, withAny(context, filter), values, true))
+  return html`<form class="toolbar" method="get" action="${context.root}console/${page.path}" role="search">
+${search !== undefined && searchField(context, search, values)}
+<button type="button" popovertarget="filters">${icon('filter')}${texts.filter}</button>
+<div class="filters" id="filters" popover>
+<h2>${texts.filter}</h2>
 ${fields}
-<p class="buttons"><button>${texts.filterButton}</button>${isFiltered && html` <a href="${action}">${texts.reset}</a>`}</p>
+<button>${texts.filterButton}</button>
+</div>
 </form>
-</details>`
+`
+}
+
+/** The filters that are set, each as a link to the list without it. */
+const chipsOf = (context: ConsoleContext, { page, list, values }: ListState): Html | false => {
+  const { root, say } = context
+  const texts = textsOf(context)
+  const action = `${root}console/${page.path}`
+  const set = (list.filters ?? []).filter(({ name }) => values[name])
+  if (set.length === 0) return false
+  const chip = ({ name, label, options = [] }: ConsoleInput): Html => {
+    const { [name]: value = '', cursor: _, ...others } = values
+    const text = options.find(([each]) => each === value)?.[1] ?? value
+    return html`<a class="chip" href="${action}${queryOf(others)}"><span><span class="visually-hidden">${texts.without} </span>${say(label)}: <bdi>${
+      typeof text === 'string' ? text : say(text)
+    }</bdi></span>${icon('close')}</a>
+`
+  }
+  return html`<div class="chips">${set.map(chip)}<a href="${action}">${texts.reset}</a></div>
+`
 }
 
 interface PagerState {
@@ -251,23 +296,25 @@ interface PagerState {
   readonly path: string
   readonly title: Text
   readonly values: Values
-  readonly parameter: string
 }
 
-/** Links to other pages of a table. @param parameter of the URL that has the cursor, among the others in `values`. */
+/** Links to other pages of a table. */
 const pager = (
   context: ConsoleContext,
-  { path, title, values, parameter }: PagerState,
+  { path, title, values }: PagerState,
   nextCursor: string | null,
 ): Html | false => {
   const { root, say } = context
   const texts = textsOf(context)
-  const { [parameter]: cursor, ...others } = values
+  const { cursor, ...others } = values
   const href = (more: Values): string => `${root}console/${path}${queryOf({ ...others, ...more })}`
   if (cursor === undefined && nextCursor === null) return false
-  return html`<nav class="pager" aria-label="${say(title)}"><ul>${
-    cursor !== undefined && html`<li><a href="${href({})}">${texts.firstPage}</a></li>`
-  }${nextCursor !== null && html`<li><a href="${href({ [parameter]: nextCursor })}" rel="next">${texts.nextPage}</a></li>`}</ul></nav>`
+  return html`<nav class="table-foot" aria-label="${say(title)}"><span>${
+    cursor !== undefined && html`<a class="button compact" href="${href({})}">${texts.firstPage}</a>`
+  }</span>${
+    nextCursor !== null &&
+    html`<a class="button compact" href="${href({ cursor: nextCursor })}" rel="next">${texts.nextPage}</a>`
+  }</nav>`
 }
 
 export const listBody = (context: ConsoleContext, state: ListState): Html => {
@@ -275,76 +322,138 @@ export const listBody = (context: ConsoleContext, state: ListState): Html => {
   const { say } = context
   const texts = textsOf(context)
   const form = new Form(context, response.errors, 'filter-')
-  const filters = filterForm(context, form, state)
+  const filters = toolbar(context, form, state)
   const { results = [], nextCursor = null } = response.body ?? {}
   const summary = form.hasErrors ? null : (list.summary?.(response.body, context) ?? null)
   const isLive = list.isLive === true && values.cursor === undefined && !form.hasErrors
-  return html`<h1>${say(page.title)}</h1>
-${noticeOf(notice)}
-${form.summary()}
-${buttonLinks(context, list.actions, page.path, null)}
-${filters}
-${
+  const isFiltered = (list.filters ?? []).some(({ name }) => values[name])
+  const table = (): Html =>
+    tableOf(context, list, {
+      path: page.path,
+      rows: results,
+      names: state.names,
+      cursor: values.cursor,
+      bulk: (list.bulk ?? []).filter(({ scope }) => context.can(scope)),
+      foot: pager(context, { path: page.path, title: page.title, values }, nextCursor),
+      offer:
+        isFiltered &&
+        html`<p class="buttons"><a class="button" href="${context.root}console/${page.path}">${texts.reset}</a></p>`,
+    })
+  return html`<div class="page-head">
+<div><h1>${say(page.title)}${summary !== null && html` <small>${summary}</small>`}</h1>${page.lead !== undefined && html`<p class="lead">${say(page.lead)}</p>`}</div>
+${buttonsOf(context, list.actions, page.path, null)}
+</div>
+${noticeOf(notice)}${form.summary()}
+${filters}${chipsOf(context, state)}${
   !form.hasErrors &&
-  html`<section id="rows"${
+  html`<div id="rows"${
     isLive &&
     html` data-live="${context.root}console/${live}" data-following="${texts.live}" data-pause="${texts.pause}" data-follow="${texts.follow}"`
   }>
-${summary !== null && html`<p class="muted">${summary}</p>`}
-${tableOf(context, list, page.path, results, values.cursor)}
-${pager(context, { path: page.path, title: page.title, values, parameter: 'cursor' }, nextCursor)}
-</section>`
+${table()}
+</div>`
 }`
 }
 
-export interface SectionState {
-  readonly section: ConsoleSection
-  readonly response: ApiResponse
-}
-
 export interface ItemState {
+  readonly page: ConsolePage
   readonly item: ConsoleItem
   readonly body: Item
   /** The path of the item below the console. */
   readonly path: string
-  readonly sections: readonly SectionState[]
-  /** By the name of a section, the cursor of its page. */
-  readonly cursors: Values
+  /** The sections that may be seen. */
+  readonly sections: readonly ConsoleSection[]
+  /** The section of the page with its rows; `null`: the page has the fields. */
+  readonly shown: {
+    readonly section: ConsoleSection
+    readonly response: ApiResponse
+    readonly names: ReadonlyMap<string, string>
+  } | null
+  readonly cursor: string | undefined
   readonly notice: string | null
 }
 
 /** The lines about an item. @param length of values, in characters. */
-const fieldsOf = (
+const factsOf = (
   context: ConsoleContext,
   fields: readonly ConsoleField[],
   item: Item,
   length: number,
+  isNarrow = false,
 ): Html =>
-  html`<dl>${fields.map(
+  html`<dl class="facts${isNarrow && ' narrow'}">${fields.map(
     field =>
       html`<div><dt>${context.say(field.label)}</dt><dd>${shownValue(context, field, item, length)}</dd></div>`,
   )}</dl>`
 
-export const itemBody = (context: ConsoleContext, state: ItemState): Html => {
-  const { item, body, path, cursors, notice } = state
+const tabsOf = (context: ConsoleContext, { path, sections, shown }: ItemState): Html | false => {
   const { root, say } = context
-  const rowsOf = ({ section, response }: SectionState): Html => {
-    const { name, title, more } = section
-    if (response.status >= 400) return html`${new Form(context, response.errors, name).summary()}`
-    const { results, nextCursor = null } = response.body
-    return html`${tableOf(context, section, `${path}/${name}`, results, cursors[name])}
-${more === undefined && pager(context, { path, title, values: cursors, parameter: name }, nextCursor)}`
+  const texts = textsOf(context)
+  const tab = (target: string, text: string, isCurrent: boolean): Html =>
+    html`<li><a href="${root}console/${target}"${isCurrent && html` aria-current="page"`}>${text}</a></li>`
+  return (
+    sections.length > 0 &&
+    html`<nav class="tabs" aria-label="${texts.parts}"><ul>${tab(path, texts.profile, shown === null)}${sections.map(
+      section => tab(`${path}/${section.name}`, say(section.title), section === shown?.section),
+    )}</ul></nav>
+`
+  )
+}
+
+const identityOf = (context: ConsoleContext, { item, body }: ItemState): Html => {
+  const subtitle = item.subtitle?.(body) ?? ''
+  const badges = item.badges?.(body, context) ?? []
+  const title = html`<h1 class="break"><bdi>${item.title(body)}</bdi></h1>`
+  if (item.badges === undefined) return html`<div>${title}</div>`
+  return html`<div class="identity"><span class="avatar large" aria-hidden="true">${initials(subtitle || item.title(body))}</span><div>${title}${
+    subtitle !== '' && html`<p class="break"><bdi>${subtitle}</bdi></p>`
+  }<p class="badges">${badges}</p></div></div>`
+}
+
+const sectionOf = (context: ConsoleContext, state: ItemState): Html | null => {
+  const { shown, path, cursor, body } = state
+  if (shown === null) return null
+  const { section, response, names } = shown
+  const { more, name, title } = section
+  if (response.status >= 400) return new Form(context, response.errors, name).summary()
+  const { results, nextCursor = null } = response.body
+  const values = cursor === undefined ? {} : { cursor }
+  const foot =
+    more === undefined
+      ? pager(context, { path: `${path}/${name}`, title, values }, nextCursor)
+      : html`<div class="table-foot"><a class="button compact" href="${context.root}console/${more(body.id)}">${textsOf(context).more}</a></div>`
+  return tableOf(context, section, { path: `${path}/${name}`, rows: results, names, cursor, foot })
+}
+
+export const itemBody = (context: ConsoleContext, state: ItemState): Html => {
+  const { page, item, body, path, notice } = state
+  const { say } = context
+  const texts = textsOf(context)
+  const unlimited = Number.POSITIVE_INFINITY
+  const facts = (): Html => {
+    const main = html`<section class="card"><div class="card-head"><h2>${texts.profile}</h2></div>
+${factsOf(context, item.fields, body, unlimited)}</section>`
+    return item.about === undefined
+      ? main
+      : html`<div class="columns"><div>
+${main}
+</div><div>
+<section class="card"><div class="card-head"><h2>${texts.about}</h2></div>
+${factsOf(context, item.about, body, unlimited, true)}</section>
+</div></div>`
   }
-  const sectionOf = ({ section, response }: SectionState): Html => html`<section>
-<h2>${say(section.title)}</h2>
-${rowsOf({ section, response })}
-${section.more !== undefined && html`<p><a href="${root}console/${section.more(body.id)}">${textsOf(context).more}</a></p>`}
-</section>`
-  return html`<h1><bdi>${item.title(body)}</bdi></h1>
-${noticeOf(notice)}
-${buttonLinks(context, item.actions, path, body)}
-<section>${fieldsOf(context, item.fields, body, Number.POSITIVE_INFINITY)}</section>
-${state.sections.map(sectionOf)}`
+  return html`<div class="page-head stacks">
+${
+  page.list !== undefined &&
+  crumbsOf(context, [
+    [page.path, say(page.title)],
+    [null, item.title(body)],
+  ])
+}
+${identityOf(context, state)}
+${buttonsOf(context, item.actions, path, body)}
+</div>
+${tabsOf(context, state)}${noticeOf(notice)}${sectionOf(context, state) ?? facts()}`
 }
 
 export interface ConfirmState {
@@ -356,12 +465,15 @@ export interface ConfirmState {
   readonly item: Item
   readonly fields: readonly ConsoleField[]
   readonly title: string | null
+  readonly page: ConsolePage
   readonly values: Values
+  /** The ids of the rows that were selected for it. */
+  readonly ids?: readonly string[]
   readonly errors?: FieldErrors
 }
 
 export const confirmBody = (context: ConsoleContext, state: ConfirmState): Html => {
-  const { action, path, back, item, fields, title, values, errors = NO_ERRORS } = state
+  const { action, path, back, item, fields, title, page, values, ids = [], errors = NO_ERRORS } = state
   const { root, say } = context
   const texts = textsOf(context)
   const form = new Form(context, errors)
@@ -375,20 +487,27 @@ export const confirmBody = (context: ConsoleContext, state: ConfirmState): Html 
       hint: texts.keyAgainHint,
       autocomplete: 'current-password',
     })
-  return html`<div class="card narrow">
-<h1>${say(action.label)}</h1>
+  const crumbs: readonly Crumb[] = [
+    [page.path, say(page.title)],
+    ...(title === null ? [] : [[back, title] as const]),
+    [null, say(action.label)],
+  ]
+  return html`<div class="page-head">
+${crumbsOf(context, crumbs)}
+<div><h1>${say(action.label)}</h1>${title !== null && html`<p class="lead break"><bdi>${title}</bdi></p>`}</div>
+</div>
 ${form.summary()}
-${title !== null && html`<p><strong><bdi>${title}</bdi></strong></p>`}
-${item !== null && fields.length > 0 && fieldsOf(context, fields, item, CELL_LENGTH)}
+<form class="card" method="post" action="${root}console/${path}"><div class="card-body stack-wide">
+${item !== null && fields.length > 0 && html`<div class="card">${factsOf(context, fields, item, CELL_LENGTH)}</div>`}
+${ids.length > 0 && html`<p>${texts.selectedRows} <strong>${ids.length}</strong></p>${ids.map(id => hiddenField(`id:${id}`, 'on'))}`}
 ${action.explanation !== undefined && html`<p>${say(action.explanation)}</p>`}
-<form method="post" action="${root}console/${path}">
 ${action.needsKey && usernameField(texts.console)}
 ${inputs}
 ${keyField}
-<p class="buttons"><button${action.isDangerous && html` class="danger"`}>${say(action.label)}</button>
-<a href="${root}console/${back}">${texts.cancel}</a></p>
-</form>
-</div>`
+<div class="form-actions"><a class="button" href="${root}console/${back}">${texts.cancel}</a><button class="${
+    action.isDangerous ? 'danger filled' : 'primary'
+  }">${say(action.label)}</button></div>
+</div></form>`
 }
 
 export const shownBody = (
@@ -398,18 +517,26 @@ export const shownBody = (
   back: string,
 ): Html => {
   const texts = textsOf(context)
-  return html`<div class="card narrow">
-<h1>${context.say(action.done)}</h1>
-<p>${texts.shownOnce}</p>
-${secrets.map(([label, text]) => html`<p><strong>${context.say(label)}</strong> <code class="secret">${text}</code></p>`)}
-</div>
-<p><a href="${context.root}console/${back}">${texts.copied}</a></p>`
+  return html`<div class="page-head"><div><h1>${context.say(action.done)}</h1></div></div>
+<div class="card"><div class="card-body stack-wide">
+<p class="notice warn">${icon('warning')}<span>${texts.shownOnce}</span></p>
+${secrets.map(
+  ([label, text]) =>
+    html`<div class="field"><span class="label">${context.say(label)}</span><span class="secret"><code>${text}</code></span></div>`,
+)}
+<div class="form-actions"><a class="button primary" href="${context.root}console/${back}">${texts.copied}</a></div>
+</div></div>`
 }
 
+/** An error, with a way on. */
 export const errorBody = (
   context: ConsoleContext,
-  errors: FieldErrors,
-): Html => html`<div class="card narrow">
-<h1>${context.texts.failed}</h1>
-${new Form(context, errors).summary()}
-</div>`
+  { status, errors }: Pick<ApiResponse, 'status' | 'errors'>,
+): Html => {
+  const texts = textsOf(context)
+  const isGone = status === 404
+  return html`<section class="empty"><span class="emblem${!isGone && ' bad'}">${icon(isGone ? 'search' : 'warning')}</span>
+<h1>${isGone ? texts.gone : context.texts.failed}</h1>
+${isGone ? html`<p>${texts.goneText}</p>` : new Form(context, errors).summary()}
+<div class="buttons"><a class="button primary" href="${context.root}console">${texts.toOverview}</a></div></section>`
+}

@@ -3,8 +3,12 @@
  * console renders them, asks for confirmation, and calls the API with the admin key of its session, whose scopes decide.
  */
 import type { ApiCall } from './api-calls.ts'
-import { type Html, html } from './html.ts'
+import type { IconName } from './console-icons.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import { type PageContext, time } from './layout.ts'
+
+export { type IconName, icon } from './console-icons.ts'
+export type { HtmlValue } from './html.ts'
 
 /** A text in English and German. In other languages of the pages, the console is English. */
 export type Text = Readonly<Record<'en' | 'de', string>>
@@ -25,7 +29,13 @@ export interface ConsoleField {
   readonly label: Text
   /** Text is escaped, and isolated from its surroundings. What is `null` or empty is shown as a dash. */
   readonly value: (item: Item, context: ConsoleContext) => Html | string | number | boolean | null
+  /** As a column: when it leaves a table that becomes narrow. `wide` is the first to go, `low` the last. Default: it stays. */
+  readonly room?: 'wide' | 'mid' | 'low'
 }
+
+/** A state that matters, as a word with a colour. */
+export const badge = (text: string, state?: 'good' | 'warn' | 'bad'): Html =>
+  html`<span class="badge${state !== undefined && ` ${state}`}">${text}</span>`
 
 /** A field with a property as text. */
 export const textField = (label: Text, name: string): ConsoleField => ({ label, value: item => item[name] })
@@ -40,6 +50,43 @@ export const codeField = (label: Text, name: string): ConsoleField => ({
 export const timeField = (label: Text, name: string): ConsoleField => ({
   label,
   value: (item, context) => item[name] && time(context, item[name]),
+})
+
+/** Seconds of the units of relative times, and how many of one are said before the next. */
+const UNITS = [
+  ['minute', 60, 60],
+  ['hour', 3_600, 24],
+  ['day', 86_400, 30],
+] as const
+
+/** Formats of relative times and of days by language, which are slow to create. */
+const agoFormats = new Map<Language, readonly [ago: Intl.RelativeTimeFormat, day: Intl.DateTimeFormat]>()
+
+const agoFormatsOf = (language: Language) => {
+  const formats =
+    agoFormats.get(language) ??
+    ([
+      new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' }),
+      new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeZone: 'UTC' }),
+    ] as const)
+  agoFormats.set(language, formats)
+  return formats
+}
+
+/** A time in the words of people, such as "3 min ago", with the exact one in UTC as its title. @param at ISO 8601 */
+export const ago = ({ language }: PageContext, at: string): Html => {
+  const seconds = Math.max(0, (Date.now() - Date.parse(at)) / 1_000)
+  const [format, day] = agoFormatsOf(language)
+  const unit = UNITS.find(([, length, most]) => seconds < length * most)
+  const text =
+    unit === undefined ? day.format(new Date(at)) : format.format(-Math.floor(seconds / unit[1]), unit[0])
+  return html`<time datetime="${at}" title="${at.slice(0, 19).replace('T', ' ')} UTC">${text}</time>`
+}
+
+/** A field with a property that is an ISO 8601 time, or `null`, as {@link ago}. */
+export const agoField = (label: Text, name: string): ConsoleField => ({
+  label,
+  value: (item, context) => item[name] && ago(context, item[name]),
 })
 
 /** A field with a property that is a list of texts. */
@@ -62,6 +109,8 @@ export interface ConsoleInput {
   readonly options?: readonly (readonly [value: string, text: string | Text])[]
   readonly hint?: Text
   readonly isOptional?: true
+  /** Whether it is the filter that a list shows first. One of a list. */
+  readonly isSearch?: true
   /** What the form of an action begins with. */
   readonly value?: (item: Item) => string
 }
@@ -94,6 +143,7 @@ export interface ConsoleAction {
   /** The last part of its URL. */
   readonly name: string
   readonly label: Text
+  readonly icon?: IconName
   /** What it does, on the page of the confirmation. */
   readonly explanation?: Text
   /** What the key needs; without it there is no button. */
@@ -114,6 +164,30 @@ export interface ConsoleAction {
   readonly next?: string
 }
 
+/** Names of what rows refer to, such as the e-mails of users. */
+export interface RelatedNames {
+  /** What the key needs; without it there are ids in place of names. */
+  readonly scope: string
+  /** The path of the API that has them, with their ids; `null`: nothing to look up. */
+  readonly api: (rows: readonly Item[]) => string | null
+  readonly nameOf: (item: Item) => string
+}
+
+/**
+ * What an event says in the audit log, with `{actor}`: who did it, and `{user}`: whom it concerns.
+ *
+ *     'note.added': { own: { en: '{actor} added a note', de: '{actor} hat eine Notiz hinzugefügt' }, icon: 'page' }
+ */
+export interface EventSentence {
+  /** For events of a user's own, and those that concern nobody. */
+  readonly own: Text
+  /** For events that concern another user. Default: `own`. */
+  readonly of?: Text
+  readonly icon?: IconName
+  readonly isGood?: true
+  readonly isBad?: true
+}
+
 /** Rows of a list of the API. */
 export interface ConsoleTable {
   /** What the key needs; without it the table is left out. */
@@ -125,12 +199,18 @@ export interface ConsoleTable {
   readonly empty: Text
   /** The path below the console to which the first column leads. */
   readonly link?: (row: Item) => string | null
+  /** A second line of the first column. */
+  readonly also?: (row: Item, context: ConsoleContext) => HtmlValue
+  /** Replaces the table. @param names of what rows refer to, by id. */
+  readonly rows?: (context: ConsoleContext, rows: readonly Item[], names: ReadonlyMap<string, string>) => Html
+  /** Where the names of what rows refer to are, for `rows`. */
+  readonly names?: readonly RelatedNames[]
   readonly rowActions?: readonly ConsoleAction[]
 }
 
-/** A table on the page of an item. */
+/** A table on a page behind a tab of the page of an item. */
 export interface ConsoleSection extends ConsoleTable {
-  /** A part of the URLs of its actions. */
+  /** The last part of its URL, and a part of those of its actions. No action of the item has the same name. */
   readonly name: string
   readonly title: Text
   /** The path of a page with more of it, below the console. */
@@ -140,7 +220,9 @@ export interface ConsoleSection extends ConsoleTable {
 export interface ConsoleList extends ConsoleTable {
   readonly filters?: readonly ConsoleInput[]
   readonly actions?: readonly ConsoleAction[]
-  /** Something to say above the table. */
+  /** What can be done to several rows at once. */
+  readonly bulk?: readonly ConsoleAction[]
+  /** Something to say beside the title. */
   readonly summary?: (body: Item, context: ConsoleContext) => string | null
   /** Whether the first page follows the audit log, where script runs. */
   readonly isLive?: true
@@ -152,7 +234,13 @@ export interface ConsoleItem {
   /** The path of the API, with `:id` for the item. */
   readonly api: string
   readonly title: (item: Item) => string
+  /** What stands below the title: a name, and states as {@link badge}. */
+  readonly subtitle?: (item: Item) => string
+  readonly badges?: (item: Item, context: ConsoleContext) => readonly Html[]
   readonly fields: readonly ConsoleField[]
+  /** What is known about it besides, in a column beside the fields. */
+  readonly about?: readonly ConsoleField[]
+  /** Each is a page behind a tab. */
   readonly sections?: readonly ConsoleSection[]
   readonly actions?: readonly ConsoleAction[]
 }
@@ -160,8 +248,13 @@ export interface ConsoleItem {
 /** `/console/<path>` with the list, `/console/<path>/:id` with an item; without a list, `/console/<path>` with the item. */
 export interface ConsolePage {
   readonly path: string
-  /** Its name in the menu. */
+  /** Its name in the menu, with an icon. */
   readonly title: Text
+  readonly icon?: IconName
+  /** The part of the menu. Default: `operation`. */
+  readonly group?: 'people' | 'connections' | 'operation'
+  /** What it is for, below the title. */
+  readonly lead?: Text
   readonly list?: ConsoleList
   readonly item?: ConsoleItem
 }
@@ -181,6 +274,8 @@ export interface ConsolePlot {
 }
 
 export interface ConsoleParts {
+  /** What the audit log says, by the types of events. Default: their names. */
+  readonly events?: Readonly<Record<string, EventSentence>>
   readonly plots?: readonly ConsolePlot[]
   readonly pages?: readonly ConsolePage[]
   /** Sections of the page of a user. */

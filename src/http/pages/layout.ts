@@ -79,11 +79,12 @@ export interface Page {
   readonly refreshTo?: string
   /** The name of the feature whose `assets` the page has. It becomes the class of the body, too. */
   readonly assetsOf?: string
-  /** Replaces the name of the product and the button to sign out. */
-  readonly header?: Html
+  /** Replaces the content of the body, with header and main. */
+  readonly frame?: Html
 }
 
-const logoOf = ({ brand, product, root }: PageContext): Html => {
+/** The logo of the brand, with the name of the product. */
+export const logoOf = ({ brand, product, root }: PageContext): Html => {
   const { logo } = brand
   if (logo === null) return html`<span class="logo" aria-hidden="true">${[...product][0]}</span>${product}`
   return logo.isWordmark
@@ -179,13 +180,9 @@ ${body}
 </main>
 ${pageFoot(context, isSignedIn && context.user !== null)}</body>`
 
-/** A page with a stylesheet of its own. */
-const ownBody = ({ assetsOf = '', header, body }: Page): Html =>
-  html`<body class="${assetsOf}">
-<header>${header}</header>
-<main>
-${body}
-</main>
+/** A page with a stylesheet and a frame of its own. */
+const ownBody = ({ assetsOf = '', frame }: Page): Html => html`<body class="${assetsOf}">
+${frame}
 </body>`
 
 export const documentOf = (context: PageContext, page: Page): Html => {

@@ -1,9 +1,10 @@
 /** Buttons of the console: the page that asks for confirmation, and the call of the API. */
-import { Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { asciiTrim } from '#base/ascii'
 import type { FieldErrors } from '#base/errors'
 import type {
+  ActionInput,
   ApiResponse,
   ConsoleAction,
   ConsoleField,
@@ -27,13 +28,17 @@ interface Placed {
   /** The API that has what it is done to: an item, or a list with a row; `null`: nothing yet. */
   readonly source: { readonly api: string; readonly isList: boolean } | null
   readonly title: (item: Item) => string | null
+  readonly list: ConsolePage
+  /** Whether it is done to several rows, whose ids the form has. */
+  readonly isBulk?: true
   /** The lines that say what it is done to. */
   readonly fields: readonly ConsoleField[]
 }
 
-export const placedActions = ({ path, list, item }: ConsolePage): readonly Placed[] => {
+export const placedActions = (entry: ConsolePage): readonly Placed[] => {
+  const { path, list, item } = entry
   const itemPath = list === undefined ? path : `${path}/:id`
-  const untitled = { current: path, title: () => null, fields: [] }
+  const untitled = { list: entry, current: path, title: () => null, fields: [] }
   const onRows = (page: string, base: string, table: ConsoleTable): readonly Placed[] =>
     (table.rowActions ?? []).map(action => ({
       ...{ ...untitled, action, page, fields: table.columns },
@@ -45,6 +50,10 @@ export const placedActions = ({ path, list, item }: ConsolePage): readonly Place
       ...{ ...untitled, action, page: path, source: null },
       path: `${path}/${action.name}`,
     })),
+    ...(list?.bulk ?? []).map(action => ({
+      ...{ ...untitled, action, page: path, source: null, isBulk: true as const },
+      path: `${path}/bulk/${action.name}`,
+    })),
     ...(list === undefined ? [] : onRows(path, path, list)),
     ...(item?.actions ?? []).map(action => ({
       ...{ ...untitled, action, page: itemPath },
@@ -52,7 +61,10 @@ export const placedActions = ({ path, list, item }: ConsolePage): readonly Place
       source: { api: item?.api ?? '', isList: false },
       title: item?.title ?? (() => null),
     })),
-    ...(item?.sections ?? []).flatMap(section => onRows(itemPath, `${itemPath}/${section.name}`, section)),
+    ...(item?.sections ?? []).flatMap(section => {
+      const page = `${itemPath}/${section.name}`
+      return onRows(page, page, section)
+    }),
   ]
 }
 
@@ -94,9 +106,14 @@ const sendForm = async (
   request: FastifyRequest,
   reply: FastifyReply,
   placed: Placed,
-  sent: { readonly values: Values | null; readonly errors: FieldErrors },
+  sent: {
+    readonly values: Values | null
+    readonly errors: FieldErrors
+    /** Of the rows that it is done to. */
+    readonly ids: readonly string[]
+  },
 ): Promise<FastifyReply> => {
-  const { action, path, page, current, source, title, fields } = placed
+  const { action, path, page, current, source, title, fields, list } = placed
   const ids = request.validatedData.params as Ids
   const found = await find(shell, request, source, ids)
   if (found.status >= 400) return shell.fail(request, reply, found)
@@ -106,7 +123,7 @@ const sendForm = async (
     value === undefined ? [] : [[name, value(item)]],
   )
   const state = {
-    ...{ action, item, fields, errors },
+    ...{ action, item, fields, errors, page: list, ids: sent.ids },
     path: pageOf(filled(path, ids), (request.validatedData.query as Cursor).cursor),
     back: filled(page, ids),
     title: title(item),
@@ -116,45 +133,67 @@ const sendForm = async (
     title: ({ say }) => say(action.label),
     body: context => confirmBody(context, state),
     current,
+    isForm: true,
     errors,
   })
 }
 
+/** The fields of a form with the ids of selected rows. */
+const SELECTED = /^id:([\da-f-]{36})$/
+
+/** Rows that can be selected: those of a page. */
+const MAX_SELECTED = 50
+
+const withSelected = (schema: TObject): TObject => ({
+  ...schema,
+  patternProperties: { [SELECTED.source]: FormText },
+  maxProperties: MAX_SELECTED + 10,
+})
+
+const selectedIn = (values: Values): readonly string[] =>
+  Object.keys(values).flatMap(name => SELECTED.exec(name)?.[1] ?? [])
+
 export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): void => {
-  const { action, path, page, current } = placed
+  const { action, path, page, current, isBulk = false } = placed
   const { inputs = [], needsKey, shown } = action
   const onRequest = shell.needsScope(action.scope)
-  const schema = {
-    hide: true,
-    params: idsIn(path),
-    querystring: Strict({ ...(placed.source?.isList && { cursor: Type.Optional(FormText) }) }),
-  }
+  const cursor = placed.source?.isList && { cursor: Type.Optional(FormText) }
+  const querystring = isBulk ? withSelected(Strict({})) : Strict({ ...cursor })
+  const schema = { hide: true, params: idsIn(path), querystring }
   shell.addNotice(path, action.done)
 
-  app.get(`/${path}`, { onRequest, schema }, (request, reply) =>
-    sendForm(shell, request, reply, placed, { values: null, errors: {} }),
-  )
+  app.get(`/${path}`, { onRequest, schema }, (request, reply) => {
+    const ids = selectedIn(request.validatedData.query as Values)
+    if (isBulk && ids.length === 0) return reply.redirectToPage(`console/${page}`)
+    return sendForm(shell, request, reply, placed, { values: null, errors: {}, ids })
+  })
 
-  const body = Strict({ ...fieldSchemas(inputs), ...(needsKey && { adminKey: FormText }) })
+  const fields = Strict({ ...fieldSchemas(inputs), ...(needsKey && { adminKey: FormText }) })
+  const body = isBulk ? withSelected(fields) : fields
   // Otherwise a stolen session could try keys without a limit.
   const config = needsKey ? { rateLimit: 'console' } : {}
-  app.post(`/${path}`, { onRequest, schema: { ...schema, body }, config }, async (request, reply) => {
+  const postSchema = { ...schema, body, ...(isBulk && { querystring: Strict({}) }) }
+  app.post(`/${path}`, { onRequest, schema: postSchema, config }, async (request, reply) => {
     const { adminKey = '', ...values } = request.validatedData.body as Values
     const ids = request.validatedData.params as Ids
+    const selected = selectedIn(values)
     if (needsKey && !isSameKey(asciiTrim(adminKey), request.consoleKey)) {
       const { status, field, message } = ERRORS.otherAdminKey
       const errors = { [field]: [message] }
       return sendForm(shell, request, reply.relay({ status, headers: {}, errors }), placed, {
         values,
         errors,
+        ids: selected,
       })
     }
     const input = Object.fromEntries(inputs.map(each => [each.name, enteredIn(each, values)]))
     const { id = '', rowId = '' } = ids
-    const response = await shell.call(request, action.call({ id, rowId }, input))
+    const { response, left } = isBulk
+      ? await callForEach(shell, request, action, selected, input)
+      : { response: await shell.call(request, action.call({ id, rowId }, input)), left: [] }
     const { errors } = response
     if (response.status >= 400)
-      return sendForm(shell, request, reply.relay(response), placed, { values, errors })
+      return sendForm(shell, request, reply.relay(response), placed, { values, errors, ids: left })
     const back = filled(action.next ?? page, ids)
     if (shown === undefined) return reply.redirectToPage(`console/${back}`, path)
     const secrets = shown(response.body)
@@ -162,6 +201,28 @@ export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): v
       title: ({ say }) => say(action.done),
       body: context => shownBody(context, action, secrets, back),
       current,
+      isForm: true,
     })
   })
+}
+
+const DONE: ApiResponse = { status: 200, headers: {}, body: null, errors: {} }
+
+/** Calls the API for each selected row. @returns the last error with the rows that are left; those that are gone count as done. */
+const callForEach = async (
+  shell: Shell,
+  request: FastifyRequest,
+  action: ConsoleAction,
+  selected: readonly string[],
+  input: ActionInput,
+): Promise<{ readonly response: ApiResponse; readonly left: readonly string[] }> => {
+  const left: string[] = []
+  let response = DONE
+  for (const id of selected) {
+    const outcome = await shell.call(request, action.call({ id, rowId: '' }, input))
+    if (outcome.status < 400 || outcome.status === 404) continue
+    left.push(id)
+    response = outcome
+  }
+  return { response, left }
 }

@@ -10,13 +10,15 @@ import type {
   ConsoleContext,
   ConsoleInput,
   ConsolePage,
+  ConsoleTable,
   Html,
   PageContext,
   Text,
 } from '#http/pages/feature-pages'
 import { adminKeyOf } from '#routes/request-context'
 import { FormText, InputId, Strict } from '#routes/schemas'
-import { errorBody, framed, type Values } from '../render.ts'
+import { framed, type Holder } from '../frame.ts'
+import { errorBody, type Values } from '../render.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,8 +32,17 @@ interface Document {
   readonly body: (context: ConsoleContext) => Html
   /** The path of the page in the menu. */
   readonly current?: string
+  readonly isForm?: boolean
   readonly errors?: FieldErrors
 }
+
+/** The name of a root key, which is that of its setting. */
+const ROOT_KEY = 'ADMIN_KEY'
+
+const holderOf = (request: FastifyRequest): Holder => ({
+  name: adminKeyOf(request).name ?? ROOT_KEY,
+  isKey: true,
+})
 
 export class Shell {
   readonly #app: FastifyInstance
@@ -45,18 +56,20 @@ export class Shell {
   }
 
   send(request: FastifyRequest, reply: FastifyReply, document: Document): Promise<FastifyReply> {
-    const { title, body, current, errors = {} } = document
+    const { title, body, current, isForm = false, errors = {} } = document
     return reply.sendPage((page: PageContext) => {
       const context: ConsoleContext = {
         ...page,
         say: text => (page.language === 'de' ? text.de : text.en),
-        can: scope => request.adminKey !== null && this.may(request, scope),
+        can: scope => this.may(request, scope),
       }
       return framed(context, {
         title: title(context),
         body: body(context),
-        pages: request.adminKey === null ? [] : this.#pages,
+        pages: this.#pages,
         ...(current !== undefined && { current }),
+        holder: holderOf(request),
+        isForm,
         hasErrors: Object.keys(errors).length > 0,
       })
     })
@@ -67,7 +80,7 @@ export class Shell {
     const { errors } = response
     return this.send(request, reply.relay(response), {
       title: ({ texts }) => texts.failed,
-      body: context => errorBody(context, errors),
+      body: context => errorBody(context, response),
       errors,
     })
   }
@@ -80,6 +93,23 @@ export class Shell {
   read(request: FastifyRequest, path: string, { id = '', rowId = '' }: Ids = {}): Promise<ApiResponse> {
     const params = { ...(path.includes(':id') && { id }), ...(path.includes(':rowId') && { rowId }) }
     return this.call(request, { method: 'GET', path, params })
+  }
+
+  /** The names of what rows refer to, by id, as far as the key may read them. */
+  async namesOf(
+    request: FastifyRequest,
+    { names = [] }: ConsoleTable,
+    { status, body }: ApiResponse,
+  ): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>()
+    if (status >= 400) return found
+    for (const { scope, api, nameOf } of names) {
+      const path = this.may(request, scope) ? api(body.results) : null
+      const response = path === null ? null : await this.read(request, path)
+      if (response !== null && response.status < 400)
+        for (const item of response.body.results) found.set(item.id, nameOf(item))
+    }
+    return found
   }
 
   may(request: FastifyRequest, scope: string): boolean {

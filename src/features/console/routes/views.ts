@@ -7,15 +7,17 @@ import type {
   ConsoleList,
   ConsolePage,
   ConsolePlot,
+  ConsoleSection,
 } from '#http/pages/feature-pages'
 import { SIGNED_IN } from '#http/pages/layout'
 import { eventsProperties, sendEvents } from '#routes/events'
 import { adminKeyOf } from '#routes/request-context'
 import { FormText, InputId, Strict } from '#routes/schemas'
 import { serializeEvent } from '#routes/serializers'
+import { textsOf } from '../frame.ts'
 import { RANGES, type RangeName } from '../history-curves.ts'
-import { LATEST_EVENTS, overviewBody, PLOTS_SCOPE } from '../overview.ts'
-import { itemBody, listBody, textsOf, type Values } from '../render.ts'
+import { overviewBody, PLOTS_SCOPE } from '../overview.ts'
+import { itemBody, listBody, type Values } from '../render.ts'
 import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell, withQuery } from './shell.ts'
 
 const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchParams => {
@@ -37,8 +39,9 @@ export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, l
     const query = queryOf(filters, values)
     const response = await shell.read(request, withQuery(list.api, query))
     if (response.status === 403 || response.status >= 500) return shell.fail(request, reply, response)
+    const names = await shell.namesOf(request, list, response)
     const notice = shell.takeNotice(reply)
-    const state = { page, list, values, response, live: `${page.path}/live?${query}` }
+    const state = { page, list, values, response, names, live: `${page.path}/live?${query}` }
     return shell.send(request, reply.relay(response), {
       title: ({ say }) => say(page.title),
       body: context => listBody(context, { ...state, notice: notice(context) }),
@@ -77,49 +80,57 @@ export const addStream = (
   )
 }
 
+/** The page of an item, and one for each of its sections. */
 export const addItem = (app: FastifyInstance, shell: Shell, page: ConsolePage, item: ConsoleItem): void => {
   const path = page.list === undefined ? page.path : `${page.path}/:id`
   const { sections: all = [] } = item
-  // By the name of a section, the cursor of its page.
-  const querystring = Strict(
-    Object.fromEntries(all.map(({ name }) => [name, Type.Optional(FormText)] as const)),
-  )
-  app.get(
-    `/${path}`,
-    { schema: { hide: true, params: idsIn(path), querystring } },
-    async (request, reply) => {
+  const add = (section: ConsoleSection | null): void => {
+    const url = section === null ? path : `${path}/${section.name}`
+    const querystring = Strict({ ...(section !== null && { cursor: Type.Optional(FormText) }) })
+    const schema = { hide: true, params: idsIn(path), querystring }
+    const onRequest = section === null ? [] : [shell.needsScope(section.scope)]
+    app.get(`/${url}`, { onRequest, schema }, async (request, reply) => {
       const ids = request.validatedData.params as Ids
-      const cursors = request.validatedData.query as Values
+      const { cursor } = request.validatedData.query as { cursor?: string }
       const response = await shell.read(request, item.api, ids)
       if (response.status >= 400) return shell.fail(request, reply, response)
-      const shown = all.filter(({ scope }) => shell.may(request, scope))
-      const sections = await Promise.all(
-        shown.map(async section => ({
-          section,
-          response: await shell.read(request, pageOf(section.api, cursors[section.name]), ids),
-        })),
-      )
+      const read = async (shown: ConsoleSection) => {
+        const rows = await shell.read(request, pageOf(shown.api, cursor), ids)
+        return { section: shown, response: rows, names: await shell.namesOf(request, shown, rows) }
+      }
+      const shown = section === null ? null : await read(section)
+      const sections = all.filter(({ scope }) => shell.may(request, scope))
       const { body } = response
       const notice = shell.takeNotice(reply)
-      const state = { item, body, path: filled(path, ids), sections, cursors }
+      const state = { page, item, body, path: filled(path, ids), sections, shown, cursor }
       return shell.send(request, reply, {
-        title: () => item.title(body),
+        title: ({ say }) =>
+          section === null ? item.title(body) : `${say(section.title)}, ${item.title(body)}`,
         body: context => itemBody(context, { ...state, notice: notice(context) }),
         current: page.path,
       })
-    },
-  )
+    })
+  }
+  for (const section of [null, ...all]) add(section)
 }
 
 const Range = Type.Unsafe<RangeName>({ type: 'string', enum: Object.keys(RANGES), default: 'hour' })
 
-export const addOverview = (app: FastifyInstance, shell: Shell, plots: readonly ConsolePlot[]): void => {
+export const addOverview = (
+  app: FastifyInstance,
+  shell: Shell,
+  plots: readonly ConsolePlot[],
+  section: ConsoleSection,
+): void => {
   const { consoleHistory } = app.services
   const querystring = Strict({ range: Range, [SIGNED_IN]: Type.Optional(Type.Literal('')) })
+  const readEvents = async (request: FastifyRequest) => {
+    const response = await shell.read(request, section.api)
+    return { section, response, names: await shell.namesOf(request, section, response) }
+  }
   app.get('', { schema: { hide: true, querystring } }, async (request, reply) => {
     const { range } = request.validatedData.query as { range: RangeName }
-    const { scope, api } = LATEST_EVENTS
-    const events = shell.may(request, scope) ? await shell.read(request, api) : null
+    const events = shell.may(request, section.scope) ? await readEvents(request) : null
     const history = shell.may(request, PLOTS_SCOPE) ? await consoleHistory.read(range) : null
     return shell.send(request, reply, {
       title: context => textsOf(context).overview,

@@ -4,7 +4,7 @@ import { asciiTrim } from '#base/ascii'
 import type { FieldErrors } from '#base/errors'
 import { consoleModulesOf } from '#features/console/console-modules'
 import { ERRORS } from '#features/console/definitions'
-import { type SignInNotice, signInBody } from '#features/console/render'
+import { type SignInNotice, signInPage } from '#features/console/sign-in-page'
 import { html } from '#http/pages/feature-pages'
 import { SIGNED_IN } from '#http/pages/layout'
 import { adminActor } from '#routes/request-context'
@@ -40,23 +40,17 @@ const consoleRoutes: FastifyPluginAsync = async app => {
   app.servePages([new URL(publicUrl).origin])
   app.decorateRequest('consoleKey', '')
   const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
-  const { pages, plots } = await consoleModulesOf(features, declared)
+  const { pages, plots, latestEvents } = await consoleModulesOf(features, declared)
   const shell = new Shell(app, pages)
 
   const sendSignIn = (
-    request: FastifyRequest,
     reply: FastifyReply,
     errors: FieldErrors,
     notice: SignInNotice,
-  ): Promise<FastifyReply> =>
-    shell.send(request, reply, {
-      title: ({ texts }) => texts.signIn,
-      body: context => signInBody(context, errors, notice),
-      errors,
-    })
+  ): Promise<FastifyReply> => reply.sendPage(context => signInPage(context, errors, notice))
 
-  app.get('/sign-in', { schema: { hide: true } }, (request, reply) =>
-    sendSignIn(request, reply, {}, reply.takeNotice() === ENDED ? 'signInAgain' : null),
+  app.get('/sign-in', { schema: { hide: true } }, (_request, reply) =>
+    sendSignIn(reply, {}, reply.takeNotice() === ENDED ? 'signInAgain' : null),
   )
 
   const SignInForm = pageForm({ adminKey: FormText })
@@ -69,7 +63,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       request.log.warn('a sign-in to the console failed: the admin key is not valid')
       const { status, field, message } = ERRORS.adminKeyWrong
       const errors = { [field]: [message] }
-      return sendSignIn(request, reply.relay({ status, headers: {}, errors }), errors, null)
+      return sendSignIn(reply.relay({ status, headers: {}, errors }), errors, null)
     }
     const former = request.hostCookie(SESSION_COOKIE)
     if (former !== undefined) await sessions.close(former)
@@ -94,7 +88,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
   const askToSignIn = (request: FastifyRequest, reply: FastifyReply, hasEnded: boolean) => {
     const { url, method, headers } = request
     if (!hasEnded && method === 'GET' && Object.hasOwn(request.query as object, SIGNED_IN))
-      return sendSignIn(request, reply.code(401), {}, 'signInLost')
+      return sendSignIn(reply.code(401), {}, 'signInLost')
     // Below the service, whatever the request line has: a URL of another host (RFC 9112 §3.2.2) leads to the overview.
     const below = url.startsWith('/') ? url.slice(app.prefix.length) : ''
     // Browsers do not send the cookie behind a link of another site. A page that opens itself again gets it.
@@ -139,7 +133,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       await sessions.close(secret)
       return askToSignIn(request, reply.clearHostCookie(SESSION_COOKIE), true)
     })
-    addOverview(scoped, shell, plots)
+    addOverview(scoped, shell, plots, latestEvents)
     addStream(scoped, shell, isOpen)
     for (const page of pages) {
       if (page.list !== undefined) addList(scoped, shell, page, page.list)

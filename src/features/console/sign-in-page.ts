@@ -1,0 +1,27 @@
+/** The page to sign in to the console. */
+import type { FieldErrors } from '#base/errors'
+import { Form, html, type Page, type PageContext, usernameField } from '#http/pages/feature-pages'
+import { formPage } from '#http/pages/layout'
+import { TEXTS } from './texts.ts'
+
+export type SignInNotice = 'signInAgain' | 'signInLost' | null
+
+export const signInPage = (context: PageContext, errors: FieldErrors, notice: SignInNotice): Page => {
+  const texts = TEXTS[context.language]
+  const form = new Form(context, errors)
+  const field = form.field({
+    name: 'adminKey',
+    label: texts.adminKey,
+    type: 'password',
+    hint: texts.adminKeyHint,
+    autocomplete: 'current-password',
+  })
+  return formPage(context, form, {
+    title: texts.signIn,
+    texts: [notice !== null && html`<p role="status">${texts[notice]}</p>`],
+    action: 'console/sign-in',
+    fields: [usernameField(texts.console), field],
+    button: texts.signInButton,
+    next: html``,
+  })
+}
