@@ -37,6 +37,9 @@ const OF_EACH_KIND: ReadonlySet<string> = new Set([
   'delete',
   'impersonated',
   'audit log',
+  'selected users',
+  'sessions of a user',
+  'events of a user',
   'new admin key with errors',
   'admin keys',
   'webhook',
@@ -65,7 +68,9 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     const submit = () => follow(page, 'main form[method="post"] button')
     /** Opens the page of an action by its button, and confirms. */
     const act = async (name: string, fields: Readonly<Record<string, string>> = {}): Promise<void> => {
-      await follow(page, `main a.button[href$="/${name}"]`)
+      const link = `main a[href$="/${name}"]`
+      if (!(await page.isVisible(link))) await page.click('main [popovertarget="more"]')
+      await follow(page, link)
       await seen(name)
       for (const [field, value] of Object.entries(fields)) await page.fill(`#${field}`, value)
       await submit()
@@ -90,26 +95,45 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await seen('users')
     await open('/users?role=no%20role')
     await seen('users with a wrong filter')
+    await open(`/users?search=${encodeURIComponent(user.email)}`)
+    await page.check('tbody input')
+    await seen('selected users')
+    await follow(page, '.bulk button[formaction$="/disable"]')
+    await seen('several users are disabled')
+    await submit()
+    await says('notice')
+    await page.check('tbody input')
+    await follow(page, '.bulk button[formaction$="/enable"]')
+    await submit()
+    // Disabling has ended the sessions.
+    await signIn(app, user.email)
     await open('/users?search=nobody-of-this-name')
     await seen('no users')
     await open(`/users/${user.id}`)
     await seen('user')
     await act('change', { firstName: 'Ann' })
-    await says('done')
+    await says('notice')
     await act('roles', { roles: 'no!role', adminKey: ADMIN_KEY })
     await seen('roles with errors')
     await page.fill('#roles', 'editor admin')
     await page.fill('#adminKey', ADMIN_KEY)
     await submit()
-    await says('done')
+    await says('notice')
+    await open(`/users/${user.id}/api-keys`)
+    await seen('API keys of a user')
     await act(`api-keys/${await rowId(page, 'revoke')}/revoke`)
+    await open(`/users/${user.id}/sessions`)
+    await seen('sessions of a user')
     await act(`sessions/${await rowId(page, 'end')}/end`)
+    await open(`/users/${user.id}/events`)
+    await seen('events of a user')
+    await open(`/users/${user.id}`)
     await act('end-sessions')
     await act('remove-factors', { adminKey: ADMIN_KEY })
     await act('impersonate', { adminKey: ADMIN_KEY })
     await seen('impersonated')
     t.match(await page.textContent('.secret'), /^eyJ/)
-    await follow(page, 'main a')
+    await follow(page, '.form-actions a')
     await act('disable')
     await act('enable')
     await act('delete', { adminKey: ADMIN_KEY })
@@ -147,7 +171,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await page.fill('#adminKey', ADMIN_KEY)
     await submit()
     t.match(await page.textContent('.secret'), /^whsec_/)
-    await follow(page, 'main > p a')
+    await follow(page, '.form-actions a')
     await seen('webhooks')
     await follow(page, 'main td a')
     await act('ping')
@@ -156,12 +180,14 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await act('replay', { from: '2026-01-01T00:00:00Z' })
     await act('rotate-secret', { adminKey: ADMIN_KEY })
     t.match(await page.textContent('.secret'), /^whsec_/)
-    await follow(page, 'main > p a')
+    await follow(page, '.form-actions a')
     await seen('webhook')
     await act('delete')
     await page.waitForURL(`${service}/console/webhooks`)
     await open('/status')
     await seen('status')
+    if (!(await page.isVisible('.me'))) await page.click('[popovertarget="sidebar"]')
+    await page.click('.me')
     await follow(page, 'form[action$="sign-out"] button')
     await page.waitForURL(`${service}/console/sign-in`)
   }
@@ -197,18 +223,46 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     t.same(complaints, [])
   })
 
-  t.test('with script the audit log follows events, and times are local', async t => {
+  t.test('with script the audit log follows events', async t => {
     const { page, complaints } = await openBrowser(browser, { locale: 'en-GB', timezoneId: 'Asia/Tokyo' })
     await signInTo(page)
     await page.goto(`${service}/console/events?type=user.signed-up`)
     t.match(await page.textContent('.live'), 'Follows the log')
     const { id } = await signUp(app, { email: freshEmail() })
-    await page.waitForSelector(`td a[href$="${id}"]`)
-    const time = page.locator('td time').first()
-    t.match(await time.getAttribute('title'), /UTC$/)
-    t.notMatch(await time.textContent(), /UTC/)
+    await page.waitForSelector(`.log a[href$="${id}"]`, { state: 'attached' })
+    t.match(await page.locator('.log time').first().getAttribute('title'), /UTC$/)
     await page.click('.live button')
     t.equal(await page.textContent('.live'), 'Follow')
+    t.same(complaints, [])
+  })
+
+  t.test('the drawer, menus and filters work with the keyboard alone', async t => {
+    const { page, complaints } = await openBrowser(browser, { viewport: PHONE, locale: 'en-GB' })
+    /** Presses Tab until an element with the text has the focus. */
+    const focus = async (text: string): Promise<void> => {
+      for (let presses = 0; presses < 60; presses += 1) {
+        await page.keyboard.press('Tab')
+        const focused = await page
+          .locator(':focus')
+          .evaluate(element => element.getAttribute('aria-label') ?? element.textContent ?? '')
+        if (focused.trim().startsWith(text)) return
+      }
+      t.fail(`${text} is not reached`)
+    }
+    await page.goto(`${service}/console/users`)
+    await focus('Admin key')
+    await page.keyboard.type(ADMIN_KEY)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${service}/console/users`)
+    await focus('Pages of the console')
+    await page.keyboard.press('Enter')
+    await focus('Audit log')
+    await Promise.all([page.waitForURL(`${service}/console/events`), page.keyboard.press('Enter')])
+    await focus('Filters')
+    await page.keyboard.press('Enter')
+    t.ok(await page.isVisible('#filters'))
+    await page.keyboard.press('Escape')
+    t.notOk(await page.isVisible('#filters'))
     t.same(complaints, [])
   })
 })

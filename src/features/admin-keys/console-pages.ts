@@ -1,12 +1,12 @@
 /** Admin keys in the console. */
 import {
+  agoField,
   type ConsoleDeclarations,
   type ConsoleParts,
   calls,
+  type EventSentence,
   html,
-  listField,
   textField,
-  timeField,
 } from '#http/pages/feature-pages'
 
 /** Days for which a new key works. */
@@ -19,11 +19,25 @@ const expiryAfter = (days: string | undefined): string | null => {
   return new Date(Date.now() + Number(days) * 86_400_000).toISOString()
 }
 
+const EVENTS: Readonly<Record<string, EventSentence>> = {
+  'admin-key.created': {
+    own: { en: '{actor} created an admin key', de: '{actor} hat einen Admin-Schlüssel erzeugt' },
+    icon: 'key',
+  },
+  'admin-key.revoked': {
+    own: { en: '{actor} revoked an admin key', de: '{actor} hat einen Admin-Schlüssel widerrufen' },
+    icon: 'key',
+    isBad: true,
+  },
+}
+
 export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
+  events: EVENTS,
   pages: [
     {
       path: 'admin-keys',
       title: { en: 'Admin keys', de: 'Admin-Schlüssel' },
+      icon: 'key',
       list: {
         scope: 'keys:write',
         api: '/admin/keys',
@@ -33,15 +47,20 @@ export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
         },
         columns: [
           textField({ en: 'Name', de: 'Name' }, 'name'),
-          { label: { en: 'Key', de: 'Schlüssel' }, value: ({ prefix }) => html`<code>${prefix}…</code>` },
-          listField({ en: 'Scopes', de: 'Scopes' }, 'scopes'),
-          timeField({ en: 'Created', de: 'Erzeugt' }, 'createdAt'),
-          timeField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'),
-          timeField({ en: 'Expires', de: 'Läuft ab' }, 'expiresAt'),
+          {
+            label: { en: 'Key', de: 'Schlüssel' },
+            value: ({ prefix }) => html`<code>${prefix}…</code>`,
+            room: 'wide',
+          },
+          { ...agoField({ en: 'Created', de: 'Erzeugt' }, 'createdAt'), room: 'wide' },
+          { ...agoField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'), room: 'low' },
+          { ...agoField({ en: 'Expires', de: 'Läuft ab' }, 'expiresAt'), room: 'mid' },
         ],
+        also: ({ scopes }) => scopes.join(', '),
         actions: [
           {
             name: 'create',
+            icon: 'add',
             label: { en: 'Create a key', de: 'Schlüssel erzeugen' },
             scope: 'keys:write',
             // Otherwise a stolen session could create a key, and with it do what needs the key again.

@@ -1,7 +1,22 @@
 /** API keys on the page of a user in the console. */
-import { type ConsoleParts, calls, html, listField, textField, timeField } from '#http/pages/feature-pages'
+import { agoField, type ConsoleParts, calls, html, textField } from '#http/pages/feature-pages'
 
 export default {
+  events: {
+    'api-key.created': {
+      own: { en: '{actor} created an API key', de: '{actor} hat einen API-Schlüssel erzeugt' },
+      icon: 'key',
+    },
+    'api-key.revoked': {
+      own: { en: '{actor} revoked an API key', de: '{actor} hat einen API-Schlüssel widerrufen' },
+      of: {
+        en: '{actor} revoked an API key of {user}',
+        de: '{actor} hat einen API-Schlüssel von {user} widerrufen',
+      },
+      icon: 'key',
+      isBad: true,
+    },
+  },
   userSections: [
     {
       name: 'api-keys',
@@ -11,11 +26,15 @@ export default {
       empty: { en: 'The user has no API key.', de: 'Der Nutzer hat keinen API-Schlüssel.' },
       columns: [
         textField({ en: 'Name', de: 'Name' }, 'name'),
-        { label: { en: 'Key', de: 'Schlüssel' }, value: ({ prefix }) => html`<code>${prefix}…</code>` },
-        listField({ en: 'Scopes', de: 'Scopes' }, 'scopes'),
-        timeField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'),
-        timeField({ en: 'Expires', de: 'Läuft ab' }, 'expiresAt'),
+        {
+          label: { en: 'Key', de: 'Schlüssel' },
+          value: ({ prefix }) => html`<code>${prefix}…</code>`,
+          room: 'wide',
+        },
+        { ...agoField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'), room: 'low' },
+        { ...agoField({ en: 'Expires', de: 'Läuft ab' }, 'expiresAt'), room: 'mid' },
       ],
+      also: ({ scopes }) => scopes.join(', '),
       rowActions: [
         {
           name: 'revoke',

@@ -135,7 +135,7 @@ const users: ConsolePage = {
       { ...agoField(SIGNED_UP, 'createdAt'), room: 'mid' },
     ],
     also: (user, context) => [
-      html`<span class="seen">${stateOf(user, context)}</span>`,
+      html`<span class="seen">${stateOf(user, context)} </span>`,
       html`<bdi>${nameOf(user)}</bdi>`,
       user.lastRequestAt !== null && html`<span class="seen"> · ${ago(context, user.lastRequestAt)}</span>`,
     ],

@@ -1,19 +1,5 @@
 /** Enhances the console. Every page works without it. */
 
-/** Times of the server are in UTC; a title keeps that. */
-const showLocalTimes = within => {
-  const format = new Intl.DateTimeFormat(document.documentElement.lang, {
-    dateStyle: 'medium',
-    timeStyle: 'medium',
-  })
-  for (const element of within.querySelectorAll('time:not([title])')) {
-    element.title = element.textContent
-    element.textContent = format.format(new Date(element.dateTime))
-  }
-}
-
-showLocalTimes(document)
-
 /** Milliseconds between two refreshes, however many events there are. */
 const PACE = 1_000
 
@@ -28,7 +14,7 @@ const follow = rows => {
   const button = document.createElement('button')
   bar.className = 'live'
   status.setAttribute('role', 'status')
-  button.className = 'plain'
+  button.className = 'compact'
   button.type = 'button'
   bar.append(status, button)
   rows.before(bar)
@@ -42,9 +28,8 @@ const follow = rows => {
     if (!response.ok || response.redirected) return stop()
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
     const found = page.getElementById(rows.id)
-    // What has the focus stays.
-    if (found === null || rows.contains(document.activeElement)) return
-    showLocalTimes(found)
+    // What somebody reads stays.
+    if (found === null || rows.contains(document.activeElement) || rows.querySelector('details[open]')) return
     rows.replaceChildren(...found.childNodes)
   }
   const show = () => {

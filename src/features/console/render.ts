@@ -205,17 +205,15 @@ const inputOf = (
   )
   if (kind === 'choice') return form.choice({ name, label, options, value: values[name] })
   if (kind === 'choices')
-    return form.group(
-      name,
-      label,
-      options.map(([value, text]) =>
+    return form.group(name, label, [
+      html`<div class="checks">${options.map(([value, text]) =>
         form.check({
           name: `${name}:${value}`,
           isChecked: `${name}:${value}` in values,
           label: html`<span><code>${value}</code>${text !== value && html` <span class="hint">${text}</span>`}</span>`,
         }),
-      ),
-    )
+      )}</div>`,
+    ])
   return form.field({
     name,
     label,

@@ -1,7 +1,32 @@
 /** Accounts at other providers on the page of a user in the console. */
-import { type ConsoleParts, calls, codeField, textField, timeField } from '#http/pages/feature-pages'
+import { agoField, type ConsoleParts, calls, codeField, textField } from '#http/pages/feature-pages'
 
 export default {
+  events: {
+    'identity.linked': {
+      own: {
+        en: '{actor} linked an account at a provider',
+        de: '{actor} hat ein Konto bei einem Anbieter verknüpft',
+      },
+      of: {
+        en: 'An account at a provider was linked to {user}',
+        de: 'Ein Konto bei einem Anbieter wurde mit {user} verknüpft',
+      },
+      icon: 'application',
+    },
+    'identity.removed': {
+      own: {
+        en: '{actor} unlinked an account at a provider',
+        de: '{actor} hat ein Konto bei einem Anbieter getrennt',
+      },
+      of: {
+        en: '{actor} unlinked an account at a provider of {user}',
+        de: '{actor} hat ein Konto bei einem Anbieter von {user} getrennt',
+      },
+      icon: 'application',
+      isBad: true,
+    },
+  },
   userSections: [
     {
       name: 'identities',
@@ -11,11 +36,11 @@ export default {
       empty: { en: 'None is linked.', de: 'Keines ist verknüpft.' },
       columns: [
         textField({ en: 'Provider', de: 'Anbieter' }, 'provider'),
-        codeField({ en: 'Subject', de: 'Subject' }, 'subject'),
-        textField({ en: 'E-mail there', de: 'E-Mail dort' }, 'email'),
-        timeField({ en: 'Linked', de: 'Verknüpft' }, 'linkedAt'),
-        timeField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'),
+        { ...codeField({ en: 'Subject', de: 'Subject' }, 'subject'), room: 'wide' },
+        { ...agoField({ en: 'Linked', de: 'Verknüpft' }, 'linkedAt'), room: 'mid' },
+        { ...agoField({ en: 'Last used', de: 'Zuletzt benutzt' }, 'lastUsedAt'), room: 'low' },
       ],
+      also: ({ email }) => email,
       rowActions: [
         {
           name: 'unlink',

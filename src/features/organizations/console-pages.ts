@@ -5,6 +5,7 @@ import {
   type ConsoleParts,
   calls,
   codeField,
+  type EventSentence,
   listField,
   type Text,
   textField,
@@ -37,6 +38,7 @@ const seatsIn = (entered: string | undefined): number | string | null => {
 const ACTIONS: readonly ConsoleAction[] = [
   {
     name: 'edit',
+    icon: 'edit',
     label: { en: 'Edit', de: 'Bearbeiten' },
     scope: WRITE,
     inputs: [
@@ -59,6 +61,7 @@ const ACTIONS: readonly ConsoleAction[] = [
   },
   {
     name: 'put-member',
+    icon: 'add',
     label: { en: 'Add a member or change roles', de: 'Mitglied hinzufügen oder Rollen ändern' },
     scope: WRITE,
     needsKey: true,
@@ -83,6 +86,7 @@ const ACTIONS: readonly ConsoleAction[] = [
   },
   {
     name: 'delete',
+    icon: 'remove',
     label: { en: 'Delete', de: 'Löschen' },
     explanation: {
       en: 'All memberships and invitations end.',
@@ -97,19 +101,61 @@ const ACTIONS: readonly ConsoleAction[] = [
   },
 ]
 
+const said = (en: string, de: string, isBad = false): EventSentence => ({
+  own: { en: `{actor} ${en}`, de: `{actor} hat ${de}` },
+  icon: 'organization',
+  ...(isBad && { isBad }),
+})
+
+/** What is said of somebody. */
+const saidOf = (en: string, de: string, isBad = false): EventSentence => ({
+  ...said(`${en} a member`, `${de.replace('…', 'ein Mitglied')}`, isBad),
+  of: { en: `{actor} ${en} {user}`, de: `{actor} hat ${de.replace('…', '{user}')}` },
+})
+
+const EVENTS: Readonly<Record<string, EventSentence>> = {
+  'organization.created': said('created an organization', 'eine Organisation erzeugt'),
+  'organization.changed': said('changed an organization', 'eine Organisation geändert'),
+  'organization.deleted': said('deleted an organization', 'eine Organisation gelöscht', true),
+  'organization.member-added': saidOf('added to an organization', '… zu einer Organisation hinzugefügt'),
+  'organization.member-changed': saidOf(
+    'changed the roles in an organization of',
+    'die Rollen von … in einer Organisation geändert',
+  ),
+  'organization.member-removed': saidOf(
+    'removed from an organization',
+    '… aus einer Organisation entfernt',
+    true,
+  ),
+  'organization.invitation-created': said(
+    'invited somebody to an organization',
+    'jemanden in eine Organisation eingeladen',
+  ),
+  'organization.invitation-revoked': said('revoked an invitation', 'eine Einladung widerrufen'),
+  'organization.invitation-accepted': said('accepted an invitation', 'eine Einladung angenommen'),
+}
+
 export default {
+  events: EVENTS,
   pages: [
     {
       path: 'organizations',
       title: { en: 'Organizations', de: 'Organisationen' },
+      icon: 'organization',
+      group: 'people',
       list: {
         scope: READ,
         api: '/admin/organizations?limit=50',
         empty: { en: 'No organization is found.', de: 'Keine Organisation gefunden.' },
         link: ({ id }) => `organizations/${id}`,
-        columns: [textField(NAME, 'name'), textField(SLUG, 'slug'), MAX_MEMBERS, CREATED],
+        columns: [
+          textField(NAME, 'name'),
+          { ...textField(SLUG, 'slug'), room: 'mid' },
+          { ...MAX_MEMBERS, room: 'low' },
+          { ...CREATED, room: 'wide' },
+        ],
         filters: [
-          { name: 'name', label: { en: 'Name begins with', de: 'Name beginnt mit' } },
+          { name: 'name', label: { en: 'Name begins with', de: 'Name beginnt mit' }, isSearch: true },
           { name: 'slug', label: { en: 'Short name begins with', de: 'Kurzname beginnt mit' } },
         ],
       },
@@ -129,13 +175,10 @@ export default {
             link: ({ userId }) => `users/${userId}`,
             columns: [
               textField({ en: 'E-mail', de: 'E-Mail' }, 'email'),
-              {
-                label: NAME,
-                value: ({ firstName, lastName }) => [firstName, lastName].filter(Boolean).join(' '),
-              },
-              ROLES,
-              JOINED,
+              { ...ROLES, room: 'low' },
+              { ...JOINED, room: 'mid' },
             ],
+            also: ({ firstName, lastName }) => [firstName, lastName].filter(Boolean).join(' '),
           },
         ],
       },
@@ -149,7 +192,7 @@ export default {
       api: '/admin/users/:id/organizations',
       empty: { en: 'The user is in none.', de: 'Der Nutzer ist in keiner.' },
       link: ({ id }) => `organizations/${id}`,
-      columns: [textField(NAME, 'name'), ROLES, JOINED],
+      columns: [textField(NAME, 'name'), { ...ROLES, room: 'low' }, { ...JOINED, room: 'mid' }],
       rowActions: [
         {
           name: 'remove',

@@ -1,5 +1,6 @@
 /** Webhooks in the console. */
 import {
+  badge,
   type ConsoleAction,
   type ConsoleDeclarations,
   type ConsoleField,
@@ -7,6 +8,7 @@ import {
   type ConsoleParts,
   calls,
   codeField,
+  type EventSentence,
   type Text,
   textField,
   timeField,
@@ -20,18 +22,32 @@ const STATES: Readonly<Record<string, Text>> = {
   disabled: { en: 'disabled', de: 'abgeschaltet' },
 }
 
+const COLOURS: Readonly<Record<string, 'good' | 'bad'>> = { enabled: 'good', disabled: 'bad' }
+
 const URL_FIELD = textField({ en: 'URL', de: 'URL' }, 'url')
 
 const STATE: ConsoleField = {
   label: { en: 'State', de: 'Zustand' },
   value: ({ state, disabledReason }, { say }) =>
-    `${say(STATES[state] ?? { en: state, de: state })}${disabledReason === null ? '' : ` (${disabledReason})`}`,
+    badge(
+      `${say(STATES[state] ?? { en: state, de: state })}${disabledReason === null ? '' : ` (${disabledReason})`}`,
+      COLOURS[state],
+    ),
 }
 
 const DESCRIPTION = textField({ en: 'Description', de: 'Beschreibung' }, 'description')
 
 const TYPES: ConsoleField = {
   label: { en: 'Events', de: 'Ereignisse' },
+  value: ({ types }, { say }) => {
+    if (types === null) return say({ en: 'all', de: 'alle' })
+    return types.length === 1 ? types[0] : types.length
+  },
+}
+
+/** All of them, on the page of a webhook. */
+const ALL_TYPES: ConsoleField = {
+  ...TYPES,
   value: ({ types }, { say }) => (types === null ? say({ en: 'all', de: 'alle' }) : types.join(', ')),
 }
 
@@ -51,6 +67,7 @@ const plain = (name: string, label: Text, done: Text, more: Partial<ConsoleActio
 
 const create = (inputs: readonly ConsoleInput[]): ConsoleAction => ({
   name: 'create',
+  icon: 'add',
   label: { en: 'Create a webhook', de: 'Webhook erzeugen' },
   scope: SCOPE,
   needsKey: true,
@@ -138,7 +155,33 @@ const ACTIONS: readonly ConsoleAction[] = [
   ),
 ]
 
+const said = (en: string, de: string): EventSentence => ({
+  own: { en: `{actor} ${en}`, de: `{actor} hat ${de}` },
+  icon: 'webhook',
+})
+
+const EVENTS: Readonly<Record<string, EventSentence>> = {
+  'webhook.created': said('created a webhook', 'einen Webhook erzeugt'),
+  'webhook.changed': said('changed a webhook', 'einen Webhook geändert'),
+  'webhook.deleted': { ...said('deleted a webhook', 'einen Webhook gelöscht'), isBad: true },
+  'webhook.secret-rotated': said(
+    'made a new secret of a webhook',
+    'ein neues Geheimnis eines Webhooks erzeugt',
+  ),
+  'webhook.paused': said('paused a webhook', 'einen Webhook angehalten'),
+  'webhook.resumed': said('resumed a webhook', 'einen Webhook fortgesetzt'),
+  'webhook.replayed': said('replayed a webhook', 'einen Webhook wiederholt'),
+  'webhook.disabled': {
+    ...said(
+      'switched off a webhook, whose deliveries failed',
+      'einen Webhook abgeschaltet, dessen Lieferungen scheiterten',
+    ),
+    isBad: true,
+  },
+}
+
 export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
+  events: EVENTS,
   plots: [
     {
       title: { en: 'Lag of webhooks', de: 'Rückstand der Webhooks' },
@@ -151,12 +194,19 @@ export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
     {
       path: 'webhooks',
       title: { en: 'Webhooks', de: 'Webhooks' },
+      icon: 'webhook',
+      group: 'connections',
+      lead: {
+        en: 'Your services learn of events as they happen.',
+        de: 'Ihre Dienste erfahren von Ereignissen, sobald sie geschehen.',
+      },
       list: {
         scope: SCOPE,
         api: '/admin/webhooks',
         empty: { en: 'There is no webhook.', de: 'Es gibt keinen Webhook.' },
         link: ({ id }) => `webhooks/${id}`,
-        columns: [URL_FIELD, DESCRIPTION, STATE, TYPES, CREATED],
+        columns: [URL_FIELD, STATE, { ...TYPES, room: 'wide' }, { ...CREATED, room: 'mid' }],
+        also: ({ description }) => description,
         actions: [
           create([
             {
@@ -183,7 +233,7 @@ export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
           URL_FIELD,
           DESCRIPTION,
           STATE,
-          TYPES,
+          ALL_TYPES,
           textField(
             { en: 'Failed attempts at the next event', de: 'Fehlversuche beim nächsten Ereignis' },
             'failures',
@@ -203,10 +253,14 @@ export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
             columns: [
               timeField({ en: 'Time', de: 'Zeit' }, 'at'),
               codeField({ en: 'Event', de: 'Ereignis' }, 'type'),
-              textField({ en: 'Attempt', de: 'Versuch' }, 'attempt'),
+              { ...textField({ en: 'Attempt', de: 'Versuch' }, 'attempt'), room: 'wide' },
               textField({ en: 'Outcome', de: 'Ergebnis' }, 'outcome'),
-              textField({ en: 'Status', de: 'Status' }, 'status'),
-              { label: { en: 'Duration', de: 'Dauer' }, value: ({ durationMs }) => `${durationMs} ms` },
+              { ...textField({ en: 'Status', de: 'Status' }, 'status'), room: 'low' },
+              {
+                label: { en: 'Duration', de: 'Dauer' },
+                value: ({ durationMs }) => `${durationMs} ms`,
+                room: 'mid',
+              },
             ],
           },
         ],
