@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { ServiceError } from '#base/errors'
 import type { Actor } from '#core/audit-log/event'
-import type { PresentedAdminKey } from '#core/auth/admin-key'
+import { actorOfImpersonator, type PresentedAdminKey } from '#core/auth/admin-key'
 import type { NewKeyOptions } from '#core/auth/api-key'
 import { isApiKeyPrincipal, type Principal } from '#core/auth/principal'
 import { type ScopeDescriptions, sortedScopes } from '#core/auth/scopes'
@@ -20,7 +20,7 @@ export const actorOf = (principal: Principal, { clientAddress: ip }: FastifyRequ
   if (isApiKeyPrincipal(principal)) return { type: 'apiKey', id: principal.credentialId, ip }
   return principal.impersonatedBy === null
     ? { type: 'user', id: principal.cachedUser.user.id, ip }
-    : { type: 'adminKey', id: principal.impersonatedBy, ip }
+    : { ...actorOfImpersonator(principal.impersonatedBy), ip }
 }
 
 /** The user of a request with a session, on public routes; `null` for other requests, those with API keys too. */
@@ -50,11 +50,10 @@ export const adminKeyOf = ({ adminKey }: FastifyRequest): PresentedAdminKey => {
 }
 
 /** The actor of an admin route. */
-export const adminActor = (request: FastifyRequest): Actor => ({
-  type: 'adminKey',
-  id: adminKeyOf(request).id,
-  ip: request.clientAddress,
-})
+export const adminActor = (request: FastifyRequest): Actor => {
+  const { id, isAdministrator } = adminKeyOf(request)
+  return { type: isAdministrator ? 'administrator' : 'adminKey', id, ip: request.clientAddress }
+}
 
 interface NewKeyBody {
   readonly name: string

@@ -58,6 +58,7 @@ import {
   jobsOf,
   methodListsOf,
   metricsOf,
+  protectedRoleOf,
   rateLimitsOf,
   routeGuardsOf,
   secondFactorOf,
@@ -325,6 +326,7 @@ const createAccounts = (
     finishRemoval,
     returnTargets,
     requireEmailVerification: config.requireEmailVerification,
+    protectedRole: protectedRoleOf(features, config.featureSettings),
   }
   const deps = {
     ...shared,
@@ -506,6 +508,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     accountMethods: new AccountMethods({ sessions, signIns, lists: methodListsOf(features, featureDeps) }),
     authenticator,
     adminAuthenticator,
+    /** `null`: there is none. */
+    protectedRole: protectedRoleOf(features, config.featureSettings),
     /** The public keys of access tokens. */
     jwks: tokens.publicKeys,
     features,

@@ -5,6 +5,7 @@ import { newId } from '#base/ids'
 import type { Setting } from '#base/settings/readers'
 import type { FeatureMetric } from '#base/statistics/metric'
 import type { BulkFactor, BulkProperty } from '#core/accounts/bulk-factors'
+import type { ProtectedRole } from '#core/accounts/protected-role'
 import type { SecondFactor } from '#core/accounts/second-factor'
 import { CORE_SIGN_IN_METHODS, type SignInMethods } from '#core/accounts/sign-in-methods'
 import type { NamedSignInMethod } from '#core/accounts/sign-ins'
@@ -158,6 +159,15 @@ export const secondFactorOf = (features: readonly Feature[], shared: EarlyFeatur
   if (secondFactor === undefined) throw new Error('No feature provides the second factor')
   return secondFactor
 }
+
+/** The role that a feature protects; `null` without one. */
+export const protectedRoleOf = (
+  features: readonly Feature[],
+  settings: Readonly<Record<string, unknown>>,
+): ProtectedRole | null =>
+  features
+    .map(({ protectedRole }) => protectedRole?.(settings as AnyDeps['settings']) ?? null)
+    .find(found => found !== null) ?? null
 
 /** Tells features of a removal, by `userRemoved`. The removal is stored: what fails is logged. */
 export const finishRemovalOf =

@@ -11,6 +11,7 @@ import type { Setting } from '#base/settings/readers'
 import type { FeatureMetric } from '#base/statistics/metric'
 import type { AccountMethod } from '#core/accounts/account-methods'
 import type { BulkFactor, BulkProperty } from '#core/accounts/bulk-factors'
+import type { ProtectedRole } from '#core/accounts/protected-role'
 import type { SecondFactor } from '#core/accounts/second-factor'
 import type { SignInMethods } from '#core/accounts/sign-in-methods'
 import type { EventSchemas } from '#core/audit-log/event'
@@ -156,6 +157,8 @@ interface Declaration<Declared extends Typed, Services extends object, Deps exte
   readonly listMethods?: (deps: Deps, user: User) => MaybePromise<readonly AccountMethod[]>
   /** Verifies the codes that users send besides another proof of identity. One feature of a service has this member. */
   readonly secondFactor?: (deps: EarlyDeps<Deps>) => SecondFactor
+  /** A role whose holders have admin scopes. Keys without these scopes neither give it, nor take over a user who has it. */
+  readonly protectedRole?: (settings: Deps['settings']) => ProtectedRole | null
   /** Imports and exports the `factor` of the feature. */
   readonly bulkFactor?: BulkFactorDeclaration<Deps>
   readonly bulkProperty?: BulkPropertyDeclaration<Deps>

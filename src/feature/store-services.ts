@@ -4,6 +4,7 @@ import type { ResolveHost } from '#base/http-client/public-addresses'
 import { NewAccounts } from '#core/accounts/account-creation'
 import { Exports, Imports } from '#core/accounts/bulk-users'
 import type { Mails } from '#core/accounts/mails'
+import type { ProtectedRole } from '#core/accounts/protected-role'
 import { signInTablesOf } from '#core/accounts/sign-in-tables'
 import { AuditLog } from '#core/audit-log/audit-log'
 import type { SessionLimits } from '#core/auth/session'
@@ -90,6 +91,8 @@ export interface StoreServicesDeps {
   readonly clock: () => number
   readonly mails: Mails
   readonly finishRemoval: FinishRemoval
+  /** `null`: there is none. */
+  readonly protectedRole: ProtectedRole | null
 }
 
 export const createStoreServices = ({ storage, features, limits, clock, ...deps }: StoreServicesDeps) => {
@@ -102,7 +105,7 @@ export const createStoreServices = ({ storage, features, limits, clock, ...deps 
     sessions: new Sessions({ store: sessions, limits, clock }),
     newAccounts: new NewAccounts({ ...deps, users, accountStore, clock }),
     auditLog: new AuditLog(events),
-    imports: new Imports({ store, factors, properties, clock }),
+    imports: new Imports({ ...deps, store, factors, properties, clock }),
     exports: new Exports({ store, signInTables, factors, properties }),
   }
 }

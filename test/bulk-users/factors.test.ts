@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { EVERY_SCOPE } from '#core/accounts/protected-role'
 import { OPERATOR } from '#core/audit-log/event'
 import type { BulkUserStore } from '#core/store/store'
 import { recoveryCodeDigest } from '#features/totp/recovery-codes'
@@ -191,7 +192,7 @@ await onEnginesOfRun(t, async (t, engine) => {
     const real = store.exportUsers
     store.exportUsers = async after => {
       const page = await real(after)
-      await from.services.signIns.removeFactors(person.id, OPERATOR)
+      await from.services.signIns.removeFactors(person.id, OPERATOR, EVERY_SCOPE)
       return page
     }
     const exported = await exportAll(from, HASHES)

@@ -147,7 +147,7 @@ t.test('the console', async t => {
     const policy = String(client.response?.headers['content-security-policy'])
     t.equal(
       policy,
-      "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; font-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     )
     t.equal(client.response?.headers['x-frame-options'], 'DENY')
     t.notMatch(client.page, /<script>|<style|\sstyle=|\son\w+=|(?:src|href|action)="(?:https?:)?\/\//)

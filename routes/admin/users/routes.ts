@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { ADMIN_SCOPES_OF_FIELDS } from '#core/users/fields'
 import { NewAccount } from '#http/validation/schemas'
-import { adminActor, disconnectSignal } from '../../request-context.ts'
+import { adminActor, adminKeyOf, disconnectSignal } from '../../request-context.ts'
 import { linkToNext, setETag, withHeaders } from '../../response-headers.ts'
 import {
   AdminUser,
@@ -80,7 +80,8 @@ const users: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { body } = request.validatedData
-      const user = await newAccounts.create(body, adminActor(request), disconnectSignal(reply))
+      const signal = disconnectSignal(reply)
+      const user = await newAccounts.create(body, adminActor(request), signal, adminKeyOf(request))
       setETag(reply, user).header('cache-control', 'no-store').header('location', `${app.prefix}/${user.id}`)
       return reply.code(201).send(serializeAdminUser(user))
     },

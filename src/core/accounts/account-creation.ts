@@ -9,6 +9,7 @@ import type { AccountStore, UserStore } from '../store/store.ts'
 import { NO_FACTORS } from '../users/factors.ts'
 import { type FieldValues, newFields } from '../users/fields.ts'
 import type { User, UserWithHash } from '../users/user.ts'
+import { type ActingKey, EVERY_SCOPE, type ProtectedRole, requireScopesOf } from './protected-role.ts'
 
 /** What a new user is given; everything else has defaults. */
 export interface GivenUser extends Partial<FieldValues> {
@@ -47,6 +48,8 @@ export interface NewAccountsDeps {
   readonly accountStore: AccountStore
   readonly hasher: Pick<PasswordHasher, 'hash'>
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
+  /** `null`: there is none. */
+  readonly protectedRole: ProtectedRole | null
   readonly clock: () => number
 }
 
@@ -59,10 +62,16 @@ export class NewAccounts {
 
   /**
    * @throws {ServiceError} `emailTaken`, `passwordAndHash`, `passwordBreached`, `overloaded`, `clientClosedRequest`, `draining`,
-   * `storeUnavailable`
+   * `storeUnavailable`, `scopeRequired`
    */
-  async create(account: AccountInput, actor: Actor, signal?: AbortSignal): Promise<User> {
-    const { users, accountStore, clock } = this.#deps
+  async create(
+    account: AccountInput,
+    actor: Actor,
+    signal?: AbortSignal,
+    key: ActingKey = EVERY_SCOPE,
+  ): Promise<User> {
+    const { users, accountStore, protectedRole, clock } = this.#deps
+    requireScopesOf(protectedRole, account, key)
     const { email, passwordHash, password } = account
     if (password !== undefined && passwordHash !== undefined) throw new ServiceError('passwordAndHash')
     if ((await users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')

@@ -3,7 +3,7 @@
 import { ERRORS, type ErrorBody, errorBody, type FieldErrors, ServiceError } from '#base/errors'
 import { newId } from '#base/ids'
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import { missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
+import { missingScopes } from '../auth/admin-key.ts'
 import type { BulkUserStore, Imported } from '../store/store.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { FieldValues } from '../users/fields.ts'
@@ -11,6 +11,7 @@ import type { Position, SignInTables } from '../users/listing.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import type { BulkFactor, BulkProperty, FactorCredentials, FactorRow, FactorRows } from './bulk-factors.ts'
+import { type ActingKey, EVERY_SCOPE, type ProtectedRole } from './protected-role.ts'
 
 export type ExportedUser = UserWithHash & {
   readonly credentials?: FactorCredentials
@@ -22,11 +23,6 @@ export interface ExportContents {
   /** Also the credentials of factors. */
   readonly withHash: boolean
 }
-
-type BulkKey = Pick<PresentedAdminKey, 'scopes'>
-
-/** The scopes of the operator and of a root key. */
-const EVERY_SCOPE: BulkKey = { scopes: null }
 
 export interface ExportsDeps {
   readonly store: BulkUserStore
@@ -48,7 +44,7 @@ export class Exports {
    */
   async *pages(
     { withHash }: ExportContents,
-    key: BulkKey = EVERY_SCOPE,
+    key: ActingKey = EVERY_SCOPE,
   ): AsyncGenerator<readonly ExportedUser[]> {
     const { store, signInTables } = this.#deps
     const properties = this.#deps.properties.filter(
@@ -169,6 +165,8 @@ export interface ImportsDeps {
   readonly store: BulkUserStore
   readonly factors: readonly BulkFactor[]
   readonly properties: readonly BulkProperty[]
+  /** `null`: there is none. */
+  readonly protectedRole: ProtectedRole | null
   readonly clock: () => number
 }
 
@@ -181,12 +179,12 @@ export class Imports {
 
   /**
    * Yields the results of each batch when it is on disk; the last one is `finished` or `stopped`. A repeated import changes no existing user.
-   * @param key lines with a property fail unless it has the property's scope.
+   * @param key lines with a property fail unless it has the property's scope, and those with the protected role, unless it has all of its.
    */
   async *run(
     batches: AsyncIterable<readonly UserLine[]>,
     actor: Actor,
-    key: BulkKey = EVERY_SCOPE,
+    key: ActingKey = EVERY_SCOPE,
   ): AsyncGenerator<readonly ImportResult[]> {
     const counts: Counts = { created: 0, exists: 0, failed: 0 }
     try {
@@ -203,7 +201,7 @@ export class Imports {
     yield [{ status: 'finished', ...counts }]
   }
 
-  async #import(lines: readonly UserLine[], actor: Actor, key: BulkKey) {
+  async #import(lines: readonly UserLine[], actor: Actor, key: ActingKey) {
     const now = this.#deps.clock()
     const prepared = await Promise.all(
       lines.map(line => (line.errors === undefined ? this.#prepare(line.value, now, key) : line)),
@@ -262,11 +260,18 @@ export class Imports {
     }
   }
 
-  async #prepare(whole: UserRecord, now: number, key: BulkKey): Promise<Prepared> {
+  async #prepare(whole: UserRecord, now: number, key: ActingKey): Promise<Prepared> {
     const { record: own, properties } = this.#split(whole)
     const forbidden = properties.flatMap(({ property: { name, scope } }) =>
-      missingScopes(key, [scope]).map(missing => [name, [`needs an admin key with the scope ${missing}`]]),
+      missingScopes(key, [scope]).map((missing): [string, string[]] => [
+        name,
+        [`needs an admin key with the scope ${missing}`],
+      ]),
     )
+    const { protectedRole } = this.#deps
+    if (protectedRole !== null && own.roles?.includes(protectedRole.role))
+      for (const missing of missingScopes(key, protectedRole.scopes))
+        forbidden.push(['roles', [`needs an admin key with the scope ${missing}`]])
     if (forbidden.length > 0) return { errors: Object.fromEntries(forbidden) }
     const { credentials, factors: listed = NO_FACTORS, ...record } = own
     const id = record.id ?? newId()

@@ -16,6 +16,7 @@ import type {
 } from '../store/store.ts'
 import type { FinishRemoval } from '../users/users.ts'
 import type { Mails } from './mails.ts'
+import type { ProtectedRole } from './protected-role.ts'
 import type { SecondFactor } from './second-factor.ts'
 
 export interface AccountDeps {
@@ -35,6 +36,8 @@ export interface AccountDeps {
   readonly finishRemoval: FinishRemoval
   readonly returnTargets: ReturnTargets
   readonly limits: SessionLimits
+  /** `null`: there is none. */
+  readonly protectedRole: ProtectedRole | null
   /** Whether signing in requires a verified e-mail. Then no response reveals which addresses have accounts. */
   readonly requireEmailVerification: boolean
   /** Milliseconds since the epoch. */

@@ -2,10 +2,11 @@
 
 import { ServiceError } from '#base/errors'
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import type { PresentedAdminKey } from '../auth/admin-key.ts'
+import { impersonatorOf, type PresentedAdminKey } from '../auth/admin-key.ts'
 import { newSession, type SessionClient } from '../auth/session.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { AccountDeps } from './deps.ts'
+import { requireScopesOf } from './protected-role.ts'
 import { IMPERSONATION } from './sign-in-methods.ts'
 
 /** Milliseconds. */
@@ -19,8 +20,9 @@ export class Impersonation {
   }
 
   /**
-   * Opens a session that ends with the admin key, when it expires or is revoked.
-   * @throws {ServiceError} `userNotFound`, `accountDisabled`; `adminKeyRequired` if the key has been revoked meanwhile
+   * Opens a session that ends with the admin key, when it expires or is revoked; one of an administrator, with the role, the factors and the
+   * account.
+   * @throws {ServiceError} `userNotFound`, `accountDisabled`, `scopeRequired`; `adminKeyRequired` if the key has been revoked meanwhile
    */
   async begin(
     userId: string,
@@ -28,16 +30,17 @@ export class Impersonation {
     actor: Actor,
     client: SessionClient,
   ): Promise<AuthResult> {
-    const { users, sessions, tokens, limits, clock } = this.#deps
+    const { users, sessions, tokens, limits, protectedRole, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('userNotFound')
+    requireScopesOf(protectedRole, user, adminKey)
     const now = clock()
     // A session ends with a whole second: with the last one before.
     const endsBy = adminKey.expiresAt ?? Number.POSITIVE_INFINITY
     const lifetime = Math.min(LIFETIME, Math.floor(endsBy / 1_000) * 1_000 - now)
     const session = {
       ...newSession(userId, now, { ...limits, lifetime }, IMPERSONATION, client),
-      impersonatedBy: adminKey.id,
+      impersonatedBy: impersonatorOf(adminKey),
     }
     const event = newEvent('user.impersonated', actor, userId, now, { session: session.id })
     const outcome = await sessions.open(session, null, event)
@@ -48,9 +51,9 @@ export class Impersonation {
   }
 
   /** After the session was opened: a simultaneous revocation may not have seen it. */
-  async #confirmKey({ id, scopes }: PresentedAdminKey): Promise<void> {
-    const isRootKey = scopes === null
-    if (!isRootKey && (await this.#deps.adminKeys.endSessionsIfRevoked(id)))
+  async #confirmKey({ id, scopes, isAdministrator }: PresentedAdminKey): Promise<void> {
+    const isOfStore = scopes !== null && isAdministrator !== true
+    if (isOfStore && (await this.#deps.adminKeys.endSessionsIfRevoked(id)))
       throw new ServiceError('adminKeyRequired')
   }
 }

@@ -46,9 +46,14 @@ export class Reauthentication {
    */
   async require(principal: SessionPrincipal, proof: Proof | null): Promise<void> {
     assertOwnSession(principal)
-    const isRecent = this.#deps.clock() - principal.authenticatedAt <= RECENT
+    const isRecent = this.isRecent(principal)
     if (proof !== null) return this.#prove(principal.cachedUser.user, proof, isRecent)
     if (!isRecent) throw proofRequired()
+  }
+
+  /** Whether a session has a proof of identity within the last ten minutes. */
+  isRecent({ authenticatedAt }: Pick<SessionOwner, 'authenticatedAt'>): boolean {
+    return this.#deps.clock() - authenticatedAt <= RECENT
   }
 
   /**

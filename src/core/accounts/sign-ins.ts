@@ -8,6 +8,7 @@ import type { User } from '../users/user.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { AccountDeps } from './deps.ts'
 import { Outcomes } from './outcomes.ts'
+import { type ActingKey, requireScopesOf } from './protected-role.ts'
 import { retryOnChange } from './retry.ts'
 import { PresentedCode } from './second-factor.ts'
 import { amrWithCode, amrWithSecondFactor, type SignInMethod, type SignInRows } from './sign-in-methods.ts'
@@ -130,12 +131,13 @@ export class SignIns {
 
   /**
    * Removes authenticator app, recovery codes and passkeys of a user who has lost them. Sessions stay, but need a new proof of identity.
-   * @throws {ServiceError} `userNotFound`
+   * @throws {ServiceError} `userNotFound`, `scopeRequired`
    */
-  async removeFactors(userId: string, actor: Actor): Promise<void> {
-    const { users, mails, clock } = this.#deps
+  async removeFactors(userId: string, actor: Actor, key: ActingKey): Promise<void> {
+    const { users, mails, protectedRole, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('userNotFound')
+    requireScopesOf(protectedRole, user, key)
     const event = newEvent('factors.removed', actor, userId, clock())
     const outcome = await users.removeFactors(event, this.knownMethods.methods)
     if (outcome === 'userNotFound') throw new ServiceError(outcome)

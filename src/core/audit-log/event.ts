@@ -2,9 +2,11 @@
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { newId } from '#base/ids'
 
-export const ACTOR_TYPES = ['user', 'apiKey', 'adminKey', 'anonymous', 'system'] as const
+export const ACTOR_TYPES = ['user', 'apiKey', 'adminKey', 'administrator', 'anonymous', 'system'] as const
 
-/** A user, an API key of theirs, the holder of an admin key, an unidentified client, or the operator. */
+/**
+ * A user, an API key of theirs, the holder of an admin key, a user who administers in the console, an unidentified client, or the operator.
+ */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number]
   /** The id of the user or key. */
@@ -116,6 +118,6 @@ export const serializeEvent = ({ id, at, type, actor, userId, details }: AuditEv
 /** An event in JSON for its user: hides who acted for the operator, and from which address. */
 export const serializeOwnEvent = (event: AuditEvent<string | null>) => {
   const { userId: _, ip, actor, ...own } = serializeEvent(event)
-  const isOperator = actor.type === 'adminKey' || actor.type === 'system'
+  const isOperator = actor.type === 'adminKey' || actor.type === 'administrator' || actor.type === 'system'
   return { ...own, actor: isOperator ? { ...actor, id: null } : actor, ip: isOperator ? null : ip }
 }

@@ -2,7 +2,7 @@
  * Verifies admin keys: root keys of the configuration, which have every scope, and keys of the store (docs/design.md, "Machine callers"). One
  * of the store is looked up once; afterwards a request costs its digest and one lookup in memory.
  */
-import { timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { MaybePromise } from '#base/maybe-promise'
 import type { InvalidationListener } from '#storage/invalidation'
 import type { AdminKeyStore } from '../store/store.ts'
@@ -29,6 +29,12 @@ interface RootKey {
   readonly key: PresentedAdminKey
 }
 
+/** A key of the service itself. */
+interface LentKey {
+  readonly key: PresentedAdminKey
+  readonly isValid: () => boolean
+}
+
 interface CachedAdminKey extends CachedAdminKeyRequests {
   readonly key: PresentedAdminKey
 }
@@ -48,6 +54,8 @@ export class AdminAuthenticator implements InvalidationListener {
   /** By digest, so that no key stays in memory. */
   readonly #cache = new Map<string, CachedAdminKey>()
   readonly #digests = new Map<string, string>()
+  /** By digest. */
+  readonly #lent = new Map<string, LentKey>()
   readonly #inFlightLookups = new InFlightLookups()
   readonly #validity = new CacheValidity()
 
@@ -61,6 +69,8 @@ export class AdminAuthenticator implements InvalidationListener {
     const digest = keyDigest(presented)
     const rootKey = this.#rootKey(digest)
     if (rootKey !== null) return rootKey
+    const lent = this.#lent.get(digest)
+    if (lent !== undefined) return lent.isValid() ? lent.key : null
     this.#deps.deliverInvalidations()
     const cached = this.#validity.isReliable ? this.#cache.get(digest) : undefined
     if (cached !== undefined) return this.#use(cached)
@@ -74,9 +84,22 @@ export class AdminAuthenticator implements InvalidationListener {
       : onResult(found)
   }
 
+  /**
+   * Makes a key for calls of the API in one request of the console (§5.2). It is in this process alone, and nobody outside gets it.
+   * @param isValid asked at each use of the key.
+   * @returns the key, and what ends it.
+   */
+  lend(key: PresentedAdminKey, isValid: () => boolean): { readonly text: string; readonly end: () => void } {
+    const text = randomBytes(32).toString('base64url')
+    const digest = keyDigest(text)
+    this.#lent.set(digest, { key, isValid })
+    return { text, end: () => this.#lent.delete(digest) }
+  }
+
   /** Whether a key that this authenticator has returned is still valid; without the digest of the presented key. */
   isCurrent(key: PresentedAdminKey): boolean {
     if (this.#rootKeys.some(rootKey => rootKey.key === key)) return true
+    if (key.isAdministrator) return this.#lent.values().some(lent => lent.key === key && lent.isValid())
     this.#deps.deliverInvalidations()
     const digest = this.#validity.isReliable ? this.#digests.get(key.id) : undefined
     if (digest === undefined || this.#cache.get(digest)?.key !== key) return false

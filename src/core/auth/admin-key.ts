@@ -14,15 +14,36 @@ export interface AdminKey extends ApiKey {
 export const serializeAdminKey = ({ createdBy, ...key }: AdminKey) => ({ ...serializeApiKey(key), createdBy })
 
 export interface PresentedAdminKey {
-  /** The id of a key of the store; for a root key a prefix of its digest, too short to reveal anything about the key. */
+  /**
+   * The id of a key of the store; for a root key a prefix of its digest, too short to reveal anything about the key; for an administrator
+   * that of the user.
+   */
   readonly id: string
-  /** `null` for a root key. */
+  /** `null` for a root key; the e-mail of an administrator. */
   readonly name: string | null
+  /** Whether it is lent to a user for a request of the console, see `AdminAuthenticator.lend`. */
+  readonly isAdministrator?: true
   /** `null` for a root key, which may do everything. */
   readonly scopes: readonly string[] | null
   /** Milliseconds since the epoch; `null`: it does not expire. */
   readonly expiresAt: number | null
 }
+
+const ADMINISTRATOR = 'administrator:'
+
+/** What `impersonatedBy` of a session says: the id of a key, or of an administrator with a prefix that no key has. */
+export const impersonatorOf = ({
+  id,
+  isAdministrator,
+}: Pick<PresentedAdminKey, 'id' | 'isAdministrator'>): string => (isAdministrator ? ADMINISTRATOR + id : id)
+
+/** The administrator or key behind `impersonatedBy` of a session. */
+export const actorOfImpersonator = (
+  impersonator: string,
+): { readonly type: 'adminKey' | 'administrator'; readonly id: string } =>
+  impersonator.startsWith(ADMINISTRATOR)
+    ? { type: 'administrator', id: impersonator.slice(ADMINISTRATOR.length) }
+    : { type: 'adminKey', id: impersonator }
 
 /** The scopes of `asked` that a key does not have. */
 export const missingScopes = (

@@ -17,6 +17,8 @@ import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
 import { endPendingChanges } from '../accounts/stored-pending-changes.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement, recordUnlessRevoked } from '../audit-log/stored-events.ts'
+import { impersonatorOf } from '../auth/admin-key.ts'
+import { endImpersonatedSessions } from '../auth/stored-keys.ts'
 import {
   type ActingSession,
   endProofs,
@@ -138,6 +140,10 @@ function* changeUser(
   return { row: second[0] ?? found, isChanged: second.length > 0 }
 }
 
+/** Ends the sessions that a user has opened as an administrator. @returns the ids of their users. */
+const endImpersonationsBy = (id: string): Steps<readonly string[]> =>
+  endImpersonatedSessions(impersonatorOf({ id, isAdministrator: true }))
+
 export const userOperations = (tables: OwnedTables, removals: UserRemovals) => ({
   /** @returns the user, or why nothing changed. A user who has these values already keeps the version, without an event. */
   *update(
@@ -155,7 +161,8 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     if (options.revokeSessions) yield* revokeAllSessions(id)
     if (options.invalidateTokens) yield* invalidateMails(tables.mailed, id)
     if (!(yield* recordUnlessRevoked(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
-    return (mayEndAccess(changes) ? endsAccess : invalidates)(id, toUser(row))
+    if (!mayEndAccess(changes)) return invalidates(id, toUser(row))
+    return endsAccess([id, ...(yield* endImpersonationsBy(id))], toUser(row))
   },
 
   /**
@@ -178,7 +185,8 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
       return refusedFor(userId, 'sessionNotFound')
     const removed = yield* removals.remove(event, session === null ? 'others' : 'user')
     if ('refusal' in removed) return refusedFor(userId, removed)
-    return endsAccess(removed.evicts, { outcomes: removed.outcomes })
+    const impersonated = yield* endImpersonationsBy(userId)
+    return endsAccess([...removed.evicts, ...impersonated], { outcomes: removed.outcomes })
   },
 
   /** Removes every factor of the event's user, also unconfirmed ones, and every proof of identity. @param methods all of the service. */
@@ -203,8 +211,9 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     // A factor that is gone may have been the proof of any of them.
     yield* endProofs(userId, null)
     yield* lowerAmr(userId, removedFactors(tables.factors.flatMap(({ signsIn }) => signsIn ?? [])), methods)
+    const impersonated = yield* endImpersonationsBy(userId)
     yield recordStatement(event)
-    return endsAccess(userId, 'removed')
+    return endsAccess([userId, ...impersonated], 'removed')
   },
 })
 

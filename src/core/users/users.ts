@@ -4,6 +4,12 @@ import { ServiceError } from '#base/errors'
 import { canonicalId } from '#base/ids'
 import { pageOf } from '#base/pagination'
 import type { Mails } from '../accounts/mails.ts'
+import {
+  type ActingKey,
+  EVERY_SCOPE,
+  type ProtectedRole,
+  requireScopesOf,
+} from '../accounts/protected-role.ts'
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { actingSession, type SessionOwner } from '../auth/principal.ts'
 import type { RemovalRefused, Removed, UserStore } from '../store/store.ts'
@@ -35,6 +41,8 @@ export interface UsersDeps {
   readonly signInTables: SignInTables
   readonly mails: Mails
   readonly finishRemoval: FinishRemoval
+  /** `null`: there is none. */
+  readonly protectedRole: ProtectedRole | null
   readonly clock: () => number
 }
 
@@ -55,11 +63,25 @@ export class Users {
 
   /**
    * Changes a user. Disabling ends all sessions. A changed e-mail is unverified unless `changes` sets `emailVerified`, and both addresses are
-   * mailed. Disabling and another e-mail end all e-mail tokens. @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
+   * mailed. Disabling and another e-mail end all e-mail tokens.
+   * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`, `scopeRequired`
    */
-  async update(id: string, changes: UserChanges, actor: Actor, versions: Versions = null): Promise<User> {
-    const { store, mails, clock } = this.#deps
+  async update(
+    id: string,
+    changes: UserChanges,
+    actor: Actor,
+    versions: Versions = null,
+    key: ActingKey = EVERY_SCOPE,
+  ): Promise<User> {
+    const { store, mails, protectedRole, clock } = this.#deps
     const current = await this.get(id)
+    if (changes.email !== undefined || changes.emailVerified !== undefined)
+      requireScopesOf(protectedRole, current, key)
+    requireScopesOf(
+      protectedRole,
+      { roles: changes.roles?.filter(role => !current.roles.includes(role)) },
+      key,
+    )
     const isEmailChanged = changes.email !== undefined && changes.email !== current.email
     const complete = isEmailChanged ? { emailVerified: false, ...changes } : changes
     const event = newEvent(eventType(changes), actor, id, clock(), { fields: Object.keys(changes) })
@@ -74,7 +96,7 @@ export class Users {
     const updated = await store.update(id, complete, event, options)
     // Another change came first.
     if (updated === 'versionChanged' && options.versions !== versions)
-      return this.update(id, changes, actor, versions)
+      return this.update(id, changes, actor, versions, key)
     if (typeof updated === 'string') throw new ServiceError(updated)
     if (isEmailChanged) {
       mails.send('emailChanged', current, { newEmail: updated.email })

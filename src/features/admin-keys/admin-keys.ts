@@ -86,7 +86,8 @@ export class AdminKeys {
     const described = { id, name, prefix: shownPrefix, scopes, createdAt: now, expiresAt }
     const adminKey = { ...described, lastUsedAt: null, createdBy: actor.id }
     const event = newEvent('admin-key.created', actor, null, { adminKey: id, scopes: [...scopes] })
-    const creatorId = creator.scopes === null ? null : actor.id
+    // A key of the store may be revoked meanwhile.
+    const creatorId = creator.scopes === null || actor.type !== 'adminKey' ? null : actor.id
     const outcome = await store.addAdminKey({ ...adminKey, digest }, creatorId, event)
     if (outcome === 'creatorRevoked') throw new ServiceError('adminKeyRequired')
     if (outcome !== 'added') throw new ServiceError(ERRORS.tooManyAdminKeys)

@@ -1,4 +1,7 @@
-/** Sessions of the console: a browser has a random secret, the store has its digest and, encrypted, the admin key that opened it. */
+/**
+ * Sessions of the console: a browser has a random secret, the store has its digest and, encrypted, what opened it: an admin key, or the id of a
+ * session of a user (`administrators.ts`).
+ */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Actor } from '#feature/declaration'
 import { DecryptionError, type Keyring } from '#feature/encryption/keyring'
@@ -29,24 +32,24 @@ export class ConsoleSessions {
     this.#deps = deps
   }
 
-  /** Opens a session for a verified admin key. @returns the secret for the browser: 256 bits in base64url. */
-  async open(adminKey: string, actor: Actor): Promise<string> {
+  /** @param opener what opens it, which is verified. @returns the secret for the browser: 256 bits in base64url. */
+  async open(opener: string, actor: Actor): Promise<string> {
     const { store, keyring, newEvent, clock } = this.#deps
     const now = clock()
     const secret = randomBytes(32).toString('base64url')
     const digest = digestOf(secret)
-    const encrypted = keyring.encrypt(adminKey, contextOf(digest))
+    const encrypted = keyring.encrypt(opener, contextOf(digest))
     const session = { digest, adminKey: encrypted, createdAt: now, expiresAt: endOf(now, now) }
     await store.addConsoleSession(session, newEvent('console.signed-in', actor, null))
     return secret
   }
 
   /**
-   * The admin key of a session.
+   * What has opened a session.
    * @param isUse whether somebody uses the page, so that the idle time begins again.
    * @returns `null` if the session has ended.
    */
-  async adminKeyOf(secret: string, isUse: boolean): Promise<string | null> {
+  async openerOf(secret: string, isUse: boolean): Promise<string | null> {
     const { store, keyring, clock } = this.#deps
     const now = clock()
     const digest = digestOf(secret)

@@ -10,12 +10,20 @@ const untilAborted = (signal: AbortSignal): Promise<void> =>
 
 export const consoleFeature = defineFeature({
   ...definitions,
-  checkSettings: ({ CONSOLE }, { encrypts }) =>
-    CONSOLE === 'off' || encrypts
+  checkSettings: ({ CONSOLE, CONSOLE_ROLE = null, CONSOLE_SCOPES = null }, { encrypts }) => [
+    ...(CONSOLE === 'off' || encrypts
       ? []
       : [
           'ENCRYPTION_KEY is needed with PostgreSQL and CONSOLE: every instance has to read the admin keys of sessions',
-        ],
+        ]),
+    ...((CONSOLE_ROLE === null) === (CONSOLE_SCOPES === null)
+      ? []
+      : [
+          'CONSOLE_ROLE and CONSOLE_SCOPES are needed together: who may sign in to the console, and what they may do',
+        ]),
+  ],
+  protectedRole: ({ CONSOLE_ROLE, CONSOLE_SCOPES }) =>
+    CONSOLE_ROLE === null || CONSOLE_SCOPES === null ? null : { role: CONSOLE_ROLE, scopes: CONSOLE_SCOPES },
   services: {
     /** `null` with `CONSOLE=off`. */
     consoleSessions: ({ keyring: keyringOf, ...deps }) => {

@@ -15,6 +15,10 @@ export default ({ CONSOLE }: { readonly CONSOLE: 'on' | 'off' }): FeaturePages =
             errors: {
               adminKeyWrong: 'The admin key is not valid.',
               otherAdminKey: 'This is not the admin key that you have signed in with.',
+              administratorRequired:
+                'Your account does not administer this service, or you have not signed in with it.',
+              administratorFactorRequired:
+                'Add a passkey or an authenticator app to your account, and sign in with it.',
               scopeRequired: 'Your admin key does not allow this.',
             },
           },
@@ -22,6 +26,10 @@ export default ({ CONSOLE }: { readonly CONSOLE: 'on' | 'off' }): FeaturePages =
             errors: {
               adminKeyWrong: 'Der Admin-Schlüssel ist nicht gültig.',
               otherAdminKey: 'Das ist nicht der Admin-Schlüssel, mit dem Sie angemeldet sind.',
+              administratorRequired:
+                'Ihr Konto verwaltet diesen Dienst nicht, oder Sie haben sich nicht damit angemeldet.',
+              administratorFactorRequired:
+                'Fügen Sie Ihrem Konto einen Passkey oder eine Authenticator-App hinzu, und melden Sie sich damit an.',
               scopeRequired: 'Ihr Admin-Schlüssel erlaubt das nicht.',
             },
           },

@@ -467,24 +467,40 @@ export interface ConfirmState {
   readonly values: Values
   /** The ids of the rows that were selected for it. */
   readonly ids?: readonly string[]
+  /** What whoever is signed in enters, where the action needs it. */
+  readonly proof: 'key' | 'code' | 'none' | 'signIn'
   readonly errors?: FieldErrors
 }
 
+const proofField = (context: ConsoleContext, form: Form, proof: ConfirmState['proof']): Html | false => {
+  const texts = textsOf(context)
+  if (proof === 'none') return false
+  if (proof === 'signIn')
+    return html`<p class="notice warn">${icon('warning')}<span>${texts.signInForThis}</span></p>`
+  if (proof === 'code')
+    return form.field({
+      name: 'code',
+      label: texts.codeAgain,
+      hint: texts.codeAgainHint,
+      autocomplete: 'one-time-code',
+      isCode: true,
+    })
+  return html`${usernameField(texts.console)}${form.field({
+    name: 'adminKey',
+    label: texts.keyAgain,
+    type: 'password',
+    hint: texts.keyAgainHint,
+    autocomplete: 'current-password',
+  })}`
+}
+
 export const confirmBody = (context: ConsoleContext, state: ConfirmState): Html => {
-  const { action, path, back, item, fields, title, page, values, ids = [], errors = NO_ERRORS } = state
+  const { action, path, back, item, fields, title, page, values, ids = [], proof, errors = NO_ERRORS } = state
   const { root, say } = context
   const texts = textsOf(context)
   const form = new Form(context, errors)
   const inputs = (action.inputs ?? []).map(input => inputOf(context, form, input, values))
-  const keyField =
-    action.needsKey &&
-    form.field({
-      name: 'adminKey',
-      label: texts.keyAgain,
-      type: 'password',
-      hint: texts.keyAgainHint,
-      autocomplete: 'current-password',
-    })
+  const proved = action.needsKey && proofField(context, form, proof)
   const crumbs: readonly Crumb[] = [
     [page.path, say(page.title)],
     ...(title === null ? [] : [[back, title] as const]),
@@ -499,9 +515,8 @@ ${form.summary()}
 ${item !== null && fields.length > 0 && html`<div class="card">${factsOf(context, fields, item, CELL_LENGTH)}</div>`}
 ${ids.length > 0 && html`<p>${texts.selectedRows} <strong>${ids.length}</strong></p>${ids.map(id => hiddenField(`id:${id}`, 'on'))}`}
 ${action.explanation !== undefined && html`<p>${say(action.explanation)}</p>`}
-${action.needsKey && usernameField(texts.console)}
 ${inputs}
-${keyField}
+${proved}
 <div class="form-actions"><a class="button" href="${root}console/${back}">${texts.cancel}</a><button class="${
     action.isDangerous ? 'danger filled' : 'primary'
   }">${say(action.label)}</button></div>

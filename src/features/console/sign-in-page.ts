@@ -6,7 +6,13 @@ import { TEXTS } from './texts.ts'
 
 export type SignInNotice = 'signInAgain' | 'signInLost' | null
 
-export const signInPage = (context: PageContext, errors: FieldErrors, notice: SignInNotice): Page => {
+/** @param hasAccounts whether users can sign in with their account. */
+export const signInPage = (
+  context: PageContext,
+  errors: FieldErrors,
+  notice: SignInNotice,
+  hasAccounts: boolean,
+): Page => {
   const texts = TEXTS[context.language]
   const form = new Form(context, errors)
   const field = form.field({
@@ -22,6 +28,14 @@ export const signInPage = (context: PageContext, errors: FieldErrors, notice: Si
     action: 'console/sign-in',
     fields: [usernameField(texts.console), field],
     button: texts.signInButton,
+    after: [
+      hasAccounts &&
+        html`<form class="stack" method="post" action="${context.root}console/sign-in/account">
+<p class="or">${context.texts.or}</p>
+<button class="block">${texts.withAccount}</button>
+<p class="hint">${texts.withAccountHint}</p>
+</form>`,
+    ],
     next: html``,
   })
 }

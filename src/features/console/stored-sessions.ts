@@ -8,7 +8,7 @@ import { invalidatesNothing, type Write } from '#storage/operations/write'
 export interface ConsoleSession {
   /** The SHA-256 of what the cookie has. */
   readonly digest: string
-  /** The admin key, encrypted. */
+  /** What opened it, encrypted: an admin key, or the id of a session of a user. */
   readonly adminKey: string
   readonly createdAt: number
   /** The end, unless the session is used before. */

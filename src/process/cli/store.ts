@@ -114,6 +114,8 @@ export const withStore = async (
     clock: Date.now,
     mails: NO_MAILS,
     finishRemoval: finishRemovalOf(features, deps),
+    // The operator may do everything.
+    protectedRole: null,
   })
   const { users, sessions } = services
   const featureDeps: FeatureServicesDeps = { ...deps, ...ABSENT_USE_CASES, users, sessions }

@@ -69,7 +69,8 @@ const user: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { params, body } = request.validatedData
-      const user = await users.update(params.id, body, adminActor(request), expectedVersions(request))
+      const versions = expectedVersions(request)
+      const user = await users.update(params.id, body, adminActor(request), versions, adminKeyOf(request))
       setETag(reply, user).header('cache-control', 'no-store')
       return serializeAdminUser(user)
     },
@@ -104,7 +105,8 @@ const user: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      await signIns.removeFactors(request.validatedData.params.id, adminActor(request))
+      const { id } = request.validatedData.params
+      await signIns.removeFactors(id, adminActor(request), adminKeyOf(request))
       return reply.code(204).send(null)
     },
   )

@@ -1,7 +1,6 @@
 /** Buttons of the console: the page that asks for confirmation, and the call of the API. */
 import { type TObject, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { asciiTrim } from '#base/ascii'
 import type { FieldErrors } from '#base/errors'
 import type {
   ActionInput,
@@ -13,8 +12,6 @@ import type {
   Item,
 } from '#http/pages/feature-pages'
 import { FormText, Strict } from '#routes/schemas'
-import { isSameKey } from '../console-sessions.ts'
-import { ERRORS } from '../definitions.ts'
 import { confirmBody, shownBody, type Values } from '../render.ts'
 import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell } from './shell.ts'
 
@@ -123,7 +120,7 @@ const sendForm = async (
     value === undefined ? [] : [[name, value(item)]],
   )
   const state = {
-    ...{ action, item, fields, errors, page: list, ids: sent.ids },
+    ...{ action, item, fields, errors, page: list, ids: sent.ids, proof: shell.proofOf(request) },
     path: pageOf(filled(path, ids), (request.validatedData.query as Cursor).cursor),
     back: filled(page, ids),
     title: title(item),
@@ -168,24 +165,26 @@ export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): v
     return sendForm(shell, request, reply, placed, { values: null, errors: {}, ids })
   })
 
-  const fields = Strict({ ...fieldSchemas(inputs), ...(needsKey && { adminKey: FormText }) })
+  const hasAdministrators = app.services.protectedRole !== null
+  const proof = hasAdministrators
+    ? { adminKey: Type.Optional(FormText), code: Type.Optional(FormText) }
+    : { adminKey: FormText }
+  const fields = Strict({ ...fieldSchemas(inputs), ...(needsKey && proof) })
   const body = isBulk ? withSelected(fields) : fields
   // Otherwise a stolen session could try keys without a limit.
   const config = needsKey ? { rateLimit: 'console' } : {}
   const postSchema = { ...schema, body, ...(isBulk && { querystring: Strict({}) }) }
   app.post(`/${path}`, { onRequest, schema: postSchema, config }, async (request, reply) => {
-    const { adminKey = '', ...values } = request.validatedData.body as Values
+    const { adminKey = '', code = '', ...values } = request.validatedData.body as Values
     const ids = request.validatedData.params as Ids
     const selected = selectedIn(values)
-    if (needsKey && !isSameKey(asciiTrim(adminKey), request.consoleKey)) {
-      const { status, field, message } = ERRORS.otherAdminKey
-      const errors = { [field]: [message] }
-      return sendForm(shell, request, reply.relay({ status, headers: {}, errors }), placed, {
+    const unproved = needsKey ? await shell.prove(request, reply, { adminKey, code }) : null
+    if (unproved !== null)
+      return sendForm(shell, request, reply.relay(unproved), placed, {
         values,
-        errors,
+        errors: unproved.errors,
         ids: selected,
       })
-    }
     const input = Object.fromEntries(inputs.map(each => [each.name, enteredIn(each, values)]))
     const { id = '', rowId = '' } = ids
     const { response, left } = isBulk

@@ -4,6 +4,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import { asciiTrim } from '#base/ascii'
 import { type FieldErrors, ServiceError } from '#base/errors'
 import { missingScopes } from '#core/auth/admin-key'
+import { needsCode } from '#core/users/factors'
+import { disconnectSignal } from '#http/disconnect-signal'
+import { errorResponseFor } from '#http/error-responses'
 import type {
   ApiCall,
   ApiResponse,
@@ -17,6 +20,8 @@ import type {
 } from '#http/pages/feature-pages'
 import { adminKeyOf } from '#routes/request-context'
 import { FormText, InputId, Strict } from '#routes/schemas'
+import { isSameKey } from '../console-sessions.ts'
+import { ERRORS } from '../definitions.ts'
 import { framed, type Holder } from '../frame.ts'
 import { errorBody, type Values } from '../render.ts'
 
@@ -41,8 +46,11 @@ const ROOT_KEY = 'ADMIN_KEY'
 
 const holderOf = (request: FastifyRequest): Holder => ({
   name: adminKeyOf(request).name ?? ROOT_KEY,
-  isKey: true,
+  isKey: !adminKeyOf(request).isAdministrator,
 })
+
+/** How whoever is signed in proves again who it is. `none`: an administrator has done so recently; `signIn`: only a sign-in does. */
+export type ProofKind = 'key' | 'code' | 'none' | 'signIn'
 
 export class Shell {
   readonly #app: FastifyInstance
@@ -125,6 +133,38 @@ export class Shell {
           ? undefined
           : new ServiceError('scopeRequired', { missingAdminScopes: [scope] }),
       )
+    }
+  }
+
+  proofOf(request: FastifyRequest): ProofKind {
+    const { principal } = request
+    if (!adminKeyOf(request).isAdministrator || principal === null) return 'key'
+    if (this.#app.services.reauthentication.isRecent(principal)) return 'none'
+    return needsCode(principal.cachedUser.user) ? 'code' : 'signIn'
+  }
+
+  /** Before what gives access. @returns the error of a proof that is wrong or missing; `null` if there is none. */
+  async prove(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { adminKey = '', code = '' }: Values,
+  ): Promise<Pick<ApiResponse, 'status' | 'headers' | 'errors'> | null> {
+    try {
+      if (this.proofOf(request) === 'key') {
+        if (!isSameKey(asciiTrim(adminKey), request.consoleKey)) throw new ServiceError(ERRORS.otherAdminKey)
+        return null
+      }
+      const { clientAddress: ip } = request
+      const given = { code: asciiTrim(code), password: undefined, ip, signal: disconnectSignal(reply) }
+      await this.#app.services.reauthentication.require(
+        request.requirePrincipal(),
+        given.code === '' ? null : given,
+      )
+      return null
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      const { status, headers, body } = errorResponseFor(error, this.#app.config)
+      return { status, headers, errors: body.errors }
     }
   }
 

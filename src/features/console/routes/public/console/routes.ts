@@ -2,6 +2,8 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { asciiTrim } from '#base/ascii'
 import type { FieldErrors } from '#base/errors'
+import type { Principal } from '#core/auth/principal'
+import { keyOf, openedBySession, refusalOf, sessionIdIn } from '#features/console/administrators'
 import { consoleModulesOf } from '#features/console/console-modules'
 import { ERRORS } from '#features/console/definitions'
 import { type SignInNotice, signInPage } from '#features/console/sign-in-page'
@@ -31,7 +33,11 @@ const CORS_HEADERS = [
 const consoleRoutes: FastifyPluginAsync = async app => {
   const { consoleSessions: sessions, adminAuthenticator, features, eventSchemas, adminScopes } = app.services
   if (sessions === null) return
-  const { publicUrl } = app.config
+  const { publicUrl, hasPages } = app.config
+  const { protectedRole, authenticator } = app.services
+  const unknown = protectedRole?.scopes.find(scope => !Object.hasOwn(adminScopes, scope))
+  if (unknown !== undefined)
+    throw new Error(`CONSOLE_SCOPES names ${JSON.stringify(unknown)}, which is no admin scope`)
   // ALLOWED_ORIGINS may act for users, not for administrators: none may read the console, or send its forms.
   app.addHook('onRequest', function hideFromOtherOrigins(_request, reply, done) {
     for (const name of CORS_HEADERS) reply.removeHeader(name)
@@ -47,11 +53,23 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     reply: FastifyReply,
     errors: FieldErrors,
     notice: SignInNotice,
-  ): Promise<FastifyReply> => reply.sendPage(context => signInPage(context, errors, notice))
+  ): Promise<FastifyReply> =>
+    reply.sendPage(context => signInPage(context, errors, notice, protectedRole !== null && hasPages))
 
   app.get('/sign-in', { schema: { hide: true } }, (_request, reply) =>
     sendSignIn(reply, {}, reply.takeNotice() === ENDED ? 'signInAgain' : null),
   )
+
+  const startSession = async (request: FastifyRequest, reply: FastifyReply, opener: string) => {
+    const former = request.hostCookie(SESSION_COOKIE)
+    if (former !== undefined) await sessions.close(former)
+    const secret = await sessions.open(opener, adminActor(request))
+    reply.setHostCookie(SESSION_COOKIE, secret, { sameSite: 'strict' })
+    // A browser that has sent one cookie keeps the other one too.
+    const overview = request.hostCookie(WAY_BACK_COOKIE) === undefined ? `console?${SIGNED_IN}` : 'console'
+    const wayBack = reply.takeWayBack(WAY_BACK_COOKIE)
+    return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : overview)
+  }
 
   const SignInForm = pageForm({ adminKey: FormText })
 
@@ -65,16 +83,27 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       const errors = { [field]: [message] }
       return sendSignIn(reply.relay({ status, headers: {}, errors }), errors, null)
     }
-    const former = request.hostCookie(SESSION_COOKIE)
-    if (former !== undefined) await sessions.close(former)
     request.adminKey = key
-    const secret = await sessions.open(presented, adminActor(request))
-    reply.setHostCookie(SESSION_COOKIE, secret, { sameSite: 'strict' })
-    // A browser that has sent one cookie keeps the other one too.
-    const overview = request.hostCookie(WAY_BACK_COOKIE) === undefined ? `console?${SIGNED_IN}` : 'console'
-    const wayBack = reply.takeWayBack(WAY_BACK_COOKIE)
-    return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : overview)
+    return startSession(request, reply, presented)
   })
+
+  if (protectedRole !== null)
+    app.post(
+      '/sign-in/account',
+      { config: { rateLimit: 'console' }, schema: { hide: true } },
+      async (request, reply) => {
+        const { principal } = request
+        if (principal === null) return reply.comeBackTo('console/sign-in').redirectToPage('sign-in')
+        const refused = refusalOf(protectedRole, principal)
+        if (refused !== null) {
+          const { status, field = 'global', message } = refused
+          const errors = { [field]: [message] }
+          return sendSignIn(reply.relay({ status, headers: {}, errors }), errors, null)
+        }
+        request.adminKey = keyOf(protectedRole, principal)
+        return startSession(request, reply, openedBySession(principal.credentialId))
+      },
+    )
 
   app.post('/sign-out', { schema: { hide: true } }, async (request, reply) => {
     const secret = request.hostCookie(SESSION_COOKIE)
@@ -103,24 +132,60 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     return reply.redirectToPage('console/sign-in', hasEnded ? ENDED : undefined)
   }
 
-  /** Whether the session of a request that began with one still exists, and its admin key is valid. */
+  /** The principal of a session of a user that may administer, if it is the one with the id. */
+  const administratorOf = (principal: Principal | null, sessionId: string): Principal | null =>
+    principal?.credentialId === sessionId &&
+    protectedRole !== null &&
+    refusalOf(protectedRole, principal) === null
+      ? principal
+      : null
+
+  /** Whether the session of a request that began with one still exists, and what has opened it is valid. */
   const isOpen = async (request: FastifyRequest): Promise<boolean> => {
-    const adminKey = await sessions.adminKeyOf(request.hostCookie(SESSION_COOKIE) ?? '', false)
-    if (adminKey === null || request.adminKey === null) return false
+    const opener = await sessions.openerOf(request.hostCookie(SESSION_COOKIE) ?? '', false)
+    if (opener === null || request.adminKey === null) return false
+    const sessionId = sessionIdIn(opener)
+    if (sessionId !== null) {
+      const { accessToken } = request
+      const principal = accessToken === null ? null : await authenticator.introspect(accessToken)
+      return administratorOf(principal, sessionId) !== null
+    }
     return (
       adminAuthenticator.isCurrent(request.adminKey) ||
-      (await adminAuthenticator.authenticate(adminKey)) !== null
+      (await adminAuthenticator.authenticate(opener)) !== null
     )
   }
 
-  /** @returns whether the request has a session whose admin key is valid; it is the `adminKey` of the request then. */
-  const authenticate = async (request: FastifyRequest, secret: string): Promise<boolean> => {
+  /** Lends an administrator a key for the calls of this request. */
+  const authenticateAdministrator = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    sessionId: string,
+  ): boolean => {
+    const principal = administratorOf(request.principal, sessionId)
+    if (principal === null || protectedRole === null) return false
+    const key = keyOf(protectedRole, principal)
+    const { text, end } = adminAuthenticator.lend(key, () => authenticator.isCurrent(principal))
+    reply.raw.once('close', end)
+    request.adminKey = key
+    request.consoleKey = text
+    return true
+  }
+
+  /** @returns whether the request has a session that what has opened it still keeps; it has an `adminKey` then. */
+  const authenticate = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    secret: string,
+  ): Promise<boolean> => {
     // Scripts send both by themselves, and browsers open a stream again that has ended.
     const isUse = request.headers['console-refresh'] === undefined && !isStream(request)
-    const adminKey = await sessions.adminKeyOf(secret, isUse)
-    if (adminKey === null) return false
-    request.adminKey = await adminAuthenticator.authenticate(adminKey)
-    request.consoleKey = adminKey
+    const opener = await sessions.openerOf(secret, isUse)
+    if (opener === null) return false
+    const sessionId = sessionIdIn(opener)
+    if (sessionId !== null) return authenticateAdministrator(request, reply, sessionId)
+    request.adminKey = await adminAuthenticator.authenticate(opener)
+    request.consoleKey = opener
     return request.adminKey !== null
   }
 
@@ -128,7 +193,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     scoped.addHook('onRequest', async (request, reply) => {
       const secret = request.hostCookie(SESSION_COOKIE)
       if (secret === undefined) return askToSignIn(request, reply, false)
-      if (await authenticate(request, secret)) return
+      if (await authenticate(request, reply, secret)) return
       // The session ends with its key.
       await sessions.close(secret)
       return askToSignIn(request, reply.clearHostCookie(SESSION_COOKIE), true)
