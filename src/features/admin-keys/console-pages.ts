@@ -60,7 +60,7 @@ export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
         actions: [
           {
             name: 'create',
-            icon: 'add',
+            icon: 'plus',
             label: { en: 'Create a key', de: 'Schlüssel erzeugen' },
             scope: 'keys:write',
             // Otherwise a stolen session could create a key, and with it do what needs the key again.

@@ -8,6 +8,7 @@ import {
   icon,
   type Page,
 } from '#http/pages/feature-pages'
+import { logoOf } from '#http/pages/layout'
 import { TEXTS } from './texts.ts'
 
 export const textsOf = ({ language }: Pick<ConsoleContext, 'language'>) => TEXTS[language]
@@ -64,8 +65,8 @@ const menuOf = (context: ConsoleContext, { pages, current = '' }: Frame): Html =
 ${GROUPS.map(part)}</div>`
 }
 
-const brandOf = ({ root, product, ...context }: ConsoleContext): Html =>
-  html`<a class="brand" href="${root}console"><span>${product} <span class="where">${textsOf(context).console}</span></span></a>`
+const brandOf = (context: ConsoleContext): Html =>
+  html`<a class="brand" href="${context.root}console">${logoOf(context)} <span class="where">${textsOf(context).console}</span></a>`
 
 /** A page of the console, for those who are signed in. */
 export const framed = (context: ConsoleContext, frame: Frame): Page => {

@@ -61,7 +61,7 @@ const ACTIONS: readonly ConsoleAction[] = [
   },
   {
     name: 'put-member',
-    icon: 'add',
+    icon: 'plus',
     label: { en: 'Add a member or change roles', de: 'Mitglied hinzufügen oder Rollen ändern' },
     scope: WRITE,
     needsKey: true,

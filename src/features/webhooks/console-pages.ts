@@ -67,7 +67,7 @@ const plain = (name: string, label: Text, done: Text, more: Partial<ConsoleActio
 
 const create = (inputs: readonly ConsoleInput[]): ConsoleAction => ({
   name: 'create',
-  icon: 'add',
+  icon: 'plus',
   label: { en: 'Create a webhook', de: 'Webhook erzeugen' },
   scope: SCOPE,
   needsKey: true,

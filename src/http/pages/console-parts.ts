@@ -3,12 +3,12 @@
  * console renders them, asks for confirmation, and calls the API with the admin key of its session, whose scopes decide.
  */
 import type { ApiCall } from './api-calls.ts'
-import type { IconName } from './console-icons.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
+import type { IconName } from './icons.ts'
 import { type PageContext, time } from './layout.ts'
 
-export { type IconName, icon } from './console-icons.ts'
 export type { HtmlValue } from './html.ts'
+export { type IconName, icon } from './icons.ts'
 
 /** A text in English and German. In other languages of the pages, the console is English. */
 export type Text = Readonly<Record<'en' | 'de', string>>
@@ -32,10 +32,6 @@ export interface ConsoleField {
   /** As a column: when it leaves a table that becomes narrow. `wide` is the first to go, `low` the last. Default: it stays. */
   readonly room?: 'wide' | 'mid' | 'low'
 }
-
-/** A state that matters, as a word with a colour. */
-export const badge = (text: string, state?: 'good' | 'warn' | 'bad'): Html =>
-  html`<span class="badge${state !== undefined && ` ${state}`}">${text}</span>`
 
 /** A field with a property as text. */
 export const textField = (label: Text, name: string): ConsoleField => ({ label, value: item => item[name] })

@@ -7,7 +7,7 @@ import type { PageContext } from './layout.ts'
 export const rowList = (rows: readonly Html[]): Html => html`<ul class="card rows">
 ${rows}</ul>`
 
-export const badge = (text: string, state: 'good' | 'warn' | 'brand' | '' = ''): Html =>
+export const badge = (text: string, state: 'good' | 'warn' | 'brand' | 'bad' | '' = ''): Html =>
   html` <span class="badge ${state}">${text}</span>`
 
 interface Row {
