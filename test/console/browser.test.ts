@@ -70,7 +70,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
   /** Every page and action. @param seen checks the page that is open. */
   const walk = async (t: Test, page: Page, seen: (name: string) => Promise<void>): Promise<void> => {
     const open = (path: string) => page.goto(`${service}/console${path}`)
-    const submit = () => follow(page, 'main form[method="post"] button')
+    const submit = () => follow(page, 'main form[method="post"] button:not([type="button"])')
     /** Opens the page of an action by its button, and confirms. */
     const act = async (name: string, fields: Readonly<Record<string, string>> = {}): Promise<void> => {
       const link = `main a[href$="/${name}"]`

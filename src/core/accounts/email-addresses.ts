@@ -43,10 +43,10 @@ export class EmailAddresses {
   }
 
   /**
-   * Mails a user a link for verification, unless the e-mail is verified.
+   * Mails a user a link for verification, unless the e-mail is verified. @param sessionId in which the user asks for it; `null`: another does.
    * @throws {ServiceError} `tooManyRequests`; `signInRequired` if the user was disabled or deleted, or the session has ended
    */
-  async sendVerification(user: User, sessionId: string, actor: Actor): Promise<void> {
+  async sendVerification(user: User, sessionId: string | null, actor: Actor): Promise<void> {
     if (user.emailVerified) return
     const { emailTokens, mails, clock } = this.#deps
     const now = clock()
@@ -56,6 +56,14 @@ export class EmailAddresses {
     if (outcome === 'tooManyMails') throw tooManyMails()
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.send('verification', user, { token })
+  }
+
+  /** {@link sendVerification} for an administrator. @throws {ServiceError} `userNotFound`, `accountDisabled`, `tooManyRequests` */
+  async sendVerificationTo(userId: string, actor: Actor): Promise<void> {
+    const user = await this.#deps.users.find(userId)
+    if (user === undefined) throw new ServiceError('userNotFound')
+    if (user.disabled) throw new ServiceError('accountDisabled')
+    await this.sendVerification(user, null, actor)
   }
 
   /** The response does not reveal that an e-mail has an account. Its owner is mailed instead, within the limit. */

@@ -1,13 +1,13 @@
 /** Resetting a forgotten password, by a link that is mailed. */
 
 import { ServiceError } from '#base/errors'
-import { anonymous, newEvent } from '../audit-log/event.ts'
+import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
 import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'
 import type { AccountDeps } from './deps.ts'
-import { digestOf, type EmailToken, isTokenFor, newEmailToken } from './email-token.ts'
+import { digestOf, type EmailToken, isTokenFor, newEmailToken, tooManyMails } from './email-token.ts'
 import type { SignIns, VerifiedSignIn } from './sign-ins.ts'
 
 type Deps = AccountDeps & { readonly signIns: SignIns }
@@ -25,6 +25,17 @@ export class PasswordResets {
    */
   request(email: string, ip: string | null, returnTo?: string | null): void {
     this.#deps.deferred.run(() => this.#mail(email, ip, returnTo))
+  }
+
+  /**
+   * Mails a user a link to choose another password, for an administrator.
+   * @throws {ServiceError} `userNotFound`, `accountDisabled`, `tooManyRequests`
+   */
+  async send(userId: string, actor: Actor): Promise<void> {
+    const user = await this.#deps.users.find(userId)
+    if (user === undefined) throw new ServiceError('userNotFound')
+    if (user.disabled) throw new ServiceError('accountDisabled')
+    if (!(await this.#mailTo(user, actor))) throw tooManyMails()
   }
 
   /** Reads a token without using it. @throws {ServiceError} `badEmailToken` */
@@ -82,15 +93,19 @@ export class PasswordResets {
   }
 
   async #mail(email: string, ip: string | null, returnTo?: string | null): Promise<void> {
-    const { users, emailTokens, mails, returnTargets, clock } = this.#deps
-    const found = await users.findByEmail(email)
-    if (found === undefined) return
-    const { id } = found.user
+    const found = await this.#deps.users.findByEmail(email)
+    if (found !== undefined) await this.#mailTo(found.user, anonymous(ip), returnTo)
+  }
+
+  /** @returns whether the mail is sent: not to users who are disabled, or get too many. */
+  async #mailTo(user: User, actor: Actor, returnTo?: string | null): Promise<boolean> {
+    const { emailTokens, mails, returnTargets, clock } = this.#deps
     const now = clock()
-    const { token, stored } = newEmailToken('passwordReset', id, email, now)
-    const event = newEvent('password.reset-requested', anonymous(ip), id, now)
-    if ((await emailTokens.add(stored, event, null)) !== 'added') return
+    const { token, stored } = newEmailToken('passwordReset', user.id, user.email, now)
+    const event = newEvent('password.reset-requested', actor, user.id, now)
+    if ((await emailTokens.add(stored, event, null)) !== 'added') return false
     await returnTargets.keep(token, returnTo, stored.expiresAt)
-    mails.send('passwordReset', found.user, { token })
+    mails.send('passwordReset', user, { token })
+    return true
   }
 }

@@ -11,7 +11,7 @@ export const USER_SCOPES = {
 export const ADMIN_SCOPES = {
   'users:read': 'List and read users',
   'users:write':
-    'Create users, change their names and metadata, disable them, end their sessions, revoke their API keys',
+    'Create users, change their names and metadata, disable them, end their sessions, revoke their API keys, mail them links',
   'users:identity': 'Change and confirm e-mails of users, change roles, set passwords, remove factors',
   'users:delete': 'Delete users',
   'users:impersonate': 'Act as a user',

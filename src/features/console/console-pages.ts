@@ -45,12 +45,16 @@ const labelOf = (field: string): Text => {
 const NAME: Text = { en: 'Name', de: 'Name' }
 const EMAIL: Text = { en: 'E-mail', de: 'E-Mail' }
 const ROLES: Text = { en: 'Roles', de: 'Rollen' }
+const FIRST_NAME: Text = { en: 'First name', de: 'Vorname' }
+const LAST_NAME: Text = { en: 'Last name', de: 'Nachname' }
 const STATE: Text = { en: 'State', de: 'Zustand' }
 const DISABLED: Text = { en: 'Disabled', de: 'Gesperrt' }
 const SIGNED_UP: Text = { en: 'Signed up', de: 'Registriert' }
 const LAST_REQUEST: Text = { en: 'Last request', de: 'Letzte Anfrage' }
 const AFTER: Text = { en: 'From (UTC)', de: 'Ab (UTC)' }
 const BEFORE: Text = { en: 'Before (UTC)', de: 'Vor (UTC)' }
+
+const JSON_HINT: Text = { en: 'An object in JSON.', de: 'Ein Objekt in JSON.' }
 
 const METHODS = listField({ en: 'Signs in with', de: 'Meldet sich an mit' }, 'methods')
 
@@ -141,6 +145,29 @@ const users: ConsolePage = {
     ],
     summary: ({ approximateTotal }, { language, say }) =>
       `${say({ en: 'about', de: 'etwa' })} ${approximateTotal.toLocaleString(language)}`,
+    actions: [
+      {
+        name: 'create',
+        icon: 'plus',
+        label: { en: 'Add a user', de: 'Nutzer hinzufügen' },
+        explanation: {
+          en: 'The user has no password. Send a link for one from the page of the user.',
+          de: 'Der Nutzer hat kein Passwort. Senden Sie einen Link dafür von der Seite des Nutzers.',
+        },
+        scope: 'users:write',
+        inputs: [
+          { name: 'email', label: EMAIL, kind: 'email' },
+          { name: 'firstName', label: FIRST_NAME, isOptional: true },
+          { name: 'lastName', label: LAST_NAME, isOptional: true },
+        ],
+        call: calls('POST /admin/users', ({ email = '', firstName = null, lastName = null }) => ({
+          email,
+          firstName,
+          lastName,
+        })),
+        done: { en: 'The user is added.', de: 'Der Nutzer ist hinzugefügt.' },
+      },
+    ],
     bulk: [DISABLE, ENABLE, END_SESSIONS, DELETE],
     filters: [
       {
@@ -221,13 +248,13 @@ const users: ConsolePage = {
         inputs: [
           {
             name: 'firstName',
-            label: { en: 'First name', de: 'Vorname' },
+            label: FIRST_NAME,
             isOptional: true,
             value: ({ firstName }) => firstName ?? '',
           },
           {
             name: 'lastName',
-            label: { en: 'Last name', de: 'Nachname' },
+            label: LAST_NAME,
             isOptional: true,
             value: ({ lastName }) => lastName ?? '',
           },
@@ -237,6 +264,79 @@ const users: ConsolePage = {
           lastName,
         })),
         done: { en: 'The name is changed.', de: 'Der Name ist geändert.' },
+      },
+      {
+        name: 'metadata',
+        icon: 'edit',
+        label: { en: 'Edit metadata', de: 'Metadaten bearbeiten' },
+        scope: 'users:write',
+        inputs: [
+          {
+            name: 'userMetadata',
+            label: { en: 'Of the user', de: 'Des Nutzers' },
+            hint: JSON_HINT,
+            kind: 'json',
+            value: ({ userMetadata }) => JSON.stringify(userMetadata ?? {}, null, 2),
+          },
+          {
+            name: 'appMetadata',
+            label: { en: 'Of the application', de: 'Der Anwendung' },
+            hint: JSON_HINT,
+            kind: 'json',
+            value: ({ appMetadata }) => JSON.stringify(appMetadata ?? {}, null, 2),
+          },
+        ],
+        call: calls('PUT /admin/users/:id', ({ userMetadata = {}, appMetadata = {} }) => ({
+          userMetadata,
+          appMetadata,
+        })),
+        done: { en: 'The metadata are changed.', de: 'Die Metadaten sind geändert.' },
+      },
+      {
+        name: 'send-password-link',
+        icon: 'mail',
+        label: { en: 'Send a link for a new password', de: 'Link für ein neues Passwort senden' },
+        scope: 'users:write',
+        isOffered: ({ disabled }) => !disabled,
+        call: calls('POST /admin/users/:id/password-reset'),
+        done: { en: 'A link is on its way.', de: 'Ein Link ist unterwegs.' },
+      },
+      {
+        name: 'send-confirmation',
+        icon: 'mail',
+        label: { en: 'Send a confirmation mail', de: 'Bestätigungsmail senden' },
+        scope: 'users:write',
+        isOffered: ({ disabled, emailVerified }) => !(disabled || emailVerified),
+        call: calls('POST /admin/users/:id/email-verification'),
+        done: { en: 'A link is on its way.', de: 'Ein Link ist unterwegs.' },
+      },
+      {
+        name: 'email',
+        icon: 'mail',
+        label: { en: 'Change the e-mail', de: 'E-Mail ändern' },
+        explanation: {
+          en: 'The new address is not confirmed. Both addresses get a mail.',
+          de: 'Die neue Adresse ist nicht bestätigt. Beide Adressen bekommen eine Mail.',
+        },
+        scope: 'users:identity',
+        needsKey: true,
+        inputs: [{ name: 'email', label: EMAIL, kind: 'email', value: ({ email }) => email }],
+        call: calls('PUT /admin/users/:id', ({ email = '' }) => ({ email })),
+        done: { en: 'The e-mail is changed.', de: 'Die E-Mail ist geändert.' },
+      },
+      {
+        name: 'confirm-email',
+        icon: 'check',
+        label: { en: 'Confirm the e-mail', de: 'E-Mail bestätigen' },
+        explanation: {
+          en: 'Only if you know that the address is the one of the user.',
+          de: 'Nur wenn Sie wissen, dass die Adresse dem Nutzer gehört.',
+        },
+        scope: 'users:identity',
+        needsKey: true,
+        isOffered: ({ emailVerified }) => !emailVerified,
+        call: calls('PUT /admin/users/:id', () => ({ emailVerified: true })),
+        done: { en: 'The e-mail is confirmed.', de: 'Die E-Mail ist bestätigt.' },
       },
       {
         name: 'roles',
@@ -274,7 +374,7 @@ const users: ConsolePage = {
       {
         name: 'impersonate',
         icon: 'mask',
-        label: { en: 'Impersonate', de: 'Als Nutzer handeln' },
+        label: { en: 'Get an access token', de: 'Zugriffstoken holen' },
         explanation: {
           en: 'Opens a session of the user for an hour, in your name. The page that follows shows its token.',
           de: 'Öffnet für eine Stunde eine Sitzung des Nutzers, in Ihrem Namen. Die nächste Seite zeigt ihr Token.',
@@ -284,6 +384,21 @@ const users: ConsolePage = {
         isOffered: ({ disabled }) => !disabled,
         call: calls('POST /admin/users/:id/impersonate'),
         shown: ({ accessToken }) => [[{ en: 'Access token', de: 'Zugriffstoken' }, accessToken]],
+        done: { en: 'You act as the user', de: 'Sie handeln als der Nutzer' },
+      },
+      {
+        name: 'act',
+        icon: 'mask',
+        label: { en: 'Act as this user', de: 'Als dieser Nutzer handeln' },
+        explanation: {
+          en: 'This browser gets a session of the user for an hour, in your name. It replaces a session of an account that you have here.',
+          de: 'Dieser Browser bekommt für eine Stunde eine Sitzung des Nutzers, in Ihrem Namen. Sie ersetzt eine Sitzung eines Kontos, die Sie hier haben.',
+        },
+        scope: 'users:impersonate',
+        needsKey: true,
+        isOffered: ({ disabled }) => !disabled,
+        call: calls('POST /admin/users/:id/impersonate'),
+        signsIn: true,
         done: { en: 'You act as the user', de: 'Sie handeln als der Nutzer' },
       },
       ENABLE,

@@ -217,7 +217,8 @@ const inputOf = (
   return form.field({
     name,
     label,
-    type: kind === 'day' ? 'date' : kind,
+    type: kind === 'day' ? 'date' : kind === 'json' ? 'text' : kind,
+    ...(kind === 'json' && { isLong: true }),
     autocomplete: 'off',
     value: values[name] ?? '',
     isFilter,

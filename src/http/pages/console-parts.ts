@@ -97,10 +97,10 @@ export interface ConsoleInput {
   readonly name: string
   readonly label: Text
   /**
-   * Default: `text`. A `choice` is one of `options`, `choices` are several. A `day` becomes the first millisecond of it in UTC, as
+   * Default: `text`. A `json` is the text of an object. A `choice` is one of `options`, `choices` are several. A `day` becomes the first millisecond of it in UTC, as
    * ISO 8601.
    */
-  readonly kind?: 'text' | 'email' | 'choice' | 'choices' | 'day'
+  readonly kind?: 'text' | 'email' | 'json' | 'choice' | 'choices' | 'day'
   /** The value that the API gets, with its text. */
   readonly options?: readonly (readonly [value: string, text: string | Text])[]
   readonly hint?: Text
@@ -154,6 +154,8 @@ export interface ConsoleAction {
   readonly needsKey?: true
   /** What the response has to show once, such as a secret. */
   readonly shown?: (body: Item) => readonly (readonly [label: Text, text: string])[]
+  /** Whether the response has a session of the user, which the browser gets: the next page is the user's. */
+  readonly signsIn?: true
   /** What the next page says. */
   readonly done: Text
   /** The path of the page that follows, where the item is gone. Default: the page of the button. */

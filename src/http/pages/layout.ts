@@ -231,6 +231,8 @@ export interface Field {
   readonly isNumeric?: boolean
   /** Whether the page opens with the cursor in it. */
   readonly isFocused?: boolean
+  /** Whether it has several lines. */
+  readonly isLong?: boolean
   /** Beside the label, such as a link. */
   readonly aside?: Html
 }
@@ -261,6 +263,7 @@ export class Form {
       isCode = false,
       isNumeric = false,
       isFocused = false,
+      isLong = false,
       aside,
     } = field
     this.#labels.set(name, label)
@@ -272,11 +275,14 @@ export class Form {
     const own = accountTexts(this.#context)
     const labelled = html`<label for="${id}">${label}${isOptional && html` <span class="optional">(${this.#context.texts.optional})</span>`}</label>`
     const isNewPassword = autocomplete === 'new-password'
-    const input = html`<input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
-      value !== undefined && html` value="${value}"`
-    }${!isOptional && !isFilter && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${isNumeric && html` inputmode="numeric"`}${isFocused && html` autofocus`}${
+    const shared = html`id="${id}" name="${name}" autocomplete="${autocomplete}"${
+      !isOptional && !isFilter && html` required`
+    }${isCode && html` autocapitalize="none" spellcheck="false"`}${isNumeric && html` inputmode="numeric"`}${isFocused && html` autofocus`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
-    }${sentences.length > 0 && html` aria-invalid="true"`}>`
+    }${sentences.length > 0 && html` aria-invalid="true"`}`
+    const input = isLong
+      ? html`<textarea ${shared} rows="8" spellcheck="false">\n${value}</textarea>`
+      : html`<input ${shared} type="${type}"${value !== undefined && html` value="${value}"`}>`
     return html`<div class="field">
 ${aside === undefined ? labelled : html`<div class="field-head">${labelled}${aside}</div>`}
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}

@@ -18,7 +18,7 @@ import { serializeAdminUser, serializeSession } from '#routes/serializers'
 import { serializeSignedIn } from '#routes/signed-in'
 
 const user: FastifyPluginAsyncTypebox = async app => {
-  const { users, signIns, impersonation, sessions } = app.services
+  const { users, signIns, impersonation, sessions, passwordResets, emailAddresses } = app.services
   const Changes = Strict(
     {
       email: Type.Optional(Email),
@@ -132,6 +132,47 @@ const user: FastifyPluginAsyncTypebox = async app => {
       )
       reply.code(201).header('cache-control', 'no-store')
       return serializeSignedIn(result)
+    },
+  )
+
+  const mailResponses = {
+    204: Type.Null(),
+    403: ErrorOf('accountDisabled'),
+    404: ErrorOf('userNotFound'),
+    429: ErrorOf('tooManyRequests'),
+  }
+
+  app.post(
+    '/password-reset',
+    {
+      config: { scope: 'users:write' },
+      schema: {
+        operationId: 'sendPasswordReset',
+        summary: 'Mail a user a link to choose another password, or the first one',
+        params: IdParams,
+        response: mailResponses,
+      },
+    },
+    async (request, reply) => {
+      await passwordResets.send(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/email-verification',
+    {
+      config: { scope: 'users:write' },
+      schema: {
+        operationId: 'sendEmailVerification',
+        summary: 'Mail a user a link to confirm the e-mail, unless it is confirmed',
+        params: IdParams,
+        response: mailResponses,
+      },
+    },
+    async (request, reply) => {
+      await emailAddresses.sendVerificationTo(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
     },
   )
 

@@ -151,8 +151,8 @@ const selectedIn = (values: Values): readonly string[] =>
   Object.keys(values).flatMap(name => SELECTED.exec(name)?.[1] ?? [])
 
 export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): void => {
-  const { action, path, page, current, isBulk = false } = placed
-  const { inputs = [], needsKey, shown } = action
+  const { action, path, page, isBulk = false } = placed
+  const { inputs = [], needsKey } = action
   const onRequest = shell.needsScope(action.scope)
   const cursor = placed.source?.isList && { cursor: Type.Optional(FormText) }
   const querystring = isBulk ? withSelected(Strict({})) : Strict({ ...cursor })
@@ -193,15 +193,31 @@ export const addAction = (app: FastifyInstance, shell: Shell, placed: Placed): v
     const { errors } = response
     if (response.status >= 400)
       return sendForm(shell, request, reply.relay(response), placed, { values, errors, ids: left })
-    const back = filled(action.next ?? page, ids)
-    if (shown === undefined) return reply.redirectToPage(`console/${back}`, path)
-    const secrets = shown(response.body)
-    return shell.send(request, reply, {
-      title: ({ say }) => say(action.done),
-      body: context => shownBody(context, action, secrets, back),
-      current,
-      isForm: true,
-    })
+    return sendDone(app, shell, request, reply, placed, response)
+  })
+}
+
+/** What follows an action that has succeeded. */
+const sendDone = (
+  app: FastifyInstance,
+  shell: Shell,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { action, path, page, current }: Placed,
+  { body }: ApiResponse,
+) => {
+  const back = filled(action.next ?? page, request.validatedData.params as Ids)
+  if (action.signsIn) {
+    reply.setAccessToken(body.accessToken, Date.parse(body.expiresAt))
+    return reply.redirectToPage(app.config.hasPages ? 'security' : `console/${back}`)
+  }
+  if (action.shown === undefined) return reply.redirectToPage(`console/${back}`, path)
+  const secrets = action.shown(body)
+  return shell.send(request, reply, {
+    title: ({ say }) => say(action.done),
+    body: context => shownBody(context, action, secrets, back),
+    current,
+    isForm: true,
   })
 }
 

@@ -186,11 +186,21 @@ export const withQuery = (api: string, query: URLSearchParams): string =>
 export const pageOf = (api: string, cursor: string | undefined): string =>
   withQuery(api, new URLSearchParams(cursor === undefined ? {} : { cursor }))
 
+/** What is no JSON stays text, which the API rejects. */
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
 /** What a browser has entered, in the form that the API reads. `undefined` for nothing. */
 export const enteredIn = ({ name, kind, options = [] }: ConsoleInput, values: Values) => {
   if (kind === 'choices') return options.map(([value]) => value).filter(value => `${name}:${value}` in values)
   const text = asciiTrim(values[name] ?? '')
   if (text === '') return undefined
+  if (kind === 'json') return parsed(text)
   return kind === 'day' ? `${text}T00:00:00.000Z` : text
 }
 
