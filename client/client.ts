@@ -145,7 +145,10 @@ export interface AccountEvent {
     | 'organization.member-changed' | 'organization.member-removed'
     | 'organization.invitation-created' | 'organization.invitation-revoked'
     | 'organization.invitation-accepted' | 'console.signed-in'
-  actor: { type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'; id: string | null }
+  actor: {
+    type: 'user' | 'apiKey' | 'adminKey' | 'administrator' | 'anonymous' | 'system'
+    id: string | null
+  }
   ip: string | null
   details: 
     | {
@@ -1256,6 +1259,12 @@ export const createAdminClient = (options: AdminClientOptions) => {
     /** Impersonate a user for an hour; logged as an event, sets no cookie. Needs the scope `users:impersonate`. `POST /admin/users/{id}/impersonate` */
     impersonateUser: (id: string, options?: CallOptions): Call<SignedIn> =>
       transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
+    /** Mail a user a link to choose another password, or the first one. Needs the scope `users:write`. `POST /admin/users/{id}/password-reset` */
+    sendPasswordReset: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('POST', `/admin/users/${segment(id)}/password-reset`, { options }),
+    /** Mail a user a link to confirm the e-mail, unless it is confirmed. Needs the scope `users:write`. `POST /admin/users/{id}/email-verification` */
+    sendEmailVerification: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('POST', `/admin/users/${segment(id)}/email-verification`, { options }),
     /** List the sessions of a user, newest first, at most 1,000. Needs the scope `users:read`. `GET /admin/users/{id}/sessions` */
     listUserSessions: (id: string, options?: CallOptions): Call<SessionList> =>
       transport.json('GET', `/admin/users/${segment(id)}/sessions`, { options }),

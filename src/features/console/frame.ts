@@ -11,7 +11,8 @@ import {
 import { logoOf } from '#http/pages/layout'
 import { TEXTS } from './texts.ts'
 
-export const textsOf = ({ language }: Pick<ConsoleContext, 'language'>) => TEXTS[language]
+export const textsOf = ({ language }: Pick<ConsoleContext, 'language'>) =>
+  language === 'de' ? TEXTS.de : TEXTS.en
 
 /** Who is signed in to the console. */
 export interface Holder {

@@ -2,7 +2,7 @@
 import type { FieldErrors } from '#base/errors'
 import { Form, html, type Page, type PageContext, usernameField } from '#http/pages/feature-pages'
 import { formPage } from '#http/pages/layout'
-import { TEXTS } from './texts.ts'
+import { textsOf } from './frame.ts'
 
 export type SignInNotice = 'signInAgain' | 'signInLost' | null
 
@@ -13,7 +13,7 @@ export const signInPage = (
   notice: SignInNotice,
   hasAccounts: boolean,
 ): Page => {
-  const texts = TEXTS[context.language]
+  const texts = textsOf(context)
   const form = new Form(context, errors)
   const field = form.field({
     name: 'adminKey',

@@ -56,9 +56,9 @@ const UNITS = [
 ] as const
 
 /** Formats of relative times and of days by language, which are slow to create. */
-const agoFormats = new Map<Language, readonly [ago: Intl.RelativeTimeFormat, day: Intl.DateTimeFormat]>()
+const agoFormats = new Map<string, readonly [ago: Intl.RelativeTimeFormat, day: Intl.DateTimeFormat]>()
 
-const agoFormatsOf = (language: Language) => {
+const agoFormatsOf = (language: string) => {
   const formats =
     agoFormats.get(language) ??
     ([
