@@ -6,7 +6,6 @@ import { type FieldErrors, ServiceError } from '#base/errors'
 import { missingScopes } from '#core/auth/admin-key'
 import { needsCode } from '#core/users/factors'
 import { disconnectSignal } from '#http/disconnect-signal'
-import { errorResponseFor } from '#http/error-responses'
 import type {
   ApiCall,
   ApiResponse,
@@ -163,8 +162,8 @@ export class Shell {
       return null
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
-      const { status, headers, body } = errorResponseFor(error, this.#app.config)
-      return { status, headers, errors: body.errors }
+      const { status, headers, field, message } = error
+      return { status, headers, errors: { [field]: [message] } }
     }
   }
 
