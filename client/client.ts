@@ -37,6 +37,8 @@ export interface SignUpRequest {
   lastName?: string | null
   /** The language of mails and pages: a tag of BCP 47 */
   locale?: string | null
+  /** Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS` */
+  returnTo?: string
 }
 
 export type UserMetadata = { [name: string]: unknown }
@@ -72,7 +74,11 @@ export interface SignInRequest {
   code?: string
 }
 
-export interface ForgotPasswordRequest { email: string }
+export interface ForgotPasswordRequest {
+  email: string
+  /** Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS` */
+  returnTo?: string
+}
 
 export interface ResetPasswordRequest {
   token: string
@@ -642,7 +648,7 @@ export interface SignInByEmailCodeRequest {
   code?: string
 }
 
-export interface RequestMagicLinkRequest { email: string }
+export type RequestMagicLinkRequest = ForgotPasswordRequest
 
 export interface CheckMagicLinkRequest { token: string }
 
@@ -706,7 +712,10 @@ export interface Provider { id: string; name: string }
 
 export interface ProviderList { results: Provider[] }
 
-export type StartProviderSignInRequest = Record<string, unknown>
+export interface StartProviderSignInRequest {
+  /** Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS` */
+  returnTo?: string
+}
 
 export interface FinishProviderSignInRequest {
   /** The whole URL to which the provider has sent the browser; absent once only the code is missing */
@@ -1019,7 +1028,7 @@ export type ListInvitationsQuery = ListMembersOfOrganizationQuery
 export const createClient = (options: ClientOptions) => {
   const transport = userTransport(options)
   return {
-    /** Name, version and documentation of the service; redirects browsers to the documentation. Needs no credentials. `GET /` */
+    /** Name, version and documentation of the service; redirects browsers to its pages, or to the documentation. Needs no credentials. `GET /` */
     getService: (options?: CallOptions): Call<Service> =>
       transport.json('GET', '/', { options }),
     /** Sign up. Needs no credentials. `POST /account/sign-up` */

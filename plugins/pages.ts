@@ -15,6 +15,7 @@ import { callApi } from '#http/api-calls'
 import { crossSiteError } from '#http/cross-site-requests'
 import { logError, orDisconnected } from '#http/error-log'
 import { errorResponseFor, withErrors } from '#http/error-responses'
+import { ACCOUNT_TEXTS } from '#http/pages/account-texts'
 import { brandOf } from '#http/pages/brand'
 import type { ApiCall, ApiResponse, SecuritySection } from '#http/pages/feature-pages'
 import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } from '#http/pages/layout'
@@ -200,7 +201,12 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   const { brand, files: brandFiles } = brandOf(config.productName, config.brand)
   const featurePages = await loadFeaturePages(app.services, config.featureSettings, languages)
   if (config.texts !== null)
-    checkTextFiles(config.texts, [CORE_TEXTS, ...featurePages.ownedTexts, ...app.services.mailTexts])
+    checkTextFiles(config.texts, [
+      CORE_TEXTS,
+      ACCOUNT_TEXTS,
+      ...featurePages.ownedTexts,
+      ...app.services.mailTexts,
+    ])
   const headersOf = (callsApi: boolean) => ({
     'content-security-policy': policyOf(config, callsApi),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.

@@ -1,6 +1,5 @@
 /** The texts of the frame of all pages, and of the account page. */
 import { defineTexts } from '#base/texts'
-import type { PageContext } from './layout.ts'
 
 export const ACCOUNT_TEXTS = defineTexts('account', {
   en: {
@@ -132,6 +131,3 @@ export const ACCOUNT_TEXTS = defineTexts('account', {
     closedText: 'Ihr Konto und Ihre persönlichen Daten sind gelöscht.',
   },
 })
-
-export const accountTexts = ({ textsOf }: Pick<PageContext, 'textsOf'>): typeof ACCOUNT_TEXTS.en =>
-  textsOf(ACCOUNT_TEXTS)

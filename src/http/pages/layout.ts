@@ -1,7 +1,7 @@
 /** What all hosted pages have in common, those of features too: the document, forms, and the summary of their errors. */
 import type { FieldErrors } from '#base/errors'
 import { fill, type OwnedTexts, type TextTree } from '#base/texts'
-import { accountTexts } from './account-texts.ts'
+import { ACCOUNT_TEXTS } from './account-texts.ts'
 import type { Brand } from './brand.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { type IconName, icon } from './icons.ts'
@@ -114,7 +114,7 @@ export const avatar = (name: string, className = ''): Html => {
 
 /** The menu of a signed-in user, which opens and closes without script. */
 const userMenu = (context: PageContext, user: PageUser): Html => {
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   const { product, webUrl } = context
   const name = fullName(user)
   return html`<button class="quiet square" popovertarget="me">${avatar(name || user.email)}<span class="visually-hidden">${own.yourAccount}, ${user.email}</span></button>
@@ -132,7 +132,7 @@ const userMenu = (context: PageContext, user: PageUser): Html => {
 
 /** @param hasSignOut for pages without a menu of the user. */
 const pageFoot = (context: PageContext, hasSignOut = false): Html | false => {
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   const { privacyUrl, termsUrl, supportUrl } = context.brand
   const entries = [
     [privacyUrl, own.privacy],
@@ -149,7 +149,7 @@ ${found}${hasSignOut && html`<form method="post" action="${context.root}sign-out
 }
 
 const skipLink = (context: PageContext): Html =>
-  html`<a class="skip" href="#content">${accountTexts(context).skip}</a>`
+  html`<a class="skip" href="#content">${context.textsOf(ACCOUNT_TEXTS).skip}</a>`
 
 /** A page with a bar above, and links to its sections at the side. */
 const wideBody = (context: PageContext, { body, sections = [], isSignedIn }: Page): Html =>
@@ -162,7 +162,7 @@ ${isSignedIn && context.user !== null && userMenu(context, context.user)}
 <div class="account-layout">
 ${
   sections.length > 0 &&
-  html`<nav class="side-links" aria-label="${accountTexts(context).yourAccount}"><ul>
+  html`<nav class="side-links" aria-label="${context.textsOf(ACCOUNT_TEXTS).yourAccount}"><ul>
 ${sections.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>\n`)}</ul></nav>
 `
 }<main id="content">
@@ -272,7 +272,7 @@ export class Form {
     const descriptions = [hint && `${id}-hint`, sentences.length > 0 && `${id}-error`]
       .filter(Boolean)
       .join(' ')
-    const own = accountTexts(this.#context)
+    const own = this.#context.textsOf(ACCOUNT_TEXTS)
     const labelled = html`<label for="${id}">${label}${isOptional && html` <span class="optional">(${this.#context.texts.optional})</span>`}</label>`
     const isNewPassword = autocomplete === 'new-password'
     const shared = html`id="${id}" name="${name}" autocomplete="${autocomplete}"${
@@ -459,7 +459,7 @@ export const deviceOf = ({ texts }: Pick<PageContext, 'texts'>, userAgent: strin
 
 /** A value to copy, which is selected as a whole. */
 export const secretValue = (context: PageContext, value: string): Html => {
-  const { copy, copied } = accountTexts(context)
+  const { copy, copied } = context.textsOf(ACCOUNT_TEXTS)
   return html`<p class="secret"><code>${value}</code><button type="button" class="quiet square" data-script="copy" data-copied="${copied}" aria-label="${copy}">${icon('copy')}</button></p>`
 }
 
@@ -468,7 +468,7 @@ export const saveButtons = (
   context: PageContext,
   { copies, fileName, file }: Readonly<Record<'copies' | 'fileName' | 'file', string>>,
 ): Html => {
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   return html`<div class="trio">
 <button type="button" data-script="copy" data-copy="${copies}" data-copied="${own.copied}">${icon('copy')}${own.copy}</button>
 <a class="button" download="${fileName}" href="data:text/plain;charset=utf-8,${encodeURIComponent(file)}">${icon('download')}${own.download}</a>

@@ -1,5 +1,5 @@
 /** The rows of cards on wide pages: what it is, its value, and what one can do. Each is an item of a list, see {@link rowList}. */
-import { accountTexts } from './account-texts.ts'
+import { ACCOUNT_TEXTS } from './account-texts.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { type IconName, icon } from './icons.ts'
 import type { PageContext } from './layout.ts'
@@ -40,7 +40,7 @@ export const formRow = (
   context: PageContext,
   { title, open, isDangerous, isOpen, form, ...shown }: FormRow,
 ): Html => {
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   return html`<li><details class="row"${isOpen && html` open`}><summary><span>${title}</span>${shownValue(shown)}<span class="act${isDangerous && ' danger'}"><span class="closed">${open ?? own.change}</span><span class="opened">${own.cancel}</span></span></summary>
 ${form}
 </details></li>

@@ -3,7 +3,7 @@
 import type { FieldErrors } from '#base/errors'
 import { fill } from '#base/texts'
 import { OWN_FIELDS, USER_FIELDS } from '#core/users/fields'
-import { accountTexts } from './account-texts.ts'
+import { ACCOUNT_TEXTS } from './account-texts.ts'
 import type { OwnSection, SharedSection } from './feature-pages.ts'
 import { type Html, html } from './html.ts'
 import type { IconName } from './icons.ts'
@@ -92,7 +92,7 @@ const formOf = (context: PageContext, { sent }: SecurityState, name: AccountForm
 
 const nameRow = (context: PageContext, state: SecurityState, form: Form): Html => {
   const { texts, root } = context
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   const account = state.account as unknown as Readonly<Record<string, string | null>>
   const values = state.sent?.form === 'profile' ? state.sent.values : account
   const field = (name: string, label: string, autocomplete: string) =>
@@ -121,7 +121,7 @@ const labelOf = (name: string): string => {
 
 const emailRows = (context: PageContext, { account, sent }: SecurityState, form: Form): readonly Html[] => {
   const { texts, root } = context
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   const { email, emailVerified } = account
   const field = form.field({
     name: 'email',
@@ -157,7 +157,7 @@ ${field}
 const languageName = (tag: string): string => new Intl.DisplayNames(tag, { type: 'language' }).of(tag) ?? tag
 
 const languageRow = (context: PageContext, { account, sent }: SecurityState, form: Form): Html => {
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   const { locale } = account
   const tags = [...new Set([...(locale === null ? [] : [locale]), ...context.languages])]
   const field = form.choice({
@@ -179,7 +179,7 @@ ${field}
 
 const passwordRow = (context: PageContext, hasPassword: boolean): Html => {
   const { texts, root } = context
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   return row({
     title: texts.password,
     value: hasPassword ? own.passwordSet : html`<span class="muted">${own.passwordNotSet}</span>`,
@@ -202,7 +202,7 @@ const iconOf = (userAgent: string | null): IconName => {
 
 const sessionRow = (context: PageContext, session: Session): Html => {
   const { texts } = context
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   const device = deviceOf(context, session.userAgent)
   return itemRow({
     icon: iconOf(session.userAgent),
@@ -218,13 +218,13 @@ const sessionRow = (context: PageContext, session: Session): Html => {
 }
 
 const sessionRows = (context: PageContext, sessions: readonly Session[]): readonly Html[] => {
-  const text = accountTexts(context).signOutOthers
+  const text = context.textsOf(ACCOUNT_TEXTS).signOutOthers
   const others = html`<li class="row-item">${button(context, { action: 'security/sessions/end-others', text, className: 'danger' })}</li>\n`
   return [...sessions.map(session => sessionRow(context, session)), ...(sessions.length > 1 ? [others] : [])]
 }
 
 const closeRow = (context: PageContext, { account: { email } }: SecurityState, form: Form): Html => {
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   return formRow(context, {
     title: own.close,
     value: html`<span class="muted">${own.closeFinal}</span>`,
@@ -240,7 +240,7 @@ const closeRow = (context: PageContext, { account: { email } }: SecurityState, f
 }
 
 const sectionsOf = (context: PageContext, state: SecurityState): readonly Section[] => {
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   const { product } = context
   const addedTo = (shared: SharedSection) =>
     state.added.flatMap(({ section, rows }) => (section === shared ? rows : []))
@@ -294,7 +294,7 @@ export const securityPage = (context: PageContext, state: SecurityState): Page =
   const { email } = account
   const name = fullName(account)
   const sections = sectionsOf(context, state)
-  const own = accountTexts(context)
+  const own = context.textsOf(ACCOUNT_TEXTS)
   const errors = new Form(context, sent?.errors ?? NO_ERRORS, `${sent?.form ?? ''}-`)
   return {
     title: own.yourAccount,
@@ -312,7 +312,7 @@ ${sections.map(sectionOf)}`,
 
 /** The page after an account was closed. */
 export const accountClosedPage = (context: PageContext): Page => {
-  const { closed: title, closedText: text } = accountTexts(context)
+  const { closed: title, closedText: text } = context.textsOf(ACCOUNT_TEXTS)
   return {
     ...messagePage(context, { title, text, next: ['sign-in', context.texts.signIn] }),
     isSignedIn: false,
