@@ -238,7 +238,8 @@ const createMails = (
   { rateLimits }: RateLimiting,
   { mailTemplates: templates, maxDeferral }: ServicesDeps,
 ) => {
-  const { mail, productName, publicUrl, pagesUrl, accountUrl } = config
+  const { mail, productName, publicUrl, pagesUrl, accountUrl, brand } = config
+  const { fill, onFill } = brand.colors.light
   const mailerDeps = {
     mail,
     productName,
@@ -249,6 +250,7 @@ const createMails = (
     log: logger,
     closing: SHUTDOWN.mails,
     languages,
+    brand: { fill, onFill, supportUrl: brand.supportUrl, privacyUrl: brand.privacyUrl },
   }
   const kinds: typeof ACCOUNT_MAILS & MailKinds = Object.assign(
     {},
