@@ -18,7 +18,7 @@ const NO_TEXT = ['%00', 'abcdefghijk%00', '01890000000%00x', '0189000000%F0%9F%9
 )
 
 await onEnginesOfRun(t, async (t, { build }) => {
-  const app = await build(t, { hasher: quickHashing, env: { WEB_URL } })
+  const app = await build(t, { hasher: quickHashing, env: { WEB_URL, PAGES: 'off' } })
   const mails = mailbox(app)
 
   const follow = (token: string, headers: Record<string, string> = HTML) =>

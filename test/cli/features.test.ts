@@ -131,6 +131,7 @@ t.test('a command knows of the configuration what its services need', async t =>
     NODE_ENV: 'production',
     PUBLIC_URL: 'https://example.com/api',
     WEB_URL: 'https://app.example.com',
+    PAGES: 'off',
   }
   const { stdout, code } = await run('src/cli.ts', ['about', '--database', DATABASE_URL], env)
   t.equal(code, 0)

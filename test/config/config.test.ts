@@ -457,6 +457,7 @@ t.test('mail settings: sender, server and the base of links', async t => {
     MAIL_FROM: '"Gatehouse, Inc." <no-reply@example.com>',
     PUBLIC_URL: 'https://example.com/accounts/',
     WEB_URL: 'https://app.example.com/start?lang=en',
+    PAGES: 'off',
   })
   t.same(given.mail, {
     url: MAIL_URL,

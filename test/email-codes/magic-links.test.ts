@@ -358,7 +358,12 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
 
   t.test('the mail says how long the link works, and what it removes', async t => {
     const own = await build(t, {
-      env: { ...MAGIC_LINKS, PRODUCT_NAME: 'Example & Co', WEB_URL: 'https://app.example.com/x' },
+      env: {
+        ...MAGIC_LINKS,
+        PRODUCT_NAME: 'Example & Co',
+        WEB_URL: 'https://app.example.com/x',
+        PAGES: 'off',
+      },
     })
     const links = linksOf(own)
     const stranger = await signUp(own)

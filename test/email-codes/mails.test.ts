@@ -13,7 +13,12 @@ const HOUR = 3_600_000
 
 await onEnginesOfRun(t, async (t, { build }) => {
   t.test('the mail has the code, how long it works, and that nobody asks for it', async t => {
-    const env = { ...EMAIL_CODES, PRODUCT_NAME: 'Example & Co', WEB_URL: 'https://app.example.com' }
+    const env = {
+      ...EMAIL_CODES,
+      PRODUCT_NAME: 'Example & Co',
+      WEB_URL: 'https://app.example.com',
+      PAGES: 'off',
+    }
     const app = await build(t, { env })
     const codes = codesOf(app)
     const user = await signUp(app)
@@ -32,7 +37,7 @@ await onEnginesOfRun(t, async (t, { build }) => {
   })
 
   t.test('to an address that was never confirmed, the mail warns of an account of somebody else', async t => {
-    const app = await build(t, { env: { ...EMAIL_CODES, WEB_URL: 'https://app.example.com' } })
+    const app = await build(t, { env: { ...EMAIL_CODES, WEB_URL: 'https://app.example.com', PAGES: 'off' } })
     const codes = codesOf(app)
     const { email } = await signUp(app)
     await signInByCode(app, email, await codes.request(email))

@@ -26,7 +26,7 @@ const portOf = async (app: FastifyInstance): Promise<number> => {
 const log = logCapture()
 const app = await build(t, {
   logStream: log.stream,
-  env: { LOG_LEVEL: 'debug', MAIL_URL: 'off', WEB_URL: 'https://app.example.com' },
+  env: { LOG_LEVEL: 'debug', MAIL_URL: 'off', WEB_URL: 'https://app.example.com', PAGES: 'off' },
 })
 const port = await portOf(app)
 const { token } = await signUp(app)

@@ -386,9 +386,9 @@ t.test('a provider that does not work has a page that says so', async t => {
   t.match(browser.page, 'The provider is not available')
 })
 
-t.test('with WEB_URL browsers come back to it, with errors', async t => {
+t.test('with PAGES=off browsers come back to WEB_URL, with errors', async t => {
   const webUrl = 'https://app.example.com/in'
-  const app: FastifyInstance = await build(t, { env: { ...env, WEB_URL: webUrl } })
+  const app: FastifyInstance = await build(t, { env: { ...env, WEB_URL: webUrl, PAGES: 'off' } })
   const program = programOf(app, provider)
   const open = async ({ url, flow }: { url: string; flow: string }) =>
     app.inject({ url: pathOf(url), headers: { accept: 'text/html', cookie: `OIDC_FLOW_test=${flow}` } })

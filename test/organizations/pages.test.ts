@@ -182,8 +182,8 @@ t.test('lists have further pages; German; without a session: sign in', async t =
   }
 })
 
-t.test('with WEB_URL there are no such pages, and the mail leads there', async t => {
-  const own = await build(t, { env: { WEB_URL: 'https://app.example.com/base' } })
+t.test('with PAGES=off there are no such pages, and the mail leads to WEB_URL', async t => {
+  const own = await build(t, { env: { WEB_URL: 'https://app.example.com/base', PAGES: 'off' } })
   for (const path of ['/security/organizations', '/organizations/accept?token=x'])
     t.not((await own.inject({ url: path, headers: { accept: 'text/html' } })).statusCode, 200)
   const owner = await confirmedUser(own)

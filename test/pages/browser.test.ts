@@ -289,7 +289,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
 
   t.test('the button of the mailed link may redirect to WEB_URL', async t => {
     const web = 'http://app.example:8080'
-    const own = await build(t, { env: { WEB_URL: web } })
+    const own = await build(t, { env: { WEB_URL: web, PAGES: 'off' } })
     const address = `http://localhost:${new URL(await own.listen({ host: '127.0.0.1', port: 0 })).port}`
     const { email } = await signUp(own)
     const token = await mailbox(own).token(email, 'verification')

@@ -169,8 +169,8 @@ t.test('the page to sign up', async t => {
     t.notMatch(page, 'evil')
   })
 
-  t.test('SIGN_UP_PAGE=off and WEB_URL turn the page off, not the route', async t => {
-    for (const env of [{ SIGN_UP_PAGE: 'off' }, { WEB_URL: 'https://app.example.com' }]) {
+  t.test('SIGN_UP_PAGE=off and PAGES=off turn the page off, not the route', async t => {
+    for (const env of [{ SIGN_UP_PAGE: 'off' }, { PAGES: 'off' }]) {
       const own = await build(t, { env })
       for (const method of ['GET', 'POST'] as const)
         t.equal((await own.inject({ method, url: '/sign-up' })).statusCode, 404)

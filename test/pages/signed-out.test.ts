@@ -591,8 +591,8 @@ t.test('no log line has a token, a password or an e-mail of a page', async t => 
   for (const secret of [reset, NEW, 'not the one', email]) t.notOk(log.text().includes(secret), secret)
 })
 
-t.test('with WEB_URL there is only the page that confirms an e-mail', async t => {
-  const own = await build(t, { env: { WEB_URL: 'https://app.example.com/start' } })
+t.test('with PAGES=off there is only the page that confirms an e-mail', async t => {
+  const own = await build(t, { env: { WEB_URL: 'https://app.example.com/start', PAGES: 'off' } })
   for (const url of [
     '/sign-in',
     '/forgot-password',
