@@ -33,8 +33,8 @@ import { call as callAs, organizationOf } from '../support/organizations.ts'
 const NEW = 'nine otters crossed a bridge'
 const HOSTILE = `"><script>alert('1')</script>&amp;`
 
-/** Of pages with passkeys. */
-const SCRIPT = "script-src 'self'; connect-src 'self'; "
+/** Of pages whose script calls the API: those with passkeys. */
+const CONNECT = "connect-src 'self'; "
 
 const PAGES = [
   '/sign-in',
@@ -77,7 +77,7 @@ t.test('pages are HTML with a strict policy, and are not stored', async t => {
         'x-content-type-options': 'nosniff',
         'x-frame-options': 'DENY',
         vary: /accept-language/,
-        'content-security-policy': `default-src 'none'; ${url === '/sign-in' ? SCRIPT : ''}style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+        'content-security-policy': `default-src 'none'; script-src 'self'; ${url === '/sign-in' ? CONNECT : ''}style-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
       })
     }
 })
@@ -274,7 +274,7 @@ t.test('a link to reset the password that does not work says so before it asks f
   const isDead = async (link: string): Promise<void> => {
     const browser = await new FormClient(own).open(link)
     isDeadLink(t, browser)
-    t.match(browser.page, '<a href="./forgot-password">Ask for a new link</a>')
+    t.match(browser.page, 'href="./forgot-password">Ask for a new link</a>')
   }
   const [used, expired, disabled] = [await signUp(own), await signUp(own), await signUp(own)]
   const link = await linkOf(used.email)
@@ -339,7 +339,7 @@ t.test('sign-in with a mailed code, where the service has them', async t => {
   const secret = (/class="secret"><code>([^<]+)</.exec(browser.page)?.[1] ?? '').replaceAll(' ', '')
   const totp = new TOTP({ secret: Secret.fromBase32(secret) })
   await browser.submit('totp/confirm', { code: totp.generate() })
-  t.equal(browser.heading, 'Your recovery codes')
+  t.equal(browser.heading, 'Save your recovery codes')
   const [, code = ''] = /<li>([a-z\d-]+)<\/li>/.exec(browser.page) ?? []
   await browser.open('/sign-in/email-code')
   await browser.submit('email-code', { email })
@@ -466,9 +466,8 @@ t.test('links of mails work with what gateways and trackers append to them', asy
 t.test('a page shows no text of a link, and no control characters', async t => {
   const { email, token } = await signUp(app)
   const opened = await new FormClient(app).open('/sign-in?Call%20us%20at%20%2B1=1')
-  t.equal(opened.status, 400)
+  t.equal(opened.status, 200)
   t.notMatch(opened.page, 'Call us')
-  t.match(opened.page, 'has something that does not belong to it')
   const security = await app.inject({ url: '/security?done=password', headers: cookie(token) })
   t.equal(security.statusCode, 200)
   t.notMatch(security.body, 'Your password is changed.')
@@ -536,7 +535,7 @@ t.test('what is no form of the page gets an error page', async t => {
     [413, await send(`email=${'x'.repeat(20_000)}`)],
     [415, await send('{}', 'text/plain')],
     [400, await send('email=a%&password=b')],
-    [400, await app.inject('/sign-in?next=https://elsewhere.example')],
+    [400, await app.inject(`/sign-in?email=${'x'.repeat(20_000)}`)],
   ] as const) {
     t.equal(response.statusCode, status, response.body)
     t.match(response.headers['content-type'], 'text/html')
