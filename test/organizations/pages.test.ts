@@ -22,7 +22,7 @@ t.test('an organization is created, renamed, and somebody is invited, who accept
   const ann = await confirmedUser(app)
   const browser = await signedIn(ann)
   await browser.open('/security')
-  t.match(browser.page, '<h2>Organizations</h2>')
+  t.match(browser.page, /<h2 id="[\w-]+">Organizations<\/h2>/)
   await browser.open('/security/organizations')
   t.match(browser.page, 'You are in no organization.')
   await browser.submit('security/organizations', { name: ' ' })
