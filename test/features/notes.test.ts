@@ -210,8 +210,14 @@ await onEnginesOfRun(
           'sec-fetch-site': 'same-origin',
         })
         const page = (url: string, language?: string) => app.inject({ url, headers: asBrowser(language) })
-        t.match((await page('/security')).body, '<a class="button" href="./security/notes">Show your notes</a>')
-        t.match((await page('/security', 'de')).body, '<a class="button" href="./security/notes">Notizen zeigen</a>')
+        t.match(
+          (await page('/security')).body,
+          '<a class="button" href="./security/notes">Show your notes</a>',
+        )
+        t.match(
+          (await page('/security', 'de')).body,
+          '<a class="button" href="./security/notes">Notizen zeigen</a>',
+        )
         t.match((await page('/security/notes')).body, '&lt;b&gt;hay&lt;/b&gt;')
         t.equal((await app.inject('/security/notes')).headers.location, '../sign-in')
         const remove = (language?: string) =>
