@@ -74,12 +74,16 @@ export const ReturnTo = (targets: ReturnTargets) =>
     }),
   )
 
-/** Any parameter of a page: unknown ones, such as `utm_source`, are ignored, and repeated ones too. */
-const PAGE_PARAMETER = { maxLength: MAX_RETURN_URL, items: { maxLength: MAX_RETURN_URL } }
+/** Any parameter of a page, once or repeated: nobody types a URL, so none is refused but for its length. */
+const OneParameter = Type.String({ maxLength: MAX_RETURN_URL })
+const AnyParameter = Type.Unsafe<unknown>(Type.Union([OneParameter, Type.Array(OneParameter)]))
 
-/** The query of a page: what it does not know is ignored, what is too long refused. */
+/** A parameter that a page reads. */
+export const PageParameter = Type.Optional(AnyParameter)
+
+/** The query of a page: what it does not know, such as `utm_source`, is ignored, what is too long refused. */
 export const pageQuery = <Properties extends TProperties>(properties: Properties) =>
-  Type.Object(properties, { additionalProperties: Type.Unsafe<unknown>(PAGE_PARAMETER) })
+  Type.Object(properties, { additionalProperties: AnyParameter })
 
 /** What a person entered into a form of a page. The API validates it. */
 export const FormText = Type.String({ text: 'any' })

@@ -2,7 +2,7 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }
-import { build } from '../support/build.ts'
+import { build, cookie, signUp } from '../support/build.ts'
 import { exchange, parseResponse } from '../support/process.ts'
 
 const app = await build(t)
@@ -127,7 +127,7 @@ t.test('unknown pages get the error body', async t => {
   t.match(slash, { statusCode: 303, headers: { location: '../docs' } })
 })
 
-t.test('GET / names the service; browsers are redirected to /docs', async t => {
+t.test('GET / names the service; browsers are redirected to their page, without pages to /docs', async t => {
   const { version } = packageJson
   for (const accept of [undefined, '*/*', 'application/json', 'application/json, text/html;q=0.5']) {
     const response = await app.inject({ url: '/', headers: { ...(accept && { accept }) } })
@@ -135,12 +135,18 @@ t.test('GET / names the service; browsers are redirected to /docs', async t => {
     t.same(response.json(), { name: 'gatehouse', version, docs: '/docs', openapi: '/openapi.json' })
     t.equal(response.headers.vary, 'accept')
   }
-  const browser = await app.inject({ url: '/', headers: { accept: 'text/html,*/*;q=0.8' } })
-  t.match(browser, { statusCode: 303, headers: { location: '/docs', vary: 'accept' } })
+  const headers = { accept: 'text/html,*/*;q=0.8' }
+  const redirected = (location: string) => ({ statusCode: 303, headers: { location, vary: 'accept' } })
+  t.match(await app.inject({ url: '/', headers }), redirected('./sign-in'))
+  const { token } = await signUp(app)
+  t.match(await app.inject({ url: '/', headers: { ...headers, ...cookie(token) } }), redirected('./security'))
+  const withoutPages = await build(t, { env: { PAGES: 'off', WEB_URL: 'https://app.example.com' } })
+  t.match(await withoutPages.inject({ url: '/', headers }), redirected('/docs'))
 })
 
 t.test('DOCS=off removes /docs, /openapi.json and the redirect', async t => {
-  const off = await build(t, { env: { DOCS: 'off' } })
+  const env = { DOCS: 'off', PAGES: 'off', WEB_URL: 'https://app.example.com' }
+  const off = await build(t, { env })
   for (const url of [...Object.keys(PAGES), '/docs/', '/docs/json', '/docs/yaml']) {
     const response = await off.inject(url)
     t.equal(response.statusCode, 404, url)

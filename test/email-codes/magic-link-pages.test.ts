@@ -48,7 +48,7 @@ t.test('pages of magic links', async t => {
     const again = browser.twin()
     await browser.submit('magic-link')
     t.equal(browser.path, '/security')
-    t.match(browser.page, `Signed in as ${email}`)
+    t.match(browser.page, email)
     await again.submit('magic-link')
     t.equal(again.status, 400)
     t.equal(again.heading, 'This link does not work any more')
@@ -112,7 +112,8 @@ t.test('pages of magic links', async t => {
     const { email } = await signUp(app)
     const browser = await new FormClient(app).open(await ask(app, email, { 'user-agent': HOSTILE }))
     t.match(browser.page, ' · Unknown device · ')
-    t.notMatch(browser.page, 'script')
+    t.notMatch(browser.page, '&quot;&gt;')
+    t.notMatch(browser.page, 'alert(')
   })
 
   t.test('a form of another site signs nobody in', async t => {

@@ -153,7 +153,7 @@ t.test('D4: a page says why a browser is not signed in after a sign-in', async t
 
   const foreign = new FormClient(app, { changeCookies: own => `ACCESS_TOKEN=garbage; ${own}` })
   await signInOf(foreign)
-  t.equal(foreign.heading, 'Account security', 'a foreign cookie')
+  t.equal(foreign.heading, 'Your account', 'a foreign cookie')
 
   const blocked = new FormClient(app, { changeCookies: () => '' })
   await signInOf(blocked)
@@ -175,5 +175,5 @@ t.test('D4: a page says why a browser is not signed in after a sign-in', async t
   t.equal(other.heading, 'Sign in')
   for (const token of [own, two.token]) t.equal(await accountStatus(app, token), 401)
   await signInOf(other)
-  t.equal(other.heading, 'Account security', 'the planted cookie is worth nothing any more')
+  t.equal(other.heading, 'Your account', 'the planted cookie is worth nothing any more')
 })

@@ -1,15 +1,14 @@
 /** The page for users who have forgotten their password. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
 import { forgotPasswordPage, forgotPasswordSentPage } from '#http/pages/signed-out'
 import { returnToOf } from '../../request-context.ts'
-import { FormText, linkedPage, pageForm, prefilledEmail } from '../../schemas.ts'
+import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '../../schemas.ts'
 
 const forgotPassword: FastifyPluginAsyncTypebox = async app => {
   if (!app.config.hasPages) return
   app.servePages()
 
-  app.get('', linkedPage({ email: Type.Optional(Type.Unknown()) }), (request, reply) => {
+  app.get('', linkedPage({ email: PageParameter }), (request, reply) => {
     const email = prefilledEmail(request.validatedData.query)
     return reply.sendPage(context => forgotPasswordPage(context, { email }))
   })

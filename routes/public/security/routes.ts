@@ -17,7 +17,7 @@ import {
   securityPage,
 } from '#http/pages/security'
 import { signInLostPage } from '#http/pages/signed-out'
-import { FormText, InputId, linkedPage, ProofFields, pageForm } from '../../schemas.ts'
+import { FormText, InputId, linkedPage, PageParameter, ProofFields, pageForm } from '../../schemas.ts'
 
 const security: FastifyPluginAsyncTypebox = async app => {
   const { hasPages, passwordMinLength: minLength } = app.config
@@ -52,7 +52,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     )
   }
 
-  app.get('', linkedPage({ [SIGNED_IN]: Type.Optional(Type.Unknown()) }), async (request, reply) => {
+  app.get('', linkedPage({ [SIGNED_IN]: PageParameter }), async (request, reply) => {
     const notice = reply.takeNotice()
     const account = await api(request, '/account')
     if (account.status === 401 && SIGNED_IN in request.validatedData.query)

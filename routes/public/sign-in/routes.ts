@@ -1,6 +1,5 @@
 /** The page to sign in, that of its second step, and the way back to the application. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { errorBody, ServiceError } from '#base/errors'
 import { STEP_HEADER } from '#core/accounts/password-sign-ins'
@@ -9,7 +8,7 @@ import { codePage, continuePage, signedInAlreadyPage, stepEndedPage } from '#htt
 import { withReturn } from '#http/pages/return-links'
 import { signInLostPage, signInPage } from '#http/pages/signed-out'
 import { clientOf, sessionUserOf } from '../../request-context.ts'
-import { FormText, linkedPage, pageForm, prefilledEmail } from '../../schemas.ts'
+import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '../../schemas.ts'
 
 /** The user whom the browser is signed in to; `null` without a session, or for a request that brings a bearer token. */
 const signedInUserOf = (request: FastifyRequest) =>
@@ -21,7 +20,7 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
   const { signInParts } = app
   const { passwordSignIns } = app.services
 
-  app.get('', linkedPage({ email: Type.Optional(Type.Unknown()) }), (request, reply) => {
+  app.get('', linkedPage({ email: PageParameter }), (request, reply) => {
     const { returnTo } = request
     const user = signedInUserOf(request)
     // Not led back at once: an application that does not see the session would send the browser here again, for ever.

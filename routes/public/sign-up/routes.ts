@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { type SignUpState, signUpPage, signUpSentPage } from '#http/pages/signed-out'
 import { returnToOf } from '../../request-context.ts'
-import { FormText, linkedPage, pageForm, prefilledEmail } from '../../schemas.ts'
+import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '../../schemas.ts'
 
 const signUp: FastifyPluginAsyncTypebox = async app => {
   const { hasSignUpPage, passwordMinLength: minLength, termsUrl } = app.config
@@ -13,7 +13,7 @@ const signUp: FastifyPluginAsyncTypebox = async app => {
   const page = (state: SignUpState) => (context: Parameters<typeof signUpPage>[0]) =>
     signUpPage(context, app.signInParts, { minLength, termsUrl }, state)
 
-  app.get('', linkedPage({ email: Type.Optional(Type.Unknown()) }), (request, reply) =>
+  app.get('', linkedPage({ email: PageParameter }), (request, reply) =>
     reply.sendPage(page({ email: prefilledEmail(request.validatedData.query) })),
   )
 

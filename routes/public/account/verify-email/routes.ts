@@ -14,6 +14,7 @@ import {
   FormText,
   linkedPage,
   OptionalCode,
+  PageParameter,
   PresentedPassword,
   PresentedToken,
   pageForm,
@@ -47,7 +48,7 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     // Validated by the handler, so that an invalid token redirects too.
-    linkedPage({ token: Type.Optional(Type.Unknown()) }),
+    linkedPage({ token: PageParameter }),
     async (request, reply) => {
       const { token } = request.validatedData.query
       const presented = typeof token === 'string' ? token : ''

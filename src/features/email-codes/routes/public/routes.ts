@@ -11,11 +11,11 @@ import {
   requestMagicLinkPage,
 } from '#features/email-codes/pages'
 import { returnToOf } from '#routes/request-context'
-import { FormText, linkedPage, pageForm, prefilledEmail } from '#routes/schemas'
+import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '#routes/schemas'
 
 const OptionalCode = Type.Optional(FormText)
 
-const EmailQuery = { email: Type.Optional(Type.Unknown()) }
+const EmailQuery = { email: PageParameter }
 
 const emailCodePages: FastifyPluginAsyncTypebox = async app => {
   app.get('/sign-in/email-code', linkedPage(EmailQuery), (request, reply) => {
