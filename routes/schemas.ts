@@ -75,7 +75,7 @@ export const ReturnTo = (targets: ReturnTargets) =>
   )
 
 /** Any parameter of a page, once or repeated: nobody types a URL, so none is refused but for its length. */
-const OneParameter = Type.String({ maxLength: MAX_RETURN_URL })
+const OneParameter = Type.String({ maxLength: MAX_RETURN_URL, text: 'any' })
 const AnyParameter = Type.Unsafe<unknown>(Type.Union([OneParameter, Type.Array(OneParameter)]))
 
 /** A parameter that a page reads. */

@@ -24,15 +24,20 @@ const selectsIn = (form: string): (readonly [string, string])[] =>
     return [attributesOf(text).name ?? '', attributesOf(chosen).value ?? '']
   })
 
+/** The forms of a page; one with a button that submits it elsewhere counts for each target. */
 const formsIn = (page: string): Form[] =>
-  Array.from(page.matchAll(/<form[^>]*>[\s\S]*?<\/form>/g), ([text]) => {
+  [...page.matchAll(/<form[^>]*>[\s\S]*?<\/form>/g)].flatMap(([text]) => {
     const fields = Array.from(
       text.matchAll(/<input[^>]*>/g),
       ([tag]) => ({ ...attributesOf(tag), tag }) as Record<string, string>,
     ).filter(({ name }) => name !== undefined)
     const selects = selectsIn(text)
-    return {
-      action: attributesOf(/<form[^>]*>/.exec(text)?.[0] ?? '').action ?? '',
+    const actions = [
+      attributesOf(/<form[^>]*>/.exec(text)?.[0] ?? '').action ?? '',
+      ...Array.from(text.matchAll(/<button[^>]*>/g), ([tag]) => attributesOf(tag).formaction ?? []).flat(),
+    ]
+    return actions.map(action => ({
+      action,
       values: Object.fromEntries([
         ...fields
           .filter(({ type, tag = '' }) => type !== 'checkbox' || / checked/.test(tag))
@@ -40,7 +45,7 @@ const formsIn = (page: string): Form[] =>
         ...selects,
       ]),
       names: [...fields, ...selects.map(([name]) => ({ name }))].map(({ name = '' }) => name),
-    }
+    }))
   })
 
 export interface FormClientOptions {

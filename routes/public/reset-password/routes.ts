@@ -15,14 +15,14 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     const { token } = request.validatedData.query
     await app.loadReturnTo(request, token)
     try {
-      await passwordResets.check(token)
+      const wantsCode = await passwordResets.check(token)
+      return reply.sendPage(context => resetPasswordPage(context, { token, minLength, wantsCode }))
     } catch (error) {
       if (!(error instanceof ServiceError) || error.field !== 'token') throw error
       const { status, headers, field, message } = error
       const { errors } = errorBody(field, message)
       return reply.relay({ status, headers, errors }).sendPage(deadResetPage)
     }
-    return reply.sendPage(context => resetPasswordPage(context, { token, minLength }))
   })
 
   const Reset = { token: FormText, password: FormText, code: Type.Optional(FormText) }

@@ -4,6 +4,7 @@ import { ServiceError } from '#base/errors'
 import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
+import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'
 import type { AccountDeps } from './deps.ts'
@@ -38,10 +39,11 @@ export class PasswordResets {
     if (!(await this.#mailTo(user, actor))) throw tooManyMails()
   }
 
-  /** Reads a token without using it. @throws {ServiceError} `badEmailToken` */
-  async check(token: string): Promise<void> {
+  /** Reads a token without using it. @returns whether its user needs a code. @throws {ServiceError} `badEmailToken` */
+  async check(token: string): Promise<boolean> {
     const { userId } = await this.#find(token)
-    await this.#findUser(userId)
+    const user = await this.#findUser(userId)
+    return user.emailVerified && needsCode(user)
   }
 
   /**

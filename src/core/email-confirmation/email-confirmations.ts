@@ -10,6 +10,7 @@ import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { SessionClient } from '../auth/session.ts'
 import { emailSubject } from '../rate-limits/login-throttle.ts'
 import type { AccountProof } from '../store/store.ts'
+import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { PendingSignUps } from './pending-sign-ups.ts'
 import type { PendingSignUp } from './stored-pending-sign-ups.ts'
@@ -35,6 +36,8 @@ export interface PendingConfirmation {
   readonly email: string
   /** `null` without an account yet. */
   readonly userId: string | null
+  /** Whether the password alone does not prove the account. */
+  readonly needsCode: boolean
 }
 
 /** RFC 9470 §3. */
@@ -58,17 +61,18 @@ export class EmailConfirmations {
     if ('signUp' in found) {
       const { email } = found.signUp
       await this.#assertFree(email)
-      return { subject: 'signUp', email, userId: null }
+      return { subject: 'signUp', email, userId: null, needsCode: false }
     }
     const { email } = found.token
     const { user } = found
+    const owner = { email, userId: user.id, needsCode: needsCode(user) }
     if (confirmsCurrentEmail(found.token)) {
       // The user changed the e-mail after the mail was sent.
       if (user.email !== email) throw new ServiceError('badEmailToken')
-      return { subject: 'account', email, userId: user.id }
+      return { subject: 'account', ...owner }
     }
     if (user.email !== email) await this.#assertFree(email)
-    return { subject: 'emailChange', email, userId: user.id }
+    return { subject: 'emailChange', ...owner }
   }
 
   /**

@@ -166,13 +166,13 @@ export default {
   texts: TEXTS,
   signIn: {
     emailCode: {
-      link: context => [
+      instead: context => [
         context.root + withReturn('sign-in/email-code', context),
         context.textsOf(TEXTS).signIn,
       ],
     },
     magicLink: {
-      link: context => [
+      instead: context => [
         context.root + withReturn('sign-in/magic-link', context),
         context.textsOf(TEXTS).linkSignIn,
       ],

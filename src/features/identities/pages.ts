@@ -234,14 +234,13 @@ const providerButtons = (
   providers: readonly Provider[],
   text: 'signIn' | 'signUp',
 ): Html =>
-  html`<p class="or">${context.texts.or}</p>
-${providers.map(
-  ({
-    id,
-    name,
-  }) => html`<form method="post" action="${context.root}${withReturn(`sign-in/providers/${id}`, context)}"><button class="block">${fill(context.textsOf(TEXTS)[text], { name })}</button></form>
+  html`${providers.map(
+    ({
+      id,
+      name,
+    }) => html`<form method="post" action="${context.root}${withReturn(`sign-in/providers/${id}`, context)}"><button class="block">${fill(context.textsOf(TEXTS)[text], { name })}</button></form>
 `,
-)}`
+  )}`
 
 interface ConfiguredProvider extends Provider {
   /** Whether it may open accounts. */

@@ -89,10 +89,9 @@ ${form.field({ name: 'name', label: own.name, autocomplete: 'off', isOptional: t
 }
 
 /** The button to sign in, hidden until the script of the page shows it. */
-const signInButton = ({ texts, textsOf }: PageContext): Html => {
+const signInButton = ({ textsOf }: PageContext): Html => {
   const own = textsOf(TEXTS)
-  return html`<div class="stack" id="passkey-sign-in" hidden>
-<p class="or">${texts.or}</p>
+  return html`<div class="stack span" id="passkey-sign-in" hidden>
 <button type="button" class="block">${icon('passkey')}${own.signIn}</button>
 <p class="error" role="alert" hidden>${own.failed}</p>
 </div>`

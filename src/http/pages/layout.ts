@@ -533,6 +533,8 @@ interface FormPage extends Pick<Page, 'title' | 'isSignedIn' | 'hasScripts'> {
   readonly action: string
   readonly fields: readonly HtmlValue[]
   readonly button: string
+  /** Below the button. */
+  readonly instead?: HtmlValue
   /** Below the form. */
   readonly after?: readonly HtmlValue[]
   /** At the end of the box. */
@@ -545,7 +547,7 @@ interface FormPage extends Pick<Page, 'title' | 'isSignedIn' | 'hasScripts'> {
 export const formPage = (
   { root }: PageContext,
   form: Form,
-  { emblem, texts = [], action, fields, button: text, after = [], next, below, ...page }: FormPage,
+  { emblem, texts = [], action, fields, button: text, instead, after = [], next, below, ...page }: FormPage,
 ): Page => ({
   ...page,
   hasErrors: form.hasErrors,
@@ -556,7 +558,7 @@ export const formPage = (
     ...texts,
     html`<form class="stack" method="post" action="${root}${action}">
 ${onLines(fields)}<button class="primary block">${text}</button>
-</form>`,
+${instead && html`${instead}\n`}</form>`,
     ...after,
   )}
 ${below}`,
@@ -600,8 +602,10 @@ export interface SignInPart {
   readonly autofill?: 'webauthn'
   /** Below the form: to a page of the feature. */
   readonly link?: (context: PageContext) => Link
-  /** Below the button of the form. */
+  /** Below the button of the form: sends its e-mail to a page of the feature, without a password. */
+  readonly instead?: (context: PageContext) => Link
+  /** Buttons below the divider. */
   readonly button?: (context: PageContext) => Html
-  /** Below the button of the form to sign up, for a method that opens accounts. */
+  /** Buttons below the divider of the page to sign up, for a method that opens accounts. */
   readonly signUpButton?: (context: PageContext) => Html
 }

@@ -39,6 +39,18 @@ export interface SignInState {
   readonly errors?: FieldErrors
 }
 
+/** The buttons of sign-in methods, below one divider. */
+const otherWays = ({ texts }: PageContext, buttons: readonly Html[]): Html | false =>
+  buttons.length > 0 && html`<p class="or">${texts.or}</p>\n<div class="providers">\n${buttons}</div>`
+
+/** Submit buttons for methods that need the e-mail of the form alone. Below the main one, which the Enter key presses. */
+const insteadOfPassword = (choices: readonly Link[]): Html | false =>
+  choices.length > 0 &&
+  html`<p class="second-choice">${choices.map(
+    ([path, text], index) =>
+      html`${index > 0 && ' · '}<button formaction="${path}" formnovalidate>${text}</button>`,
+  )}</p>`
+
 /** @param parts the sign-in methods of features. */
 export const signInPage = (
   context: PageContext,
@@ -58,6 +70,7 @@ export const signInPage = (
       label: texts.password,
       type: 'password',
       autocomplete: 'current-password',
+      aside: html`<a href="${root}${withReturn('forgot-password', context)}">${texts.forgotLink}</a>`,
     }),
   ]
   return formPage(context, form, {
@@ -66,10 +79,15 @@ export const signInPage = (
     action: withReturn('sign-in', context),
     fields: [fields],
     button: texts.signIn,
-    after: [parts.map(({ button }) => button?.(context))],
+    instead: insteadOfPassword(parts.flatMap(({ instead }) => (instead ? [instead(context)] : []))),
+    after: [
+      otherWays(
+        context,
+        parts.flatMap(({ button }) => button?.(context) ?? []),
+      ),
+    ],
     next: links([
       ...(context.hasSignUpPage ? [[root + withReturn('sign-up', context), texts.signUp] as const] : []),
-      [root + withReturn('forgot-password', context), texts.forgotLink],
       ...parts.flatMap(({ link }) => (link === undefined ? [] : [link(context)])),
     ]),
   })
@@ -139,7 +157,12 @@ export const signUpPage = (
     action: withReturn('sign-up', context),
     fields: [fields, termsUrl !== null && html`<p>${terms}</p>`],
     button: texts.signUpButton,
-    after: [parts.map(({ signUpButton }) => signUpButton?.(context))],
+    after: [
+      otherWays(
+        context,
+        parts.flatMap(({ signUpButton }) => signUpButton?.(context) ?? []),
+      ),
+    ],
     next: links([[root + withReturn('sign-in', context), texts.toSignIn]]),
   })
 }

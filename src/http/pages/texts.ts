@@ -20,7 +20,6 @@ export const CORE_TEXTS = defineTexts('core', {
     signOut: 'Sign out',
     backToSignIn: 'Back to sign-in',
     backToSecurity: 'Back to account security',
-    secondStep: 'Your account needs a code too. Please enter your password again, and the code.',
     forgotLink: 'Forgot your password?',
     or: 'or',
     signInLost: 'You are not signed in',
@@ -51,7 +50,7 @@ export const CORE_TEXTS = defineTexts('core', {
     resetText: 'All devices that are signed in to your account are signed out.',
     resetButton: 'Save the password',
     resetSecondStep:
-      'Your account needs a code too. Please enter the new password again, and the code. The link still works.',
+      'Choose a password, and enter a code from your authenticator app: your account needs it too.',
     askAgain: 'Ask for a new link',
 
     confirmEmail: 'Confirm your e-mail',
@@ -65,7 +64,7 @@ export const CORE_TEXTS = defineTexts('core', {
       emailChange: 'The password of the account that shall use this address.',
       signUp: 'The password that you chose when you signed up.',
     },
-    confirmEmailSecondStep: 'The account needs a code too. Please enter the password again, and the code.',
+    confirmEmailSecondStep: 'The account needs a code from your authenticator app too.',
     confirmEmailButton: 'Confirm',
     notMe: 'This was not me',
     notMeText: {
@@ -213,8 +212,6 @@ export const CORE_TEXTS = defineTexts('core', {
     signOut: 'Abmelden',
     backToSignIn: 'Zurück zur Anmeldung',
     backToSecurity: 'Zurück zur Kontosicherheit',
-    secondStep:
-      'Ihr Konto braucht auch einen Code. Bitte geben Sie das Passwort noch einmal ein, und den Code.',
     forgotLink: 'Passwort vergessen?',
     or: 'oder',
     signInLost: 'Sie sind nicht angemeldet',
@@ -248,7 +245,7 @@ export const CORE_TEXTS = defineTexts('core', {
     resetText: 'Alle Geräte, die an Ihrem Konto angemeldet sind, werden abgemeldet.',
     resetButton: 'Passwort speichern',
     resetSecondStep:
-      'Ihr Konto braucht auch einen Code. Bitte geben Sie das neue Passwort noch einmal ein, und den Code. Der Link gilt weiter.',
+      'Wählen Sie ein Passwort, und geben Sie einen Code aus Ihrer Authenticator-App ein: Ihr Konto braucht ihn auch.',
     askAgain: 'Neuen Link anfordern',
 
     confirmEmail: 'E-Mail-Adresse bestätigen',
@@ -262,8 +259,7 @@ export const CORE_TEXTS = defineTexts('core', {
       emailChange: 'Das Passwort des Kontos, das diese Adresse verwenden soll.',
       signUp: 'Das Passwort, das Sie bei der Registrierung gewählt haben.',
     },
-    confirmEmailSecondStep:
-      'Das Konto braucht auch einen Code. Bitte geben Sie das Passwort noch einmal ein, und den Code.',
+    confirmEmailSecondStep: 'Das Konto braucht auch einen Code aus Ihrer Authenticator-App.',
     confirmEmailButton: 'Bestätigen',
     notMe: 'Das war ich nicht',
     notMeText: {

@@ -14,7 +14,6 @@ import {
   FormText,
   linkedPage,
   OptionalCode,
-  PageParameter,
   PresentedPassword,
   PresentedToken,
   pageForm,
@@ -48,7 +47,7 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     // Validated by the handler, so that an invalid token redirects too.
-    linkedPage({ token: PageParameter }),
+    linkedPage({ token: Type.Optional(Type.Unknown()) }),
     async (request, reply) => {
       const { token } = request.validatedData.query
       const presented = typeof token === 'string' ? token : ''
@@ -56,8 +55,9 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
       try {
         const pending = await emailConfirmations.check(presented)
         const needsPassword = !isSignedInTo(request, pending)
+        const wantsCode = needsPassword && pending.needsCode
         return reply.sendPage(context =>
-          confirmEmailPage(context, { ...pending, token: presented, needsPassword }),
+          confirmEmailPage(context, { ...pending, token: presented, needsPassword, wantsCode }),
         )
       } catch (error) {
         if (hasPages || !(error instanceof ServiceError)) throw error
@@ -79,13 +79,10 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
     // The form is shown again while the link still works: without WEB_URL in between, which cannot ask for the rest.
     if (status >= 400 && !('token' in errors || 'email' in errors)) {
       const pending = await emailConfirmations.check(token)
-      const state = {
-        token,
-        // The session may have ended since the page was opened.
-        needsPassword: password !== undefined || !isSignedInTo(request, pending) || status === 403,
-        wantsCode: code !== undefined || 'code' in errors,
-        errors,
-      }
+      // The session may have ended since the page was opened.
+      const needsPassword = password !== undefined || !isSignedInTo(request, pending) || status === 403
+      const wantsCode = (needsPassword && pending.needsCode) || code !== undefined || 'code' in errors
+      const state = { token, needsPassword, wantsCode, errors }
       return reply.sendPage(context => confirmEmailPage(context, { ...pending, ...state }))
     }
     if (!hasPages) return reply.redirectToWebApp(response)

@@ -17,14 +17,18 @@ const OptionalCode = Type.Optional(FormText)
 
 const EmailQuery = { email: PageParameter }
 
+/** The form of the sign-in page sends its password too, which is not read. */
+const RequestForm = pageForm({ email: FormText, password: Type.Optional(FormText) })
+
 const emailCodePages: FastifyPluginAsyncTypebox = async app => {
   app.get('/sign-in/email-code', linkedPage(EmailQuery), (request, reply) => {
     const email = prefilledEmail(request.validatedData.query)
     return reply.sendPage(context => requestEmailCodePage(context, { email }))
   })
 
-  app.post('/sign-in/email-code', pageForm({ email: FormText }), async (request, reply) => {
-    const { body } = request.validatedData
+  app.post('/sign-in/email-code', RequestForm, async (request, reply) => {
+    const body = { email: request.validatedData.body.email }
+    if (body.email === '') return reply.sendPage(requestEmailCodePage)
     const response = await app.callApi(request, { method: 'POST', path: '/account/email-code', body })
     const { errors } = response
     return reply
@@ -57,8 +61,9 @@ const magicLinkPages: FastifyPluginAsyncTypebox = async app => {
     return reply.sendPage(context => requestMagicLinkPage(context, { email }))
   })
 
-  app.post('/sign-in/magic-link', pageForm({ email: FormText }), async (request, reply) => {
-    const { body } = request.validatedData
+  app.post('/sign-in/magic-link', RequestForm, async (request, reply) => {
+    const body = { email: request.validatedData.body.email }
+    if (body.email === '') return reply.sendPage(requestMagicLinkPage)
     const call = {
       method: 'POST',
       path: '/account/magic-link',
