@@ -903,7 +903,12 @@ export type DeleteOwnOrganizationRequest = DeleteAccountRequest
 
 export interface UpdateMemberRequest { roles: Array<'owner' | 'admin' | 'member'> }
 
-export interface CreateInvitationRequest { email: string; roles: Array<'owner' | 'admin' | 'member'> }
+export interface CreateInvitationRequest {
+  email: string
+  roles: Array<'owner' | 'admin' | 'member'>
+  /** Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS` */
+  returnTo?: string
+}
 
 export interface Invitation {
   id: string
@@ -1187,7 +1192,7 @@ export const createClient = (options: ClientOptions) => {
     /** List the invitations that wait for your confirmed e-mail; the mail has the link to accept. API keys need the scope `organizations:read`. `GET /account/invitations` */
     listOwnInvitations: (options?: CallOptions): Call<OwnInvitationList> =>
       transport.json('GET', '/account/invitations', { options }),
-    /** Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one. API keys need the scope `organizations:write`. `POST /account/invitations/accept` */
+    /** Accept an invitation to your e-mail with the token of its mail, which confirms the e-mail too. API keys need the scope `organizations:write`. `POST /account/invitations/accept` */
     acceptInvitation: (body: AcceptInvitationRequest, options?: CallOptions): Call<Organization> =>
       transport.json('POST', '/account/invitations/accept', { body, options }),
     /** List your organizations, with your roles there, in the order in which you joined them. API keys need the scope `organizations:read`. `GET /organizations` */

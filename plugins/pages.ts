@@ -20,7 +20,7 @@ import { brandOf } from '#http/pages/brand'
 import type { ApiCall, ApiResponse, SecuritySection } from '#http/pages/feature-pages'
 import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } from '#http/pages/layout'
 import { errorTextsOf } from '#http/pages/messages'
-import { withReturn } from '#http/pages/return-links'
+import { returnToPage, withReturn } from '#http/pages/return-links'
 import { errorPage } from '#http/pages/signed-out'
 import { fontFiles, pageStyle } from '#http/pages/style'
 import { CORE_TEXTS } from '#http/pages/texts'
@@ -65,14 +65,15 @@ declare module 'fastify' {
     redirectSignedIn(notice?: string): FastifyReply
     /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
+    /** Redirects to the page to sign in, which leads back to another page. @param path below the service, with a query, if any. */
+    redirectToSignIn(path: string): FastifyReply
     /**
-     * Lets the security page lead to another page once, so that a user comes back to it after signing in or up.
+     * Lets pages with a sign-in of their own lead back to another page once.
      * @param path below the service, without a slash at the start, with its query. A path that no page has is ignored.
-     * @param cookie another one, for pages with a sign-in of their own.
      */
-    comeBackTo(path: string, cookie?: string): FastifyReply
+    comeBackTo(path: string, cookie: string): FastifyReply
     /** Ends {@link comeBackTo}. @returns the path; `null` without one. */
-    takeWayBack(cookie?: string): string | null
+    takeWayBack(cookie: string): string | null
     /** Redirects to the web application, with the errors of the API as `error`; clients that prefer JSON get the error itself. */
     redirectToWebApp(response: ApiResponse): FastifyReply
   }
@@ -86,9 +87,6 @@ const NOTICE_COOKIE = 'PAGE_NOTICE'
 
 /** Seconds. */
 const NOTICE_LIFETIME = 60
-
-/** Where the security page leads once. */
-const WAY_BACK_COOKIE = 'PAGE_NEXT'
 
 /** Seconds. */
 const WAY_BACK_LIFETIME = 600
@@ -248,6 +246,10 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return this.header('cache-control', 'no-store').redirect(rootOf(this.request) + path, 303)
   })
 
+  app.decorateReply('redirectToSignIn', function redirectToSignIn(this: FastifyReply, path) {
+    return this.redirectToPage(withReturn('sign-in', returnToPage(path, config.publicUrl)))
+  })
+
   app.decorateReply('redirectSignedIn', function redirectSignedIn(this: FastifyReply, notice) {
     const { returnTo } = this.request
     // A page of its own: it notices that the browser has not kept the cookie, and a form must not be redirected to the application.
@@ -261,13 +263,13 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return notice
   })
 
-  app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path, cookie = WAY_BACK_COOKIE) {
+  app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path, cookie) {
     if (!isPagePath(path)) return this
     // Lax, unlike a notice: after a sign-in there, the site of a provider leads to the security page.
     return this.setHostCookie(cookie, path, { sameSite: 'lax', maxAge: WAY_BACK_LIFETIME })
   })
 
-  app.decorateReply('takeWayBack', function takeWayBack(this: FastifyReply, cookie = WAY_BACK_COOKIE) {
+  app.decorateReply('takeWayBack', function takeWayBack(this: FastifyReply, cookie) {
     const path = this.request.hostCookie(cookie)
     if (path === undefined) return null
     this.clearHostCookie(cookie)

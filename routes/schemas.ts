@@ -70,7 +70,8 @@ export const ReturnTo = (targets: ReturnTargets) =>
           ? ['must be a URL such as https://app.example.com/welcome, whose origin is in RETURN_ORIGINS']
           : [],
       description: 'Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS`',
-      examples: ['https://app.example.com/welcome'],
+      // None: it would be refused where the setting does not name its origin.
+      examples: [],
     }),
   )
 

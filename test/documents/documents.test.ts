@@ -165,9 +165,7 @@ t.test('scopes of fields: the table in docs/api.md is the live one', async t => 
 
 t.test('hosted pages: the table in docs/pages.md has each page', async t => {
   const pages = live.filter(({ page, ofFeature, method }) => page && !ofFeature && method === 'GET')
-  const documented = tableBelow(read('docs/pages.md'), '## Pages').flatMap(([cell = '']) =>
-    cell.split(', '),
-  )
+  const documented = tableBelow(read('docs/pages.md'), '## Pages').flatMap(([cell = '']) => cell.split(', '))
   const urls = pages.map(({ url }) => url.replace(/^\/pages\/.*/, '/pages/…'))
   t.same(
     documented.map(page => page.replace(/^…/, '/security/organizations')).sort(),

@@ -19,11 +19,7 @@ import { liveRoutes } from '../support/routes.ts'
 /** Nothing is sent to the hosts of the document. */
 const resolveHost = () => Promise.reject(Object.assign(new Error('unknown'), { syscall: 'getaddrinfo' }))
 
-const app = await build(t, {
-  hasher: quickHashing,
-  resolveHost,
-  env: { RETURN_ORIGINS: 'https://app.example.com' },
-})
+const app = await build(t, { hasher: quickHashing, resolveHost })
 const document = (await dereference((await app.inject('/openapi.json')).json())) as { paths: object }
 
 interface Media {

@@ -1,9 +1,17 @@
 /** The pages of organizations: without script, in both languages (docs/organizations.md). */
 import t from 'tap'
-import { build, confirmedUser, freshEmail, newFile, PASSWORD, type SignedUp } from '../support/build.ts'
+import {
+  build,
+  confirmedUser,
+  freshEmail,
+  newFile,
+  PASSWORD,
+  type SignedUp,
+  signUp,
+} from '../support/build.ts'
 import { FormClient } from '../support/form-client.ts'
 import { mailbox } from '../support/mailbox.ts'
-import { addMember, call, invitationLink, organizationOf, team } from '../support/organizations.ts'
+import { addMember, adminCall, call, invitationLink, organizationOf, team } from '../support/organizations.ts'
 
 const app = await build(t, { env: { ORGANIZATION_ROLES: 'billing' } })
 const mails = mailbox(app)
@@ -75,48 +83,73 @@ t.test('an organization is created, renamed, and somebody is invited, who accept
   t.equal(other.status, 404)
 })
 
-t.test('who signs in or up behind the link comes back to it, once', async t => {
+t.test('who signs in or up behind the link comes back to it, and the mailbox is confirmed', async t => {
   const email = freshEmail()
   const link = await invitationLink(app, email)
   const browser = await new FormClient(app).open(link)
-  t.match(browser.page, '<a href="../sign-in">Sign in</a>')
-  t.match(browser.page, '<a href="../sign-up">Create an account</a>')
-  t.match(browser.response?.cookies, [{ httpOnly: true, sameSite: 'Lax', maxAge: 600 }])
-  await browser.open('/sign-up')
-  await browser.submit('sign-up', { email, password: PASSWORD })
+  await browser.follow('Create an account')
+  t.match(browser.page, `value="${email}"`)
+  await browser.submit('sign-up', { password: PASSWORD })
   t.equal(browser.path, '/organizations/accept')
-  t.match(browser.page, 'Your e-mail is not confirmed yet.')
-  t.notMatch(browser.page, '<button class="main">')
-  await browser.open('/security')
-  t.equal(browser.path, '/security', 'once')
-  await browser.open(`/account/verify-email?token=${await mails.token(email, 'verification')}`)
-  await browser.submit('confirm')
-  await browser.open(link)
+  const user = (await adminCall(app, 'GET', `/admin/users?email=${email}`)).json().results[0]
+  t.equal(user.emailVerified, false)
   await browser.submit('accept')
   t.match(browser.page, 'You are a member now.')
+  t.equal((await adminCall(app, 'GET', `/admin/users/${user.id}`)).json().emailVerified, true)
+  const { results } = (await adminCall(app, 'GET', `/admin/events?userId=${user.id}`)).json()
+  t.ok(results.some(({ type }: { type: string }) => type === 'email.verified'))
 
   const ann = await confirmedUser(app)
   const other = await new FormClient(app).open(await invitationLink(app, ann.email))
-  await other.open('/sign-in')
-  await other.submit('sign-in', { email: ann.email, password: PASSWORD })
+  await other.follow('Sign in')
+  await other.submit('sign-in', { password: PASSWORD })
   t.equal(other.path, '/organizations/accept')
   await other.submit('accept')
   t.match(other.page, 'You are a member now.')
 })
 
-t.test('with required verification the invitation opens again behind the link that confirms', async t => {
+t.test('an API key does not confirm the e-mail, and another account is no recipient', async t => {
+  const user = await signUp(app)
+  const link = new URL(await invitationLink(app, user.email), 'http://gatehouse.test')
+  const payload = { name: 'a key', scopes: ['organizations:write'] }
+  const { token: key } = (await call(app, user, 'POST', '/account/api-keys', payload)).json()
+  const token = link.searchParams.get('token')
+  t.equal((await call(app, { token: key }, 'POST', '/account/invitations/accept', { token })).statusCode, 403)
+  const another = await signUp(app)
+  t.equal((await call(app, another, 'POST', '/account/invitations/accept', { token })).statusCode, 403)
+  const browser = await new FormClient(app).open('/sign-in')
+  await browser.submit('sign-in', { email: another.email, password: PASSWORD })
+  await browser.open(link.pathname + link.search)
+  t.match(browser.page, `You are signed in as ${another.email}.`)
+  t.equal((await call(app, user, 'POST', '/account/invitations/accept', { token })).statusCode, 200)
+})
+
+t.test('an invitation leads back to the application that has sent it', async t => {
+  const own = await build(t, { env: { RETURN_ORIGINS: 'https://app.example.com' } })
+  const { url, owner } = await team(own)
+  const ben = await confirmedUser(own)
+  const invitation = { email: ben.email, roles: ['member'], returnTo: 'https://app.example.com/team' }
+  t.equal((await call(own, owner, 'POST', `${url}/invitations`, invitation)).statusCode, 201)
+  const token = await mailbox(own).token(ben.email, 'organizationInvitation')
+  const browser = await new FormClient(own).open(`/organizations/accept?token=${token}`)
+  await browser.follow('Sign in')
+  await browser.submit('sign-in', { password: PASSWORD })
+  await browser.submit('accept')
+  t.match(browser.page, '<meta http-equiv="refresh" content="0; url=https://app.example.com/team">')
+})
+
+t.test('with required verification the link that confirms leads back to the invitation', async t => {
   const email = freshEmail()
   const DATABASE_URL = await newFile(t)
   const link = await invitationLink(await build(t, { env: { DATABASE_URL } }), email)
   const own = await build(t, { env: { DATABASE_URL, REQUIRE_EMAIL_VERIFICATION: 'true' } })
   const german = new FormClient(own, { headers: { 'accept-language': 'de' } })
-  t.match((await german.open(link)).page, '<a href="../sign-up">Konto erstellen</a>')
+  t.match((await german.open(link)).page, '>Konto erstellen</a>')
   const browser = await new FormClient(own).open(link)
-  await browser.open('/sign-up')
+  await browser.follow('Create an account')
   await browser.submit('sign-up', { email, password: PASSWORD })
   await browser.open(`/account/verify-email?token=${await mailbox(own).token(email, 'signUp')}`)
   await browser.submit('confirm', { password: PASSWORD })
-  await browser.open('/security')
   t.equal(browser.path, '/organizations/accept')
   await browser.submit('accept')
   t.match(browser.page, 'You are a member now.')
@@ -126,7 +159,7 @@ t.test('without a page to sign up there is no link to it', async t => {
   const own = await build(t, { env: { SIGN_UP_PAGE: 'off' } })
   const browser = await new FormClient(own).open(await invitationLink(own, freshEmail()))
   t.match(browser.page, 'sign-in')
-  t.notMatch(browser.page, '"../sign-up"')
+  t.notMatch(browser.page, 'sign-up')
 })
 
 t.test('owners change roles and remove members; admins only those below', async t => {

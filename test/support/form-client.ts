@@ -100,11 +100,23 @@ export class FormClient {
 
   /** @param action the end of the form's URL. @param values in place of those that the form has. */
   submit(action: string, values: Readonly<Record<string, string>> = {}, number = 0): Promise<this> {
-    const form = formsIn(this.page).filter(each => each.action.endsWith(action))[number]
+    const form = formsIn(this.page).filter(each =>
+      [each.action, each.action.split('?', 1)[0]].some(target => target?.endsWith(action)),
+    )[number]
     if (form === undefined) throw new Error(`no form ${action} in ${this.page}`)
     const unknown = Object.keys(values).find(name => !form.names.includes(name))
     if (unknown !== undefined) throw new Error(`no field ${unknown} in the form ${action}`)
     return this.#go('POST', form.action, new URLSearchParams({ ...form.values, ...values }).toString())
+  }
+
+  /** Opens the first link with this text. */
+  follow(text: string): Promise<this> {
+    const [, target] =
+      [...this.page.matchAll(/<a[^>]* href="([^"]*)"[^>]*>([^<]*)<\/a>/g)].find(
+        ([, , own]) => own === text,
+      ) ?? []
+    if (target === undefined) throw new Error(`no link ${text} in ${this.page}`)
+    return this.#go('GET', decode(target))
   }
 
   /** Sends what no form of the page has filled in like this. */

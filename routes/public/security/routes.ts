@@ -58,8 +58,6 @@ const security: FastifyPluginAsyncTypebox = async app => {
     if (account.status === 401 && SIGNED_IN in request.validatedData.query)
       return reply.relay(account).sendPage(signInLostPage)
     if (account.status >= 400) return reply.sendFailure(account)
-    const wayBack = reply.takeWayBack()
-    if (wayBack !== null) return reply.redirectToPage(wayBack)
     return sendSecurity(request, reply, account, { notice })
   })
 
@@ -144,7 +142,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
 
   app.get('/password', { schema: { hide: true } }, (request, reply) => {
     // Password managers open it (/.well-known/change-password), also without a session.
-    if (request.principal === null) reply.comeBackTo('security/password')
+    if (request.principal === null) return reply.redirectToSignIn('security/password')
     return sendPasswordForm(request, reply, {})
   })
 

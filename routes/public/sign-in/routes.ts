@@ -5,7 +5,7 @@ import { errorBody, ServiceError } from '#base/errors'
 import { STEP_HEADER } from '#core/accounts/password-sign-ins'
 import { canonicalEmail } from '#core/users/user'
 import { codePage, continuePage, signedInAlreadyPage, stepEndedPage } from '#http/pages/between-steps'
-import { withReturn } from '#http/pages/return-links'
+import { pageOfReturn, withReturn } from '#http/pages/return-links'
 import { signInLostPage, signInPage } from '#http/pages/signed-out'
 import { clientOf, sessionUserOf } from '../../request-context.ts'
 import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '../../schemas.ts'
@@ -23,6 +23,8 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
   app.get('', linkedPage({ email: PageParameter }), (request, reply) => {
     const { returnTo } = request
     const user = signedInUserOf(request)
+    const page = pageOfReturn(returnTo, app.config.publicUrl)
+    if (page !== null && user !== null) return reply.redirectToPage(page)
     // Not led back at once: an application that does not see the session would send the browser here again, for ever.
     if (returnTo !== null && user !== null)
       return reply.sendPage(context => signedInAlreadyPage(context, user.email, returnTo))
@@ -72,7 +74,10 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
     const { returnTo } = request
     if (signedInUserOf(request) === null) return reply.sendPage(signInLostPage)
     if (returnTo === null) return reply.redirectToPage('security')
-    return reply.sendPage(context => continuePage(context, returnTo))
+    const page = pageOfReturn(returnTo, app.config.publicUrl)
+    return page === null
+      ? reply.sendPage(context => continuePage(context, returnTo))
+      : reply.redirectToPage(page)
   })
 }
 

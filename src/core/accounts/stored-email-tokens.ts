@@ -127,8 +127,8 @@ function* lockUserOf(
   return { email: user.email, emailVerified: user.email_verified === 1, isProved }
 }
 
-/** The user may have changed the e-mail since the token was mailed. */
-const VERIFY_EMAIL = `UPDATE users SET email_verified = 1, updated_at = $1, version = version + 1
+/** Confirms an e-mail by its mailbox. The user may have changed it since the mail was sent. Values: the time, the id, the e-mail. */
+export const VERIFY_EMAIL = `UPDATE users SET email_verified = 1, updated_at = $1, version = version + 1
   WHERE id = $2 AND email = $3 ${RETURNING_USER}`
 
 const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_at = $1, version = version + 1

@@ -129,6 +129,7 @@ export const continuePage = ({ textsOf }: PageContext, name: string, url: string
 export const signInToLinkPage = (
   { root, textsOf, texts }: PageContext,
   { provider, email }: Pending,
+  back: Pick<PageContext, 'returnTo'>,
 ): Page => {
   const own = textsOf(TEXTS)
   return {
@@ -136,7 +137,7 @@ export const signInToLinkPage = (
     body: card(
       own.taken,
       html`<p>${fill(own.takenText, { email: email ?? '', name: provider.name })}</p>`,
-      html`<p><a href="${root}sign-in">${texts.signIn}</a></p>`,
+      html`<p><a href="${root}${withReturn('sign-in', back)}">${texts.signIn}</a></p>`,
     ),
   }
 }

@@ -11,6 +11,7 @@ import {
   isReachable,
   type Organization,
   type OwnInvitation,
+  type ShownInvitation,
 } from './organization.ts'
 
 const DAY = 86_400_000
@@ -28,7 +29,7 @@ export class Invitations {
   /**
    * Invites an address, and mails the link. Another invitation of the address ends. Neither the response nor its time reveals whether the
    * address has an account.
-   * @param email in canonical form.
+   * @param email in canonical form. @param returnTo where the page behind the link leads back to; `null`: to the organization.
    * @throws {ServiceError} `organizationNotFound`, `organizationRoleRequired`, `alreadyMember`, `noSeat`, `tooManyInvitations`,
    * `tooManyRequests`, `emailNotVerified`, `signInRequired`
    */
@@ -38,8 +39,9 @@ export class Invitations {
     roles: readonly string[],
     owner: SessionOwner,
     actor: Actor,
+    returnTo: string | null,
   ): Promise<Invitation> {
-    const { store, settings, newEvent, clock, deferred, findUserByEmail, mails } = this.#deps
+    const { store, settings, newEvent, clock, deferred, findUserByEmail, mails, returnTargets } = this.#deps
     const { user } = owner.cachedUser
     // Mails with a name that a stranger has chosen must not go to anybody.
     if (!user.emailVerified) throw new ServiceError('emailNotVerified')
@@ -60,6 +62,7 @@ export class Invitations {
     if (outcome === 'tooManyRequests') throw tooManyMails()
     if (outcome !== 'added') throw refusal(outcome)
     deferred.run(async () => {
+      await returnTargets.keep(token, returnTo, expiresAt)
       const locale = (await findUserByEmail(email))?.locale ?? user.locale
       const values = { organization: withoutLinks(name), token, days: INVITATION_LIFETIME / DAY }
       mails.send('organizationInvitation', { email, locale }, values)
@@ -89,18 +92,17 @@ export class Invitations {
   }
 
   /** What a token is for; `undefined` for one that is not valid. */
-  async find(
-    token: string,
-  ): Promise<{ readonly organizationName: string; readonly email: string } | undefined> {
+  async find(token: string): Promise<ShownInvitation | undefined> {
     return this.#deps.store.findInvitation(digestOf(token), this.#deps.clock())
   }
 
   /**
-   * Makes the user a member, and mails the one who has invited them. The token is used up.
+   * Makes the user a member, and mails the one who has invited them. The token is used up. It confirms the user's e-mail.
+   * @param mayConfirm whether the user is signed in; an API key confirms no e-mail.
    * @returns the organization.
    * @throws {ServiceError} `badEmailToken`, `invitationForAnother`, `alreadyMember`, `noSeat`, `tooManyMemberships`, `signInRequired`
    */
-  async accept(token: string, owner: SessionOwner, actor: Actor): Promise<Organization> {
+  async accept(token: string, owner: SessionOwner, mayConfirm: boolean, actor: Actor): Promise<Organization> {
     const { store, newEvent, clock, findUser, mails } = this.#deps
     const { user } = owner.cachedUser
     // The operation fills the details: only it knows the invitation.
@@ -108,7 +110,8 @@ export class Invitations {
       organization: '',
       invitation: '',
     })
-    const outcome = await store.acceptInvitation(digestOf(token), newId(clock()), actingMember(owner), event)
+    const acting = actingMember(owner)
+    const outcome = await store.acceptInvitation(digestOf(token), newId(clock()), acting, mayConfirm, event)
     if (typeof outcome === 'string') throw refusal(outcome)
     const { organization, invitedBy } = outcome
     const inviter = await findUser(invitedBy)

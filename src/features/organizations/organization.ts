@@ -52,6 +52,11 @@ export interface OwnInvitation extends Omit<Invitation, 'email'> {
   readonly organizationName: string
 }
 
+/** What its page shows of an invitation, before anybody has accepted it. */
+export interface ShownInvitation extends Pick<Invitation, 'email' | 'roles' | 'expiresAt'> {
+  readonly organizationName: string
+}
+
 /** The member who makes a change, in a session or with an API key. */
 export interface ActingMember {
   readonly userId: string

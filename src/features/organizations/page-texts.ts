@@ -38,13 +38,11 @@ export const TEXTS = defineTexts('organizations', {
       'All members of “{name}” lose their access, and what your application keeps for the organization may be lost. This cannot be undone.',
     back: 'Back to the organization',
     backToList: 'Back to your organizations',
-    acceptTitle: 'Invitation',
+    acceptTitle: 'Join {name}',
     acceptText: 'You are invited to the organization “{name}”, with the e-mail {email}.',
     accept: 'Accept the invitation',
-    signInFirst:
-      'Sign in to the account with this e-mail, or sign up with it. This page opens again after that; if it does not, open the link in the mail again.',
-    confirmFirst:
-      'Your e-mail is not confirmed yet. Open the link in the mail that confirms it, then the link of the invitation again.',
+    signInFirst: 'Use {email}. You come back to this page after that.',
+    forAnother: 'You are signed in as {email}. Sign out, then use the invited e-mail.',
     badInvitation: 'The invitation does not work',
     badInvitationText:
       'The link has been used or replaced, was revoked, or has expired. Ask for another invitation.',
@@ -53,7 +51,7 @@ export const TEXTS = defineTexts('organizations', {
       nameAndSlug: 'Fill in the name or the short name, not both.',
       organizationRoleRequired: 'Your roles in the organization do not allow this.',
       invitationForAnother:
-        'The invitation is for another e-mail, or yours is not confirmed. Sign in to the account with the invited e-mail, and confirm it.',
+        'The invitation is for another e-mail. Sign in to the account with the invited one.',
       organizationNotFound: 'You are not in this organization any more.',
       memberNotFound: 'This member is gone already.',
       invitationNotFound: 'This invitation is gone already.',
@@ -114,13 +112,12 @@ export const TEXTS = defineTexts('organizations', {
       'Alle Mitglieder von „{name}“ verlieren den Zugang, und was Ihre Anwendung für die Organisation aufbewahrt, kann verloren gehen. Das lässt sich nicht rückgängig machen.',
     back: 'Zurück zur Organisation',
     backToList: 'Zurück zu Ihren Organisationen',
-    acceptTitle: 'Einladung',
+    acceptTitle: '{name} beitreten',
     acceptText: 'Sie sind in die Organisation „{name}“ eingeladen, mit der E-Mail-Adresse {email}.',
     accept: 'Einladung annehmen',
-    signInFirst:
-      'Melden Sie sich bei dem Konto mit dieser E-Mail-Adresse an, oder erstellen Sie eines. Danach öffnet sich diese Seite wieder; wenn nicht, öffnen Sie den Link in der E-Mail noch einmal.',
-    confirmFirst:
-      'Ihre E-Mail-Adresse ist noch nicht bestätigt. Öffnen Sie den Link in der E-Mail, die sie bestätigt, und dann noch einmal den Link der Einladung.',
+    signInFirst: 'Verwenden Sie {email}. Danach kommen Sie auf diese Seite zurück.',
+    forAnother:
+      'Sie sind als {email} angemeldet. Melden Sie sich ab, und verwenden Sie dann die eingeladene Adresse.',
     badInvitation: 'Die Einladung gilt nicht',
     badInvitationText:
       'Der Link wurde benutzt, ersetzt oder widerrufen, oder er ist abgelaufen. Bitten Sie um eine neue Einladung.',
@@ -129,7 +126,7 @@ export const TEXTS = defineTexts('organizations', {
       nameAndSlug: 'Füllen Sie den Namen oder den Kurznamen aus, nicht beide.',
       organizationRoleRequired: 'Ihre Rollen in der Organisation erlauben das nicht.',
       invitationForAnother:
-        'Die Einladung gilt einer anderen E-Mail-Adresse, oder Ihre ist nicht bestätigt. Melden Sie sich bei dem Konto mit der eingeladenen Adresse an, und bestätigen Sie sie.',
+        'Die Einladung gilt einer anderen E-Mail-Adresse. Melden Sie sich bei dem Konto mit der eingeladenen an.',
       organizationNotFound: 'Sie sind nicht mehr in dieser Organisation.',
       memberNotFound: 'Dieses Mitglied ist schon entfernt.',
       invitationNotFound: 'Diese Einladung gibt es nicht mehr.',

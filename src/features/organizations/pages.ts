@@ -21,10 +21,11 @@ import {
   rowList,
   time,
 } from '#http/pages/feature-pages'
-import { card, noticeOf } from '#http/pages/layout'
+import { card, cardWith, noticeOf } from '#http/pages/layout'
+import { withReturn } from '#http/pages/return-links'
 import type { serializeInvitation, serializeOwnInvitation } from './invitations.ts'
 import type { serializeMember } from './members.ts'
-import { mayManageMembers, OWNER } from './organization.ts'
+import { mayManageMembers, OWNER, type ShownInvitation } from './organization.ts'
 import type { serializeOwnOrganization } from './organizations.ts'
 import { TEXTS } from './page-texts.ts'
 
@@ -305,38 +306,47 @@ ${links([[`${context.root}${LIST}/${id}`, own.back]])}`,
   }
 }
 
-export interface AcceptState {
-  readonly organizationName: string
-  readonly email: string
+export interface AcceptState extends ShownInvitation {
   readonly token: string
-  /** Whether the user is the invited one, and has not confirmed the e-mail. */
-  readonly mustConfirm: boolean
+  /** Leads back to this page. */
+  readonly back: Pick<PageContext, 'returnTo'>
 }
 
 /** Mail scanners open links, so only its button changes something. */
 export const acceptPage = (
   context: PageContext,
-  { organizationName, email, token, mustConfirm }: AcceptState,
+  { organizationName: name, email, roles, expiresAt, token, back }: AcceptState,
 ): Page => {
-  const { root, texts, hasSession, hasSignUpPage } = context
+  const { root, texts, user, hasSignUpPage } = context
   const own = context.textsOf(TEXTS)
+  const title = fill(own.acceptTitle, { name })
+  const prefilled = `email=${encodeURIComponent(email)}`
+  const signIn = (path: string) => root + withReturn(`${path}?${prefilled}`, back)
+  const signOut = root + withReturn('sign-out', back)
   const form = html`<form method="post" action="${root}${ACCEPT}">${hiddenField('token', token)}<button class="primary block">${own.accept}</button></form>`
+  const next =
+    user === null
+      ? html`<p class="hint">${fill(own.signInFirst, { email })}</p>
+<div class="stack">
+${hasSignUpPage && html`<a class="button primary block" href="${signIn('sign-up')}">${texts.signUp}</a>\n`}<a class="button block" href="${signIn('sign-in')}">${texts.signIn}</a>
+</div>`
+      : user.email === email
+        ? form
+        : html`<p>${fill(own.forAnother, { email: user.email })}</p>
+<a class="button block" href="${signOut}">${texts.signOut}</a>`
   return {
-    title: own.acceptTitle,
-    isSignedIn: hasSession,
-    body: html`${card(
-      own.acceptTitle,
-      html`<p>${fill(own.acceptText, { name: organizationName, email })}</p>`,
-      !hasSession && html`<p>${own.signInFirst}</p>`,
-      hasSession && (mustConfirm ? html`<p>${own.confirmFirst}</p>` : form),
-    )}
-${
-  !hasSession &&
-  links([
-    [`${root}sign-in`, texts.signIn],
-    ...(hasSignUpPage ? [[`${root}sign-up`, texts.signUp] as const] : []),
-  ])
-}`,
+    title,
+    isSignedIn: user !== null,
+    body: cardWith(
+      {
+        emblem: avatar(name, 'large square'),
+        foot: html`<span>${own.until} ${time(context, new Date(expiresAt).toISOString())}</span>`,
+      },
+      title,
+      html`<p>${fill(own.acceptText, { name, email })}</p>`,
+      html`<p>${tags(roles)}</p>`,
+      next,
+    ),
   }
 }
 

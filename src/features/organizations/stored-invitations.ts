@@ -2,6 +2,7 @@
 
 import { firstIdAt } from '#base/ids'
 import { MAIL_DAY } from '#core/accounts/email-token'
+import { VERIFY_EMAIL } from '#core/accounts/stored-email-tokens'
 import type { AuditEvent } from '#core/audit-log/event'
 import { consequenceOf, countEvents, recordStatement } from '#core/audit-log/stored-events'
 import { refusalOf } from '#core/users/refusals'
@@ -18,6 +19,7 @@ import {
   type OwnInvitation,
   rankOf,
   rolesColumn,
+  type ShownInvitation,
   toRoles,
 } from './organization.ts'
 import {
@@ -143,13 +145,16 @@ function* revokeInvitation(
 }
 
 /**
- * Makes the user of the event a member, who has the invited address, and has confirmed it.
+ * Makes the user of the event a member, who has the invited address. An address that is not confirmed yet is confirmed: only its mailbox
+ * has the token.
+ * @param mayConfirm whether the user is signed in; an API key confirms no address.
  * @param event without details.
  */
 function* acceptInvitation(
   digest: string,
   membershipId: string,
   acting: ActingMember,
+  mayConfirm: boolean,
   event: AuditEvent,
 ): Steps<
   Write<
@@ -181,11 +186,12 @@ function* acceptInvitation(
     values: [digest],
   })
   if (organization === undefined || used === undefined) return refused('badEmailToken')
-  const recipient = yield* firstRow({
-    text: 'SELECT id FROM users WHERE id = $1 AND email = $2 AND email_verified = 1',
+  const recipient = yield* firstRow<{ isConfirmed: number }>({
+    text: 'SELECT email_verified AS "isConfirmed" FROM users WHERE id = $1 AND email = $2',
     values: [userId, used.email],
   })
-  if (recipient === undefined) return refused('invitationForAnother')
+  const confirms = recipient?.isConfirmed === 0
+  if (recipient === undefined || (confirms && !mayConfirm)) return refused('invitationForAnother')
   if ((yield* memberOf(organizationId, userId)) !== undefined) return refused('alreadyMember')
   if (yield* isFull(organization)) return refused('noSeat')
   if (yield* hasMostMemberships(userId)) return refused('tooManyMemberships')
@@ -193,6 +199,10 @@ function* acceptInvitation(
   yield addMemberStatement(organizationId, userId, membershipId, roles, at)
   const accepted = { ...event, details: { organization: organizationId, invitation: used.id } }
   if (!(yield* recordAs(acting, accepted))) return refused('signInRequired')
+  if (confirms) {
+    yield { text: VERIFY_EMAIL, values: [at, userId, used.email] }
+    yield recordStatement(consequenceOf(accepted, 'email.verified', {}))
+  }
   yield recordStatement(
     consequenceOf(accepted, 'organization.member-added', { organization: organizationId, roles }),
   )
@@ -231,21 +241,17 @@ const listInvitationsTo = (userId: string, now: number): Query<readonly OwnInvit
     (found: readonly Row<OwnInvitation>[]) => found.map(row => ({ ...row, roles: toRoles(row.roles) })),
   )
 
-/** What the recipient of an invitation may see of it before accepting it. */
-const findInvitation = (
-  digest: string,
-  now: number,
-): Query<{ readonly organizationName: string; readonly email: string } | undefined> =>
+const findInvitation = (digest: string, now: number): Query<ShownInvitation | undefined> =>
   query(
     {
       name: 'invitation',
-      text: `SELECT name AS "organizationName", email
+      text: `SELECT name AS "organizationName", email, roles, expires_at AS "expiresAt"
         FROM organization_invitations JOIN organizations ON organizations.id = organization_id
         WHERE digest = $1 AND expires_at > $2 AND deleted_at = 0
           AND NOT EXISTS (SELECT 1 FROM users WHERE id = invited_by AND disabled = 1)`,
       values: [digest, now],
     },
-    ([found]: readonly { organizationName: string; email: string }[]) => found,
+    ([found]: readonly Row<ShownInvitation>[]) => found && { ...found, roles: toRoles(found.roles) },
   )
 
 export const invitationOperations = { addInvitation, revokeInvitation, acceptInvitation }

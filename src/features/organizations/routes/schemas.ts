@@ -1,11 +1,13 @@
 /** TypeBox schemas of organizations. */
 import { type TSchema, Type } from '@sinclair/typebox'
+import type { ReturnTargets } from '#core/return-targets/return-targets'
 import {
   Email,
   Id,
   InputId,
   NextCursor,
   NullableText,
+  ReturnTo,
   Strict,
   Texts,
   Timestamp,
@@ -28,7 +30,8 @@ export const AdministeredOrganization = Strict(
   { minProperties: 1 },
 )
 
-export const NewInvitation = (known: readonly string[]) => Strict({ email: Email, roles: Roles(known) })
+export const NewInvitation = (known: readonly string[], targets: ReturnTargets) =>
+  Strict({ email: Email, roles: Roles(known), returnTo: ReturnTo(targets) })
 
 const PageOf = <Item extends TSchema>(item: Item, title: string) =>
   Type.Object({ results: Type.Array(item), nextCursor: NextCursor }, { title })

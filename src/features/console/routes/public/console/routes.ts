@@ -93,7 +93,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       { config: { rateLimit: 'console' }, schema: { hide: true } },
       async (request, reply) => {
         const { principal } = request
-        if (principal === null) return reply.comeBackTo('console/sign-in').redirectToPage('sign-in')
+        if (principal === null) return reply.redirectToSignIn('console/sign-in')
         const refused = refusalOf(protectedRole, principal)
         if (refused !== null) {
           const { status, field = 'global', message } = refused

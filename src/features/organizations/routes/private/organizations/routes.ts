@@ -28,6 +28,7 @@ import {
 
 const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
   const { organizations, organizationMembers: members, organizationInvitations: invitations } = app.services
+  const { returnTargets } = app.services
   app.addHook('preSerialization', noStore)
 
   app.post(
@@ -202,7 +203,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'createInvitation',
         summary: 'Mail an invitation, which works for seven days; it replaces another one of the same e-mail',
         params: OrganizationParams,
-        body: NewInvitation(organizations.roles),
+        body: NewInvitation(organizations.roles, returnTargets),
         response: {
           201: Invitation,
           404: ErrorOf(ERRORS.organizationNotFound),
@@ -213,11 +214,14 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       // The member who accepts it would stay when the impersonation has ended.
       refuseImpersonation(request)
-      const { email, roles } = request.validatedData.body
+      const { email, roles, returnTo } = request.validatedData.body
+      const target = returnTo === undefined ? null : returnTargets.parse(returnTo)
       const owner = request.requirePrincipal()
       const actor = userActor(request)
       reply.code(201)
-      return serializeInvitation(await invitations.create(request.organization, email, roles, owner, actor))
+      return serializeInvitation(
+        await invitations.create(request.organization, email, roles, owner, actor, target),
+      )
     },
   )
 

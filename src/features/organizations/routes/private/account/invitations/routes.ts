@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { isApiKeyPrincipal } from '#core/auth/principal'
 import { noStore } from '#feature/no-store'
 import { ERRORS } from '#features/organizations/definitions'
 import { serializeOwnInvitation } from '#features/organizations/invitations'
@@ -31,7 +32,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'acceptInvitation',
         summary:
-          'Accept an invitation with the token of its mail; your confirmed e-mail must be the invited one',
+          'Accept an invitation to your e-mail with the token of its mail, which confirms the e-mail too',
         body: Strict({ token: PresentedToken }),
         response: { 200: Organization, 409: ErrorOf(ERRORS.noSeat) },
       },
@@ -40,7 +41,8 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
       refuseImpersonation(request)
       const { token } = request.validatedData.body
       const owner = request.requirePrincipal()
-      return serializeOrganization(await invitations.accept(token, owner, userActor(request)))
+      const mayConfirm = !isApiKeyPrincipal(owner)
+      return serializeOrganization(await invitations.accept(token, owner, mayConfirm, userActor(request)))
     },
   )
 }

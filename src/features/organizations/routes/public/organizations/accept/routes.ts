@@ -1,6 +1,7 @@
 /** The page behind the link of an invitation. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ACCEPT, acceptPage, badInvitationPage, LIST } from '#features/organizations/pages'
+import { returnToPage } from '#http/pages/return-links'
 import { FormText, linkedPage, pageForm } from '#routes/schemas'
 
 const acceptPages: FastifyPluginAsyncTypebox = async app => {
@@ -12,17 +13,18 @@ const acceptPages: FastifyPluginAsyncTypebox = async app => {
     const { token } = request.validatedData.query
     const invitation = await organizationInvitations.find(token)
     if (invitation === undefined) return reply.sendPage(badInvitationPage)
-    const user = request.principal?.cachedUser.user
-    if (user === undefined) reply.comeBackTo(`${ACCEPT}?token=${token}`)
-    const mustConfirm = user !== undefined && user.email === invitation.email && !user.emailVerified
-    return reply.sendPage(context => acceptPage(context, { ...invitation, token, mustConfirm }))
+    const back = returnToPage(`${ACCEPT}?token=${encodeURIComponent(token)}`, app.config.publicUrl)
+    return reply.sendPage(context => acceptPage(context, { ...invitation, token, back }))
   })
 
-  app.post('', pageForm({ token: FormText }), (request, reply) => {
+  app.post('', pageForm({ token: FormText }), async (request, reply) => {
     const { token } = request.validatedData.body
+    await app.loadReturnTo(request, token)
     const call = { method: 'POST', path: '/account/invitations/accept', body: { token } } as const
     return app.submitForm(request, reply, { call }, ({ body }) =>
-      reply.redirectToPage(`${LIST}/${body.id}`, 'invitationAccepted'),
+      request.returnTo === null
+        ? reply.redirectToPage(`${LIST}/${body.id}`, 'invitationAccepted')
+        : reply.redirectSignedIn(),
     )
   })
 }

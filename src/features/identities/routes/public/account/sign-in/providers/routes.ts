@@ -16,6 +16,7 @@ import {
   ProviderParams,
   StartedFlow,
 } from '#features/identities/routes/schemas'
+import { returnToPage } from '#http/pages/return-links'
 import { clientOf, preferredLocaleOf } from '#routes/request-context'
 import { withHeaders } from '#routes/response-headers'
 import {
@@ -55,7 +56,7 @@ const FormResponse = Type.Object({
 /** The callback for browsers, and the page that it leads to if a code or a decision of the user is missing. */
 const callbackPages: FastifyPluginAsyncTypebox = async app => {
   const { providerSignIns } = app.services
-  const { hasPages, webUrl } = app.config
+  const { hasPages, publicUrl, webUrl } = app.config
   app.servePages()
 
   const finish = (request: FastifyRequest, id: string, given: { url?: string; code?: string }) =>
@@ -130,8 +131,8 @@ const callbackPages: FastifyPluginAsyncTypebox = async app => {
     const owner = ownerOf(request)
     if (owner !== null && isOfOwner(owner, pending))
       return reply.sendPage(context => confirmLinkPage(context, pending))
-    reply.comeBackTo(`account/sign-in/providers/${id}/confirm`)
-    return reply.sendPage(context => signInToLinkPage(context, pending))
+    const back = returnToPage(`account/sign-in/providers/${id}/confirm`, publicUrl)
+    return reply.sendPage(context => signInToLinkPage(context, pending, back))
   })
 
   app.post(
