@@ -123,6 +123,8 @@ export interface DeleteAccountRequest {
 
 export interface ChangeEmailRequest {
   email: string
+  /** Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS` */
+  returnTo?: string
   /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
   /** Six digits of an authenticator app, or a recovery code */
@@ -253,6 +255,11 @@ export interface Session {
 }
 
 export interface SessionList { results: Session[] }
+
+export interface ResendVerificationRequest {
+  /** Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS` */
+  returnTo?: string
+}
 
 export interface Profile {
   id: string
@@ -712,10 +719,7 @@ export interface Provider { id: string; name: string }
 
 export interface ProviderList { results: Provider[] }
 
-export interface StartProviderSignInRequest {
-  /** Where the pages of the service lead back to: a URL whose origin is in `RETURN_ORIGINS` */
-  returnTo?: string
-}
+export type StartProviderSignInRequest = ResendVerificationRequest
 
 export interface FinishProviderSignInRequest {
   /** The whole URL to which the provider has sent the browser; absent once only the code is missing */
@@ -1106,8 +1110,8 @@ export const createClient = (options: ClientOptions) => {
     signOut: (options?: CallOptions): Call<void> =>
       transport.signOut('POST', '/account/sign-out', { options }),
     /** Mail the verification link again, unless the e-mail is verified. API keys are not accepted. `POST /account/verify-email/resend` */
-    resendVerification: (options?: CallOptions): Call<Accepted> =>
-      transport.json('POST', '/account/verify-email/resend', { options }),
+    resendVerification: (body?: ResendVerificationRequest, options?: CallOptions): Call<Accepted> =>
+      transport.json('POST', '/account/verify-email/resend', { body, options }),
     /** List profiles of users, page by page. API keys need the scope `users:read`. `GET /users` */
     listProfiles: (query?: ListProfilesQuery, options?: CallOptions): Pages<ProfilePage> =>
       transport.pages('/users', query, options),

@@ -1,5 +1,5 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
-import { type TProperties, type TUnsafe, Type } from '@sinclair/typebox'
+import { type Static, type TObject, type TProperties, type TUnsafe, Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '#core/audit-log/event'
 import type { ReturnTargets } from '#core/return-targets/return-targets'
 import { MAX_RETURN_URL } from '#core/return-targets/return-url'
@@ -81,6 +81,10 @@ const AnyParameter = Type.Unsafe<unknown>(Type.Union([OneParameter, Type.Array(O
 
 /** A parameter that a page reads. */
 export const PageParameter = Type.Optional(AnyParameter)
+
+/** A body whose members are all optional: requests may have none. */
+export const OptionalBody = <Properties extends TProperties>(properties: Properties) =>
+  Type.Unsafe<Static<TObject<Properties>> | null>({ ...Strict(properties), type: ['object', 'null'] })
 
 /** The query of a page: what it does not know, such as `utm_source`, is ignored, what is too long refused. */
 export const pageQuery = <Properties extends TProperties>(properties: Properties) =>

@@ -163,7 +163,7 @@ t.test('bodies have a name, and are optional where a request may have none', asy
     t.equal(requestBody.required, isRequired, `${method} ${url}: ${body}`)
     if (!isRequired) optional.push(`${method} ${url}`)
   }
-  t.equal(optional.length, 11, optional.join(', '))
+  t.equal(optional.length, 12, optional.join(', '))
 })
 
 t.test('a route that accepts forms says so', async t => {

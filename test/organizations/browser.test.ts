@@ -20,7 +20,8 @@ t.test('the pages of organizations in a browser', { skip: withoutBrowser }, asyn
       const ann = await confirmedUser(app)
       const { page, complaints } = await openBrowser(browser, options)
       const seen = (name: string) => checkPage(t, page, view, name)
-      const press = (form: string): Promise<void> => follow(page, `form[action$="${form}"] button:not([type="button"])`)
+      const press = (form: string): Promise<void> =>
+        follow(page, `form[action$="${form}"] button:not([type="button"])`)
       await page.goto(`${service}/sign-in`)
       await page.fill('#email', ann.email)
       await page.fill('#password', PASSWORD)

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { addTotp } from '../support/authenticator-apps.ts'
-import { build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
+import { bearer, build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 import { FormClient } from '../support/form-client.ts'
 import { mailbox } from '../support/mailbox.ts'
 
@@ -87,6 +87,25 @@ t.test('signing out has a page, which changes nothing until its button is presse
   isLedBack(t, browser)
   await browser.open(`/sign-out?${RETURN}`)
   t.equal(browser.heading, 'You are signed out')
+})
+
+t.test('mails that a signed-in user asks for lead back too', async t => {
+  const user = await signUp(app)
+  const send = (method: 'POST' | 'PUT', url: string, payload: object) =>
+    app.inject({ method, url, headers: bearer(user.token), payload })
+  const confirmedBy = async (token: string) => {
+    const browser = await new FormClient(app).open(`/account/verify-email?token=${token}`)
+    return browser.submit('confirm', { password: PASSWORD })
+  }
+  const resent = { returnTo: TARGET }
+  t.equal((await send('POST', '/account/verify-email/resend', resent)).statusCode, 202)
+  t.match((await confirmedBy(await mails.token(user.email, 'verification', 2))).page, `href="${TARGET}"`)
+  const email = freshEmail()
+  const change = { email, returnTo: TARGET, password: PASSWORD }
+  t.equal((await send('PUT', '/account/email', change)).statusCode, 202)
+  t.match((await confirmedBy(await mails.token(email, 'emailChange'))).page, `href="${TARGET}"`)
+  const foreign = { returnTo: 'https://e.example' }
+  t.equal((await send('POST', '/account/verify-email/resend', foreign)).statusCode, 400)
 })
 
 t.test('browsers get a page for unknown URLs, programs JSON', async t => {

@@ -30,6 +30,8 @@ const TEXTS = defineTexts('email-codes', {
     secondStep:
       'Your account needs a code from your authenticator app too. Please enter the code from the mail again, and that one.',
     again: 'Send another code',
+    mailCode: 'E-mail me a code',
+    mailLink: 'E-mail me a link',
     linkSignIn: 'Sign in with a link by e-mail',
     linkText: 'We send a link to the e-mail of your account. It works in any browser.',
     linkSend: 'Send the link',
@@ -54,6 +56,8 @@ const TEXTS = defineTexts('email-codes', {
     secondStep:
       'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Bitte geben Sie den Code aus der Mail noch einmal ein, und diesen.',
     again: 'Neuen Code senden',
+    mailCode: 'Code zusenden',
+    mailLink: 'Link zusenden',
     linkSignIn: 'Mit Link per E-Mail anmelden',
     linkText: 'Wir senden einen Link an die E-Mail-Adresse Ihres Kontos. Er gilt in jedem Browser.',
     linkSend: 'Link senden',
@@ -168,13 +172,13 @@ export default {
     emailCode: {
       instead: context => [
         context.root + withReturn('sign-in/email-code', context),
-        context.textsOf(TEXTS).signIn,
+        context.textsOf(TEXTS).mailCode,
       ],
     },
     magicLink: {
       instead: context => [
         context.root + withReturn('sign-in/magic-link', context),
-        context.textsOf(TEXTS).linkSignIn,
+        context.textsOf(TEXTS).mailLink,
       ],
     },
   },

@@ -339,7 +339,7 @@ export class ProviderSignIns {
         const actor = actingUser(user.id, client.ip)
         const event = newEvent('user.signed-up', actor, user.id, user.createdAt)
         if ((await store.openAccount(user, identity, session, event)) === 'taken') return false
-        deferred.run(() => emailAddresses.sendVerification(user, session.id, actor))
+        deferred.run(() => emailAddresses.sendVerification(user, session.id, actor, null))
         return true
       },
     }

@@ -41,6 +41,7 @@ export const TEXTS = defineTexts('organizations', {
     acceptTitle: 'Join {name}',
     acceptText: 'You are invited to the organization “{name}”, with the e-mail {email}.',
     accept: 'Accept the invitation',
+    ends: 'The invitation ends on {time}.',
     signInFirst: 'Use {email}. You come back to this page after that.',
     forAnother: 'You are signed in as {email}. Sign out, then use the invited e-mail.',
     badInvitation: 'The invitation does not work',
@@ -115,6 +116,7 @@ export const TEXTS = defineTexts('organizations', {
     acceptTitle: '{name} beitreten',
     acceptText: 'Sie sind in die Organisation „{name}“ eingeladen, mit der E-Mail-Adresse {email}.',
     accept: 'Einladung annehmen',
+    ends: 'Die Einladung gilt bis {time}.',
     signInFirst: 'Verwenden Sie {email}. Danach kommen Sie auf diese Seite zurück.',
     forAnother:
       'Sie sind als {email} angemeldet. Melden Sie sich ab, und verwenden Sie dann die eingeladene Adresse.',

@@ -21,6 +21,7 @@ import {
   rowList,
   time,
 } from '#http/pages/feature-pages'
+import { fillHtml } from '#http/pages/html'
 import { card, cardWith, noticeOf } from '#http/pages/layout'
 import { withReturn } from '#http/pages/return-links'
 import type { serializeInvitation, serializeOwnInvitation } from './invitations.ts'
@@ -340,7 +341,7 @@ ${hasSignUpPage && html`<a class="button primary block" href="${signIn('sign-up'
     body: cardWith(
       {
         emblem: avatar(name, 'large square'),
-        foot: html`<span>${own.until} ${time(context, new Date(expiresAt).toISOString())}</span>`,
+        foot: html`<span>${fillHtml(own.ends, { time: time(context, new Date(expiresAt).toISOString()) })}</span>`,
       },
       title,
       html`<p>${fill(own.acceptText, { name, email })}</p>`,

@@ -1,6 +1,14 @@
 /** TypeBox schemas of webhooks. */
 import { type SchemaOptions, Type } from '@sinclair/typebox'
-import { Id, NullableText, NullableTimestamp, Strict, Timestamp, withExample } from '#routes/schemas'
+import {
+  Id,
+  NullableText,
+  NullableTimestamp,
+  OptionalBody,
+  Strict,
+  Timestamp,
+  withExample,
+} from '#routes/schemas'
 
 const Nullable = <Value>(type: string, options: SchemaOptions) =>
   Type.Unsafe<Value | null>({ type: [type, 'null'], ...options })
@@ -133,12 +141,8 @@ export const ChangedWebhook = (types: readonly string[]) =>
     { minProperties: 1 },
   )
 
-/** The body is optional. */
-export const ResumedWebhook = Type.Unsafe<{ skip?: boolean } | null>({
-  ...Strict({
-    skip: Type.Optional(Type.Boolean({ description: 'Leaves out the event that fails', examples: [true] })),
-  }),
-  type: ['object', 'null'],
+export const ResumedWebhook = OptionalBody({
+  skip: Type.Optional(Type.Boolean({ description: 'Leaves out the event that fails', examples: [true] })),
 })
 
 export const Replay = Strict({

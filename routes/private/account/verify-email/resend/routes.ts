@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { userActor } from '#routes/request-context'
-import { ACCEPTED, Accepted } from '#routes/schemas'
+import { ACCEPTED, Accepted, OptionalBody, ReturnTo } from '#routes/schemas'
 
 const resend: FastifyPluginAsyncTypebox = async app => {
-  const { emailAddresses } = app.services
+  const { emailAddresses, returnTargets } = app.services
 
   app.post(
     '',
@@ -12,11 +12,14 @@ const resend: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'resendVerification',
         summary: 'Mail the verification link again, unless the e-mail is verified',
+        body: OptionalBody({ returnTo: ReturnTo(returnTargets) }),
         response: { 202: Accepted },
       },
     },
     async (request, reply) => {
-      await emailAddresses.resendVerification(request.requirePrincipal(), userActor(request))
+      const returnTo = request.validatedData.body?.returnTo
+      const target = returnTo === undefined ? null : returnTargets.parse(returnTo)
+      await emailAddresses.resendVerification(request.requirePrincipal(), userActor(request), target)
       return reply.code(202).send(ACCEPTED)
     },
   )
