@@ -147,7 +147,7 @@ module.exports = {
       name: 'mail-texts-in-set-up',
       severity: 'error',
       comment: "neither the store nor SQLite's writer thread loads texts of mails",
-      from: { path: '^(src/(?!(services|gatehouse)\\.ts$)|plugins|routes)' },
+      from: { path: '^(src/(?!(services|gatehouse|feature/texts)\\.ts$)|plugins|routes)' },
       to: { path: '^src/core/accounts/mails\\.ts$', dependencyTypesNot: ['type-only'] },
     },
     rule(

@@ -9,13 +9,12 @@ import { ERRORS } from '#base/errors'
 import { checkTextFiles } from '#base/text-files'
 import type { Languages, TextTree } from '#base/texts'
 import { isApiKeyPrincipal } from '#core/auth/principal'
-import { languageOf } from '#core/users/locale'
 import type { Feature } from '#feature/declaration'
+import { allTexts } from '#feature/texts'
 import { callApi } from '#http/api-calls'
 import { crossSiteError } from '#http/cross-site-requests'
 import { logError, orDisconnected } from '#http/error-log'
 import { errorResponseFor, withErrors } from '#http/error-responses'
-import { ACCOUNT_TEXTS } from '#http/pages/account-texts'
 import { brandOf } from '#http/pages/brand'
 import type { ApiCall, ApiResponse, SecuritySection } from '#http/pages/feature-pages'
 import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } from '#http/pages/layout'
@@ -108,6 +107,12 @@ const isPagePath = (path: string): boolean => path.length <= MAX_PAGE_PATH && PA
 /** Browsers, and clients that accept anything, get a page. */
 const prefersJson = (request: FastifyRequest): boolean => request.accepts().type(['html', 'json']) === 'json'
 
+/** The languages that the reader of a page prefers: that of the user, then those of the browser. */
+const preferencesOf = (request: FastifyRequest): string[] =>
+  [request.principal?.cachedUser.user.locale ?? null, ...request.accepts().languages()].filter(
+    tag => tag !== null,
+  )
+
 /** Whether the browser has a session that it can end: not whether a bearer token or an API key came with the request. */
 const hasSession = ({ principal, accessTokenSource }: FastifyRequest): boolean =>
   principal !== null && accessTokenSource === 'cookie' && !isApiKeyPrincipal(principal)
@@ -173,7 +178,6 @@ const loadFeaturePages = async (
   }
   const texts = new Map(languages.tags.map(tag => [tag, textsIn(tag)]))
   return {
-    ownedTexts: pages.flatMap(({ texts }) => texts ?? []),
     textsIn: (language: string) => texts.get(language) ?? textsIn(language),
     sections: pages.flatMap(({ security }) => (security === undefined ? [] : [security])),
     scripts: pages.flatMap(({ feature, script }) =>
@@ -199,12 +203,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   const { brand, files: brandFiles } = brandOf(config.productName, config.brand)
   const featurePages = await loadFeaturePages(app.services, config.featureSettings, languages)
   if (config.texts !== null)
-    checkTextFiles(config.texts, [
-      CORE_TEXTS,
-      ACCOUNT_TEXTS,
-      ...featurePages.ownedTexts,
-      ...app.services.mailTexts,
-    ])
+    checkTextFiles(config.texts, await allTexts(app.services.features, config.featureSettings))
   const headersOf = (callsApi: boolean) => ({
     'content-security-policy': policyOf(config, callsApi),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
@@ -290,9 +289,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
     if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
-    const locale = this.request.principal?.cachedUser.user.locale ?? null
-    const language =
-      languageOf(locale, languages.tags) ?? languages.accepted(tags => this.request.accepts().languages(tags))
+    const language = languages.preferred(preferencesOf(this.request))
     const user =
       config.hasPages && hasSession(this.request) ? (this.request.principal?.cachedUser.user ?? null) : null
     const context = {

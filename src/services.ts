@@ -32,11 +32,9 @@ import {
   type PendingSignUpStore,
   storedPendingSignUps,
 } from '#core/email-confirmation/stored-pending-sign-ups'
-import { FRAME_TEXTS } from '#core/mail/frame'
-import type { MailKind, MailKinds, MailSender, MailTemplates } from '#core/mail/kinds'
+import type { MailSender, MailTemplates } from '#core/mail/kinds'
 import { Mailer, NO_MAILS } from '#core/mail/mailer'
 import { RateLimitedMailer } from '#core/mail/rate-limited-mailer'
-import { ownedBy } from '#core/mail/templates'
 import { BreachedPasswords } from '#core/passwords/breached-passwords'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from '#core/passwords/hasher'
 import { KnownNetworks } from '#core/rate-limits/known-networks'
@@ -74,6 +72,7 @@ import { BackgroundTasks } from '#feature/jobs/background-tasks'
 import { type JobPace, Jobs } from '#feature/jobs/jobs'
 import { type JobStore, storedJobs } from '#feature/jobs/stored-jobs'
 import { createFeatureDeps, createStoreServices } from '#feature/store-services'
+import { mailKindsOf } from '#feature/texts'
 import type { BuiltInMails, FeatureServices } from '#features/built-in'
 import type { Config } from '#process/config/config'
 import { METRICS } from '#process/metrics/declarations'
@@ -252,11 +251,7 @@ const createMails = (
     languages,
     brand: { fill, onFill, supportUrl: brand.supportUrl, privacyUrl: brand.privacyUrl },
   }
-  const kinds: typeof ACCOUNT_MAILS & MailKinds = Object.assign(
-    {},
-    ACCOUNT_MAILS,
-    ...features.map(({ mails }) => mails),
-  )
+  const kinds = mailKindsOf(features)
   const mailer = mail.url === 'off' ? null : new Mailer(kinds, mailerDeps)
   const unlimited: MailSender<typeof kinds> = mailer ?? NO_MAILS
   const limited =
@@ -273,8 +268,6 @@ const createMails = (
   return {
     mails,
     mailer,
-    /** The texts of every kind. */
-    mailTexts: [FRAME_TEXTS, ...Object.entries<MailKind>(kinds).map(([name, kind]) => ownedBy(name, kind))],
     /** Makes the mails that were requested. */
     deferred: new DeferredWork(logFailure('a requested mail was dropped'), maxDeferral),
     async close(): Promise<void> {
@@ -506,7 +499,6 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   return {
     ...accounts,
     languages: foundation.languages,
-    mailTexts: mailing.mailTexts,
     accountMethods: new AccountMethods({ sessions, signIns, lists: methodListsOf(features, featureDeps) }),
     authenticator,
     adminAuthenticator,

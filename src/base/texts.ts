@@ -33,7 +33,7 @@ export const fill = <Text extends string>(
 export const fillParts = <Value>(text: string, values: Readonly<Record<string, Value>>): (string | Value)[] =>
   text.split(PLACE).map((part, index) => (index % 2 === 0 ? part : (values[part] ?? `{${part}}`)))
 
-const DEFAULT_LANGUAGE = 'en'
+export const DEFAULT_LANGUAGE = 'en'
 
 const BUILT_IN_LANGUAGES = [DEFAULT_LANGUAGE, 'de']
 
@@ -72,18 +72,29 @@ export const flatten = (tree: TextTree, key: string): [key: string, text: string
       : flatten(value, `${key}.${name}`),
   )
 
-const merged = (english: TextTree, translation: TextTree, file: TextFile, key: string): TextTree =>
+const byKey = (tree: TextTree, owner: string): TextFile => Object.fromEntries(flatten(tree, owner))
+
+const builtIn = ({ owner, en, de }: OwnedTexts, tag: string): TextFile => {
+  if (tag === DEFAULT_LANGUAGE) return byKey(en, owner)
+  return tag === 'de' ? byKey(de as TextTree, owner) : {}
+}
+
+/** The English tree with other texts. */
+const withTexts = (english: TextTree, texts: TextFile, key: string): TextTree =>
   Object.fromEntries(
     Object.entries(english).map(([name, text]) => {
-      const own = translation[name]
       const path = `${key}.${name}`
-      return typeof text === 'string'
-        ? [name, file[path] ?? own ?? text]
-        : [name, merged(text, (own ?? {}) as TextTree, file, path)]
+      return [name, typeof text === 'string' ? (texts[path] ?? text) : withTexts(text, texts, path)]
     }),
   )
 
-/** The languages of a service: English, German, and those of `TEXTS`. What a language has not is English. */
+/** A tag and its shorter forms (RFC 4647 §3.4): `zh-Hant-TW`, `zh-Hant`, `zh`. */
+const shortened = (tag: string): string[] => {
+  const parts = tag.split('-')
+  return parts.map((_, index) => parts.slice(0, parts.length - index).join('-'))
+}
+
+/** The languages of a service: English, German, and those of `TEXTS`. */
 export class Languages {
   readonly #files: ReadonlyMap<string, TextFile>
   /** By language, the texts of each owner. */
@@ -97,21 +108,46 @@ export class Languages {
     this.tags = [...new Set([...BUILT_IN_LANGUAGES, ...files.keys()])]
   }
 
-  /** The language that a browser likes best. @param choose picks one of some tags, by `Accept-Language`. */
-  accepted(choose: (tags: string[]) => string | string[] | false): string {
-    const chosen = choose([...this.tags])
-    return typeof chosen === 'string' && this.tags.includes(chosen) ? chosen : DEFAULT_LANGUAGE
+  /**
+   * The language for a tag such as `fr-CA`: it or a shorter form of it, else another region of the same language. `undefined` if there is
+   * none.
+   */
+  fitting(tag: string): string | undefined {
+    const forms = shortened(tag.toLowerCase())
+    const found = forms.map(form => this.tags.find(each => each.toLowerCase() === form))
+    return (
+      found.find(each => each !== undefined) ?? this.tags.find(each => each.split('-', 1)[0] === forms.at(-1))
+    )
+  }
+
+  /** @param tags as a reader prefers them, the best first; `*` is any language. */
+  preferred(tags: readonly string[]): string {
+    for (const tag of tags) {
+      const found = tag === '*' ? DEFAULT_LANGUAGE : this.fitting(tag)
+      if (found !== undefined) return found
+    }
+    return DEFAULT_LANGUAGE
+  }
+
+  /**
+   * Texts by their keys, without those that fall back to English.
+   * @param tag one of {@link tags}. A regional one has the texts of its language.
+   */
+  ownTexts(texts: OwnedTexts, tag: string): TextFile {
+    const forms = shortened(tag).toReversed()
+    return Object.assign({}, ...forms.flatMap(form => [builtIn(texts, form), this.#files.get(form)]))
   }
 
   /** @param tag one of {@link tags}. */
   textsOf<English extends TextTree>(texts: OwnedTexts<English>, tag: string): English {
     const ofLanguage = this.#texts.get(tag) ?? new Map<OwnedTexts, TextTree>()
     this.#texts.set(tag, ofLanguage)
-    const found = ofLanguage.get(texts as unknown as OwnedTexts)
+    const owned = texts as unknown as OwnedTexts
+    const found = ofLanguage.get(owned)
     if (found !== undefined) return found as English
-    const translation = tag === 'de' ? (texts.de as TextTree) : {}
-    const made = merged(texts.en, translation, this.#files.get(tag) ?? {}, texts.owner)
-    ofLanguage.set(texts as unknown as OwnedTexts, made)
+    const all = { ...this.ownTexts(owned, DEFAULT_LANGUAGE), ...this.ownTexts(owned, tag) }
+    const made = withTexts(texts.en, all, texts.owner)
+    ofLanguage.set(owned, made)
     // Also a translation: its places are those of the English text, which is what its type says.
     return made as English
   }

@@ -1,24 +1,18 @@
 /** The texts of pages: every language has the places of the English text. */
 import t from 'tap'
 import { fill, flatten, Languages, type OwnedTexts, placesOf, type TextTree } from '#base/texts'
-import type { Feature } from '#feature/declaration'
+import { allTexts } from '#feature/texts'
 import { BUILT_IN_FEATURES } from '#features/built-in'
 import { fillHtml, html } from '#http/pages/html'
-import { CORE_TEXTS } from '#http/pages/texts'
 
-const SETTINGS = { CONSOLE: 'on', OIDC_PROVIDERS: [] }
+const SETTINGS = { CONSOLE: 'off', OIDC_PROVIDERS: [] }
 
-const ownedTexts = async (): Promise<OwnedTexts[]> => {
-  const ofFeatures = BUILT_IN_FEATURES.map(async ({ pages }: Feature) => {
-    const { default: exported } = (await pages?.()) ?? { default: {} }
-    return (typeof exported === 'function' ? exported(SETTINGS) : exported).texts ?? []
-  })
-  return [CORE_TEXTS, ...(await Promise.all(ofFeatures)).flat()]
-}
+/** Only the operator gets this mail, in English. */
+const IS_TRANSLATED = ({ owner }: OwnedTexts): boolean => owner !== 'mails.webhookDisabled'
 
 t.test('a translation has every text of the English, with the same places', async t => {
-  const all = await ownedTexts()
-  t.ok(all.length > 5)
+  const all = (await allTexts(BUILT_IN_FEATURES, SETTINGS)).filter(IS_TRANSLATED)
+  t.ok(all.length > 40)
   for (const { owner, en, de } of all) {
     const german = new Map(flatten(de as TextTree, owner))
     for (const [key, text] of flatten(en, owner))
@@ -37,20 +31,40 @@ t.test('a language has its own texts, then the English', async t => {
     new Map([
       ['fr', { 'notes.more.one': 'Un {thing}' }],
       ['de', { 'notes.title': 'Zettel' }],
+      ['de-AT', { 'notes.more.one': 'a {thing}' }],
+      ['en', { 'notes.title': 'Jottings' }],
     ]),
   )
-  t.strictSame(languages.tags, ['en', 'de', 'fr'])
-  t.strictSame(languages.textsOf(texts, 'en'), texts.en)
-  t.strictSame(languages.textsOf(texts, 'fr'), { title: 'Notes', more: { one: 'Un {thing}' } })
+  t.strictSame(languages.tags, ['en', 'de', 'fr', 'de-AT'])
+  t.strictSame(languages.textsOf(texts, 'en'), { ...texts.en, title: 'Jottings' })
+  t.strictSame(languages.textsOf(texts, 'fr'), { title: 'Jottings', more: { one: 'Un {thing}' } })
   t.strictSame(languages.textsOf(texts, 'de'), { title: 'Zettel', more: { one: '{thing}: eins' } })
-  t.equal(
-    languages.accepted(() => 'fr'),
-    'fr',
+  t.strictSame(languages.textsOf(texts, 'de-AT'), { title: 'Zettel', more: { one: 'a {thing}' } })
+  t.strictSame(languages.ownTexts(texts, 'fr'), { 'notes.more.one': 'Un {thing}' })
+})
+
+t.test('a region that has no texts has those of its language', async t => {
+  const languages = new Languages(
+    new Map([
+      ['fr', {}],
+      ['pt-BR', {}],
+      ['zh-Hant', {}],
+    ]),
   )
-  t.equal(
-    languages.accepted(() => false),
-    'en',
-  )
+  for (const [tags, language] of [
+    [['fr-CA', 'en'], 'fr'],
+    [['FR-ca'], 'fr'],
+    [['pt-BR'], 'pt-BR'],
+    [['pt-PT', 'de'], 'pt-BR'],
+    [['zh-Hant-TW'], 'zh-Hant'],
+    [['de-AT-1996'], 'de'],
+    [['it', 'de-CH', 'fr'], 'de'],
+    [['it', '*', 'de'], 'en'],
+    [['it'], 'en'],
+    [['f'], 'en'],
+    [[], 'en'],
+  ] as const)
+    t.equal(languages.preferred(tags), language, tags.join())
 })
 
 t.test('values fill places as they are, also those that look like places', async t => {

@@ -1,6 +1,5 @@
 /** Both parts of a mail, text and HTML, from the texts of its kind or from a host's template. */
-import { fill, type Languages, type TextTree } from '#base/texts'
-import { languageOf } from '../users/locale.ts'
+import { DEFAULT_LANGUAGE, fill, type Languages, type OwnedTexts } from '#base/texts'
 import { escapeHtml, FRAME_TEXTS, htmlOf, type MailBrand, type MailParts, textOf } from './frame.ts'
 import type { MailKind, MailRecipient, MailSite, MailTemplate, MailTexts } from './kinds.ts'
 import type { Content } from './transports.ts'
@@ -51,9 +50,11 @@ interface MailContext {
   readonly brand: MailBrand
 }
 
-/** A kind without German texts is English as a whole. */
-const mailLanguage = ({ de }: MailKind, locale: string | null, { tags }: Languages): string =>
-  languageOf(locale, de === undefined ? tags.filter(tag => tag !== 'de') : tags) ?? 'en'
+/** A kind whose subject the language of the recipient lacks is English as a whole. */
+const mailLanguage = (owned: OwnedTexts, locale: string | null, languages: Languages): string => {
+  const tag = (locale === null ? undefined : languages.fitting(locale)) ?? DEFAULT_LANGUAGE
+  return `${owned.owner}.subject` in languages.ownTexts(owned, tag) ? tag : DEFAULT_LANGUAGE
+}
 
 const partsOf = (kind: MailKind, texts: MailTexts, site: MailSite, values: readonly unknown[]): MailParts => {
   const [given] = values as never[]
@@ -81,23 +82,23 @@ export const compose = (
   locale: string | null,
   values: readonly unknown[],
 ): Content => {
-  const tag = mailLanguage(kind, locale, languages)
   const owned = ownedBy(name, kind)
+  const tag = mailLanguage(owned, locale, languages)
   const parts = partsOf(kind, languages.textsOf(owned, tag) as unknown as MailTexts, site, values)
   const frame = {
     product: site.name,
-    language: tag === 'en' ? 'en-GB' : tag,
+    language: tag === DEFAULT_LANGUAGE ? 'en-GB' : tag,
     texts: languages.textsOf(FRAME_TEXTS, tag),
     brand,
   }
   return { subject: parts.subject, text: textOf(parts, frame), html: htmlOf(parts, frame) }
 }
 
-const owned = new WeakMap<MailKind, { owner: string; en: TextTree; de: TextTree }>()
+const ownedTexts = new WeakMap<MailKind, OwnedTexts>()
 
 /** The texts of a kind with their key, `mails.<kind>`. The same object each time, by which {@link Languages} finds what it has merged. */
-export const ownedBy = (name: string, kind: MailKind) => {
-  const found = owned.get(kind) ?? { owner: `mails.${name}`, en: kind.en, de: kind.de ?? {} }
-  owned.set(kind, found)
+export const ownedBy = (name: string, kind: MailKind): OwnedTexts => {
+  const found = ownedTexts.get(kind) ?? { owner: `mails.${name}`, en: kind.en, de: kind.de ?? {} }
+  ownedTexts.set(kind, found)
   return found
 }

@@ -26,14 +26,3 @@ export const firstLocale = (tags: readonly string[]): string | null => {
   }
   return null
 }
-
-const primaryOf = (tag: string | null): string | undefined => tag?.split('-', 1)[0]
-
-/** @returns the one of some languages, such as `de` or `pt-BR`, that fits a locale best; `undefined` if none has its language. */
-export const languageOf = <Language extends string>(
-  locale: string | null,
-  languages: readonly Language[],
-): Language | undefined =>
-  languages.find(language => language === locale) ??
-  languages.find(language => language === primaryOf(locale)) ??
-  languages.find(language => primaryOf(language) === primaryOf(locale))

@@ -2,36 +2,38 @@
 import { defineTexts } from '#base/texts'
 import type { FeaturePages } from '#http/pages/feature-pages'
 
+const TEXTS = defineTexts('console', {
+  en: {
+    errors: {
+      adminKeyWrong: 'The admin key is not valid.',
+      otherAdminKey: 'This is not the admin key that you have signed in with.',
+      administratorRequired:
+        'Your account does not administer this service, or you have not signed in with it.',
+      administratorFactorRequired:
+        'Add a passkey or an authenticator app to your account, and sign in with it.',
+      scopeRequired: 'Your admin key does not allow this.',
+    },
+  },
+  de: {
+    errors: {
+      adminKeyWrong: 'Der Admin-Schlüssel ist nicht gültig.',
+      otherAdminKey: 'Das ist nicht der Admin-Schlüssel, mit dem Sie angemeldet sind.',
+      administratorRequired:
+        'Ihr Konto verwaltet diesen Dienst nicht, oder Sie haben sich nicht damit angemeldet.',
+      administratorFactorRequired:
+        'Fügen Sie Ihrem Konto einen Passkey oder eine Authenticator-App hinzu, und melden Sie sich damit an.',
+      scopeRequired: 'Ihr Admin-Schlüssel erlaubt das nicht.',
+    },
+  },
+})
+
 export default ({ CONSOLE }: { readonly CONSOLE: 'on' | 'off' }): FeaturePages =>
   CONSOLE === 'off'
-    ? {}
+    ? { texts: TEXTS }
     : {
+        texts: TEXTS,
         assets: {
           script: new URL('page-script.js', import.meta.url),
           style: new URL('page-style.css', import.meta.url),
         },
-        texts: defineTexts('console', {
-          en: {
-            errors: {
-              adminKeyWrong: 'The admin key is not valid.',
-              otherAdminKey: 'This is not the admin key that you have signed in with.',
-              administratorRequired:
-                'Your account does not administer this service, or you have not signed in with it.',
-              administratorFactorRequired:
-                'Add a passkey or an authenticator app to your account, and sign in with it.',
-              scopeRequired: 'Your admin key does not allow this.',
-            },
-          },
-          de: {
-            errors: {
-              adminKeyWrong: 'Der Admin-Schlüssel ist nicht gültig.',
-              otherAdminKey: 'Das ist nicht der Admin-Schlüssel, mit dem Sie angemeldet sind.',
-              administratorRequired:
-                'Ihr Konto verwaltet diesen Dienst nicht, oder Sie haben sich nicht damit angemeldet.',
-              administratorFactorRequired:
-                'Fügen Sie Ihrem Konto einen Passkey oder eine Authenticator-App hinzu, und melden Sie sich damit an.',
-              scopeRequired: 'Ihr Admin-Schlüssel erlaubt das nicht.',
-            },
-          },
-        }),
       }
