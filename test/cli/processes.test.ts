@@ -29,6 +29,7 @@ t.test('each command ends by itself', async t => {
     succeeds('keys', 'list'),
     succeeds('consumers', 'list'),
     succeeds('webhooks', 'list'),
+    succeeds('texts', 'export'),
   ])
   await succeeds('users', 'disable', 'user1@seed.example')
   await succeeds('users', 'enable', 'user1@seed.example')

@@ -12,6 +12,7 @@ import { seedCommand } from './seed.ts'
 import { sessionsCommands } from './sessions.ts'
 import { settingsCommand } from './settings.ts'
 import { withStore } from './store.ts'
+import { textsCommand } from './texts.ts'
 import { usersCommands } from './users.ts'
 
 /** The commands of the core, in the order of the help. */
@@ -23,6 +24,7 @@ const CORE_COMMANDS = [
   copyCommand,
   seedCommand,
   settingsCommand,
+  textsCommand,
 ]
 
 export const coreCommands = (program: Command): void => {

@@ -35,7 +35,7 @@ export const environment = ({ database }: DatabaseOptions): Environment =>
  * Reads the settings, without the checks of the whole configuration: most commands need no token secret, for example.
  * @throws {ConfigError} with all errors at once.
  */
-const readAll = (options: DatabaseOptions): Settings => {
+export const readAll = (options: DatabaseOptions): Settings => {
   const read = readSettings(environment(options), settingsOf(allFeatures()))
   if (read.errors.length > 0) throw new ConfigError(read.errors)
   return read
