@@ -32,6 +32,7 @@ import {
   type PendingSignUpStore,
   storedPendingSignUps,
 } from '#core/email-confirmation/stored-pending-sign-ups'
+import { composerDepsOf } from '#core/mail/composer'
 import type { MailSender, MailTemplates } from '#core/mail/kinds'
 import { Mailer, NO_MAILS } from '#core/mail/mailer'
 import { RateLimitedMailer } from '#core/mail/rate-limited-mailer'
@@ -237,19 +238,14 @@ const createMails = (
   { rateLimits }: RateLimiting,
   { mailTemplates: templates, maxDeferral }: ServicesDeps,
 ) => {
-  const { mail, productName, publicUrl, pagesUrl, accountUrl, brand } = config
-  const { fill, onFill } = brand.colors.light
+  const { mail } = config
   const mailerDeps = {
+    ...composerDepsOf(config),
     mail,
-    productName,
     templates,
-    publicUrl,
-    webUrl: pagesUrl,
-    accountUrl,
     log: logger,
     closing: SHUTDOWN.mails,
     languages,
-    brand: { fill, onFill, supportUrl: brand.supportUrl, privacyUrl: brand.privacyUrl },
   }
   const kinds = mailKindsOf(features)
   const mailer = mail.url === 'off' ? null : new Mailer(kinds, mailerDeps)

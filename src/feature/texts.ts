@@ -1,9 +1,9 @@
 /** All texts of a service that `TEXTS` can translate or replace. */
 import type { OwnedTexts } from '#base/texts'
 import { ACCOUNT_MAILS } from '#core/accounts/mails'
+import { ownedBy } from '#core/mail/composer'
 import { FRAME_TEXTS } from '#core/mail/frame'
 import type { MailKinds } from '#core/mail/kinds'
-import { ownedBy } from '#core/mail/templates'
 import { ACCOUNT_TEXTS } from '#http/pages/account-texts'
 import { CORE_TEXTS } from '#http/pages/texts'
 import type { Feature } from './declaration.ts'

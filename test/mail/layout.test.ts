@@ -1,10 +1,9 @@
 /** Every kind of mail in every language, as mail programs need it: HTML that loads nothing, and a text with the same content. */
 import t from 'tap'
-import { Languages } from '#base/texts'
 import { ACCOUNT_MAILS } from '#core/accounts/mails'
+import { MailComposer } from '#core/mail/composer'
 import { DEFAULT_BRAND } from '#core/mail/frame'
 import type { MailKind } from '#core/mail/kinds'
-import { compose } from '#core/mail/templates'
 import { allFeatures } from '#features/built-in'
 
 const HOSTILE = `"><img src=x onerror=alert(1)> {product} & www.evil.example`
@@ -46,15 +45,19 @@ const SITE = {
   accountUrl: 'https://app.example.com/account?from=mail&again=1',
 }
 
-const CONTEXT = {
-  site: SITE,
-  languages: new Languages(),
-  brand: {
-    ...DEFAULT_BRAND,
-    supportUrl: 'https://help.example.com/?a=1&b=2',
-    privacyUrl: 'https://example.com/privacy',
-  },
+const BRAND = {
+  ...DEFAULT_BRAND,
+  supportUrl: 'https://help.example.com/?a=1&b=2',
+  privacyUrl: 'https://example.com/privacy',
 }
+
+const COMPOSER = new MailComposer(
+  Object.fromEntries(KINDS),
+  { ...SITE, productName: SITE.name, brand: BRAND },
+  error => {
+    throw error
+  },
+)
 
 const decode = (html: string): string =>
   html.replaceAll(
@@ -75,7 +78,7 @@ const luminance = (color: string): number =>
 for (const locale of ['en', 'de'])
   for (const [name, kind] of KINDS)
     t.test(`${name} in ${locale}`, async t => {
-      const { subject, text, html } = compose(name, kind, CONTEXT, locale, [VALUES])
+      const { subject, text, html } = COMPOSER.compose(name, locale, [VALUES])
       t.match(html, `<html lang="${locale === 'de' && kind.de ? 'de' : 'en-GB'}">`)
       t.match(html, /<meta name="color-scheme" content="light dark">/)
       t.match(html, /@media \(prefers-color-scheme: dark\)/)
@@ -105,7 +108,7 @@ for (const locale of ['en', 'de'])
         t.ok(text.includes(`\n${link}\n`))
         t.ok(kind.en.button, 'the button has a text')
       }
-      t.ok(text.includes(CONTEXT.brand.supportUrl))
+      t.ok(text.includes(BRAND.supportUrl))
     })
 
 t.test('the button can be read', async t => {

@@ -44,7 +44,7 @@ const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
 
 /** Writes each mail to a file, for a service without an SMTP server. */
-export class FileTransport implements Transport {
+class FileTransport implements Transport {
   readonly #folder: string
   readonly #from: string
   readonly #onWritten: (file: string) => void
@@ -96,7 +96,7 @@ const TIMEOUTS = {
 }
 
 /** Sends mails to an SMTP server. Loads nodemailer with the first mail, since most processes send none. */
-export class SmtpTransport implements Transport {
+class SmtpTransport implements Transport {
   readonly #url: string
   readonly #from: string
   #pool: Promise<Transporter> | null = null
@@ -136,3 +136,17 @@ export class SmtpTransport implements Transport {
     })
   }
 }
+
+export interface MailSettings {
+  /** `smtp://…` or `smtps://…`; `null`: mails become files in `folder`. */
+  readonly url: string | null
+  /** `Name <address>`, or the address alone. */
+  readonly from: string
+  readonly folder: string
+}
+
+/** @param onWritten with the path of each mail that became a file. */
+export const openTransport = (
+  { url, from, folder }: MailSettings,
+  onWritten: (file: string) => void,
+): Transport => (url === null ? new FileTransport(folder, from, onWritten) : new SmtpTransport(url, from))

@@ -106,6 +106,15 @@ const localUrl = (host: string, port: number, basePath: string): string => {
 const mailFolderOf = (storage: StorageLocation): string =>
   join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
 
+export const mailOf = (v: Values) => ({
+  /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `folder`. */
+  url: v.MAIL_URL,
+  /** The sender: `Name <address>`, or the address alone. */
+  from: v.MAIL_FROM,
+  /** Created with the first mail. */
+  folder: mailFolderOf(v.DATABASE_URL),
+})
+
 /** The URL for traces is used as it is; the general one has a path for each signal. */
 const tracesUrlOf = ({
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: tracesEndpoint,
@@ -326,14 +335,7 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     /** Texts of pages and mails that add languages or replace built-in ones; `null` without `TEXTS`. */
     texts: v.TEXTS,
     metadataSchemas: { user: v.USER_METADATA_SCHEMA, app: v.APP_METADATA_SCHEMA },
-    mail: {
-      /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `folder`. */
-      url: v.MAIL_URL,
-      /** The sender: `Name <address>`, or the address alone. */
-      from: v.MAIL_FROM,
-      /** Created with the first mail. */
-      folder: mailFolderOf(v.DATABASE_URL),
-    },
+    mail: mailOf(v),
     /** Tokens that each worker caches. */
     cacheSize: v.CACHE_SIZE ?? defaultCacheSize(workers),
     /** Milliseconds between the stop signal and the time from which new connections are refused. */
