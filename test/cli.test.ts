@@ -2,3 +2,4 @@
 import './cli/commands.test.ts'
 import './cli/usage.test.ts'
 import './cli/texts.test.ts'
+import './cli/mail.test.ts'

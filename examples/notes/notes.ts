@@ -186,6 +186,7 @@ const parts = {
     noteAdded: {
       isRateLimited: true,
       places: ({ text }: { readonly text: string }) => ({ text }),
+      example: { text: 'Buy milk' },
       en: { subject: 'You added a note', text: 'You added a note at {host}: {text}' },
     },
   },

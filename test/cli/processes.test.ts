@@ -30,6 +30,7 @@ t.test('each command ends by itself', async t => {
     succeeds('consumers', 'list'),
     succeeds('webhooks', 'list'),
     succeeds('texts', 'export'),
+    succeeds('mail', 'test', 'ann@example.com'),
   ])
   await succeeds('users', 'disable', 'user1@seed.example')
   await succeeds('users', 'enable', 'user1@seed.example')

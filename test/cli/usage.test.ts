@@ -16,7 +16,7 @@ t.test('--help lists every command and the exit codes; it is shown when the comm
     [['--help'], ['users', 'list', '--help'], []].map(args => runCommand(args)),
   )
   t.match(help, { code: 0, stderr: '' })
-  for (const name of ['users', 'sessions', 'events', 'keys', 'copy', 'seed', 'settings', 'texts'])
+  for (const name of ['users', 'sessions', 'events', 'keys', 'copy', 'seed', 'settings', 'texts', 'mail'])
     t.match(help?.stdout, `\n  ${name} `)
   for (const shown of [help, ofOne]) t.match(shown?.stdout, /Exit codes: 0 .*, 1 .*, 2 /)
   for (const name of [

@@ -49,6 +49,8 @@ const words = (kind: string): string => {
 /** The values of a mail with a link to verify. */
 const verification = (_: TokenValue) => ({ hours: VERIFICATION_LIFETIME / HOUR })
 
+const TOKEN_EXAMPLE: TokenValue = { token: 'example' }
+
 /** Confirming needs the account too, so that the owner of a mailbox never gets into a stranger's account. */
 const VERIFY_REASON = {
   en: 'The link works for {hours} hours. If it was not you, open the link and press “This was not me”, or ignore this mail. Never confirm an account that somebody else has opened.',
@@ -85,6 +87,7 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     link: verifyLink,
     places: verification,
+    example: TOKEN_EXAMPLE,
     en: {
       subject: 'Confirm your e-mail address',
       text: 'An account at {product} was opened with this address. If it was you, please confirm that the address is yours.',
@@ -103,6 +106,7 @@ export const ACCOUNT_MAILS = {
     isRateLimited: false,
     link: verifyLink,
     places: verification,
+    example: TOKEN_EXAMPLE,
     en: {
       subject: 'Confirm your e-mail address',
       text: 'Somebody has signed up at {product} with this address. If it was you, please confirm it with the password that you chose: your account is opened then.',
@@ -121,6 +125,7 @@ export const ACCOUNT_MAILS = {
     isRateLimited: 'alone',
     link: verifyLink,
     places: verification,
+    example: TOKEN_EXAMPLE,
     en: {
       subject: 'Confirm your new e-mail address',
       text: 'An account at {product} wants to use this address. Please confirm that it is yours. The account changes after that.',
@@ -139,6 +144,7 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     link: accountLink,
     places: ({ newEmail }: NewEmailValue) => ({ newEmail }),
+    example: { newEmail: 'new@example.com' },
     en: {
       subject: 'Your e-mail address is to be changed',
       text: 'A new address was requested for your account at {product}: {newEmail}. It takes effect when it is confirmed.',
@@ -154,6 +160,7 @@ export const ACCOUNT_MAILS = {
   emailChanged: {
     isRateLimited: true,
     places: ({ newEmail }: NewEmailValue) => ({ newEmail }),
+    example: { newEmail: 'new@example.com' },
     en: {
       subject: 'Your e-mail address has been changed',
       text: 'Your account at {product} has a new address: {newEmail}. This one is no longer used.',
@@ -197,6 +204,7 @@ export const ACCOUNT_MAILS = {
     isRateLimited: false,
     link: resetLink,
     places: (_: TokenValue) => ({}),
+    example: TOKEN_EXAMPLE,
     en: {
       subject: 'Choose another password',
       text: 'A new password was requested for your account at {product}.',
@@ -216,6 +224,7 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     link: accountLink,
     places: (_: PasswordChangedValue) => ({}),
+    example: { isFirstConfirmation: false },
     more: ({ confirmed }: { readonly confirmed: string }, { isFirstConfirmation }: PasswordChangedValue) =>
       isFirstConfirmation ? [confirmed] : [],
     en: {
@@ -240,6 +249,12 @@ export const ACCOUNT_MAILS = {
     link: (site, { removed }: AccessRemovedValue) =>
       removed.some(({ kind }) => kind === 'password') ? forgotPasswordLink(site) : null,
     places: (_: AccessRemovedValue) => ({}),
+    example: {
+      removed: [
+        { kind: 'password', count: 1 },
+        { kind: 'sessions', count: 2 },
+      ],
+    },
     more: (texts: AccessRemovedTexts, { removed }: AccessRemovedValue) =>
       removed.map(
         ({ kind, count }) => `– ${texts.removed[kind] ?? words(kind)}${count > 1 ? `: ${count}` : ''}`,

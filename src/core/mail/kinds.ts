@@ -47,6 +47,8 @@ export interface MailKind {
   readonly isRateLimited: boolean | 'alone'
   /** The values of places. Its parameter declares what the sender passes. */
   readonly places?: (values: never) => Readonly<Record<string, string | number>>
+  /** Values to try the mail with: `npm run cli -- mail test`. A kind that takes values and has no example is left out there. */
+  readonly example?: object
   /** Where the button leads, also for templates that replace the texts. `null`: the mail has no button. */
   readonly link?: (site: MailSite, ...values: never[]) => string | null
   /** Further paragraphs, below `text`. @param texts of the kind in the language of the recipient. */

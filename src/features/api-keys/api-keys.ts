@@ -31,6 +31,7 @@ const MAILS = {
       },
     ),
     places: ({ scopes }: Scopes) => ({ scopes: scopes.join(', ') }),
+    example: { scopes: ['account:read'] },
   },
 }
 

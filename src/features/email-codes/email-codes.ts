@@ -27,6 +27,7 @@ const MAILS = {
   emailCode: {
     isRateLimited: false,
     places: (_: CodeValues) => ({}),
+    example: { code: '12345678', isConfirmed: true },
     code: ({ code }: CodeValues) => code,
     more: ({ unconfirmed }: { readonly unconfirmed: string }, { isConfirmed }: CodeValues) =>
       isConfirmed ? [] : [unconfirmed],

@@ -29,6 +29,7 @@ export const magicLinkParts = {
       isRateLimited: false,
       link,
       places: (_: LinkValues) => ({}),
+      example: { token: 'example', isConfirmed: true },
       more: ({ unconfirmed }: { readonly unconfirmed: string }, { isConfirmed }: LinkValues) =>
         isConfirmed ? [] : [unconfirmed],
       en: {

@@ -25,6 +25,7 @@ const MAILS = {
       },
     ),
     places: ({ provider }: ProviderName) => ({ provider }),
+    example: { provider: 'Example' },
   },
   identityRemoved: {
     ...changeMail(
@@ -38,6 +39,7 @@ const MAILS = {
       },
     ),
     places: ({ provider }: ProviderName) => ({ provider }),
+    example: { provider: 'Example' },
   },
 }
 

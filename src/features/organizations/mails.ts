@@ -29,10 +29,13 @@ const organizationPlaces = ({ organization }: OrganizationValue) => ({ organizat
 const memberPlaces = ({ organization, member }: MemberValue) => ({ organization, member })
 const rolesPlaces = ({ organization, roles }: RolesValue) => ({ organization, roles: roles.join(', ') })
 
+const EXAMPLE = { organization: 'Example', member: 'member@example.com', roles: ['admin'] }
+
 /** A mail without a link, which others cause. */
 const notice = <Places>(places: Places, en: NoticeTexts, de: NoticeTexts) => ({
   isRateLimited: 'alone' as const,
   places,
+  example: EXAMPLE,
   en,
   de,
 })
@@ -42,6 +45,7 @@ export const MAILS = {
     isRateLimited: 'alone',
     link: acceptLink,
     places: ({ organization, days }: InvitationValue) => ({ organization, days }),
+    example: { ...EXAMPLE, token: 'example', days: 7 },
     en: {
       subject: 'You are invited to an organization',
       text: 'You are invited to the organization “{organization}” at {product}.',
@@ -71,6 +75,7 @@ export const MAILS = {
   organizationMemberAdded: {
     isRateLimited: 'alone',
     places: rolesPlaces,
+    example: EXAMPLE,
     en: {
       subject: 'You are a member of an organization',
       text: 'You are a member of the organization “{organization}” at {product} now, with these roles: {roles}.',

@@ -55,6 +55,7 @@ const MAILS = {
       },
     ),
     places: ({ left }: { readonly left: number }) => ({ left }),
+    example: { left: 9 },
   },
   /** Once a day, when wrong codes are throttled. Codes are compared only after another proof, or in a session. */
   wrongCodes: changeMail(

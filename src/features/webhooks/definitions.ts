@@ -59,6 +59,7 @@ const MAILS = {
   webhookDisabled: {
     isRateLimited: false,
     places: ({ id, host: receiver }: DisabledValue) => ({ id, receiver }),
+    example: { id: '00000000-0000-7000-8000-000000000000', host: 'hooks.example.com', reason: 'failing' },
     more: (texts: Readonly<Record<DisabledReason | 'waiting', string>>, { reason }: DisabledValue) => [
       texts[reason],
       texts.waiting,

@@ -8,6 +8,7 @@ import { allFeatures } from '#features/built-in'
 import { copyCommand } from './copy.ts'
 import { eventsCommand } from './events.ts'
 import { keysCommands } from './keys.ts'
+import { mailCommand } from './mail.ts'
 import { seedCommand } from './seed.ts'
 import { sessionsCommands } from './sessions.ts'
 import { settingsCommand } from './settings.ts'
@@ -25,6 +26,7 @@ const CORE_COMMANDS = [
   seedCommand,
   settingsCommand,
   textsCommand,
+  mailCommand,
 ]
 
 export const coreCommands = (program: Command): void => {

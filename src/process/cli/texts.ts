@@ -26,13 +26,10 @@ export const serviceTexts = async (): Promise<ServiceTexts> => {
   return { languages: new Languages(values.TEXTS?.languages), all }
 }
 
-/** @throws {CommandError} */
-export const assertLanguage = (language: string, { tags }: Languages): void => {
-  if (!tags.includes(language))
-    throw new CommandError(
-      `There are no texts in this language: TEXTS names a folder with its file, such as fr.json. The languages are ${tags.join(', ')}`,
-    )
-}
+export const unknownLanguage = ({ tags }: Languages): CommandError =>
+  new CommandError(
+    `There are no texts in this language: TEXTS names a folder with its file, such as fr.json. The languages are ${tags.join(', ')}`,
+  )
 
 const inLanguage = ({ all, languages }: ServiceTexts, language: string): TextFile =>
   Object.assign({}, ...all.map(texts => languages.ownTexts(texts, language)))
@@ -42,13 +39,13 @@ const printFile = (texts: TextFile): void => print(false, null, [JSON.stringify(
 
 const exportTexts = async (language: string): Promise<void> => {
   const service = await serviceTexts()
-  assertLanguage(language, service.languages)
+  if (!service.languages.tags.includes(language)) throw unknownLanguage(service.languages)
   printFile({ ...inLanguage(service, DEFAULT_LANGUAGE), ...inLanguage(service, language) })
 }
 
 const listMissing = async (language: string): Promise<void> => {
   const service = await serviceTexts()
-  assertLanguage(language, service.languages)
+  if (!service.languages.tags.includes(language)) throw unknownLanguage(service.languages)
   const own = inLanguage(service, language)
   const english = Object.entries(inLanguage(service, DEFAULT_LANGUAGE))
   const missing = english.filter(([key]) => !Object.hasOwn(own, key))
