@@ -165,6 +165,7 @@ const SETTING_LINKS: Readonly<Record<string, string>> = {
   BREACHED_PASSWORDS_URL: '#breached-passwords',
   REQUIRE_EMAIL_VERIFICATION: 'api.md#required-e-mail-verification',
   TEXTS: '#languages',
+  MAIL_TEMPLATES: 'mail.md#mails-of-your-own',
   USER_METADATA_SCHEMA: '#metadata-schemas',
   APP_METADATA_SCHEMA: '#metadata-schemas',
   MAIL_URL: 'mail.md#transports',

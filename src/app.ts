@@ -171,7 +171,7 @@ export const openServices = async (
   options: AppOptions = {},
 ): Promise<Services> => {
   const features = allFeatures(options.features)
-  checkMailsAndMetrics(features)
+  checkMailsAndMetrics(features, config)
   for (const { folder } of routeFoldersOf(features)) scopesIn(folder)
   const replica = config.replica && { ...config.replica, log: logger }
   const opened =

@@ -36,6 +36,7 @@ import { composerDepsOf } from '#core/mail/composer'
 import type { MailSender, MailTemplates } from '#core/mail/kinds'
 import { Mailer, NO_MAILS } from '#core/mail/mailer'
 import { RateLimitedMailer } from '#core/mail/rate-limited-mailer'
+import { checkTemplateFiles } from '#core/mail/template-files'
 import { BreachedPasswords } from '#core/passwords/breached-passwords'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from '#core/passwords/hasher'
 import { KnownNetworks } from '#core/rate-limits/known-networks'
@@ -243,6 +244,7 @@ const createMails = (
     ...composerDepsOf(config),
     mail,
     templates,
+    templateFiles: mail.templates,
     log: logger,
     closing: SHUTDOWN.mails,
     languages,
@@ -398,11 +400,13 @@ const startBackgroundWork = (
 
 /**
  * Called before the store is opened.
- * @throws {FeatureError} for a mail or metric of a feature whose name the core or another feature uses.
+ * @throws {FeatureError} for a mail or metric of a feature whose name the core or another feature uses. {TextFileError} for a file of
+ * `MAIL_TEMPLATES` that does not suit its kind.
  */
-export const checkMailsAndMetrics = (features: readonly Feature[]): void => {
+export const checkMailsAndMetrics = (features: readonly Feature[], { mail }: Config): void => {
   assertUnique('mail', Object.keys(ACCOUNT_MAILS), features, ({ mails = {} }) => Object.keys(mails))
   assertUnique('metric', Object.keys(METRICS), features, ({ metrics = {} }) => Object.keys(metrics))
+  if (mail.templates !== null) checkTemplateFiles(mail.templates, mailKindsOf(features))
 }
 
 /** Creates the parts, each from those that it depends on. */

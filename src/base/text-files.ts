@@ -1,6 +1,7 @@
 /** The files of `TEXTS`: texts by their keys, which add a language or replace built-in texts. */
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { decodeUtf8, EncodingError } from './text-encoding.ts'
 import { flatten, type OwnedTexts, placesOf, type TextFile } from './texts.ts'
 
 /** Bytes of one file. */
@@ -12,36 +13,55 @@ const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 /** A mistake in a file, as a sentence that names file and key. */
 export class TextFileError extends Error {}
 
-const fail = (file: string, message: string): never => {
+export const fail = (file: string, message: string): never => {
   throw new TextFileError(`${file}: ${message}`)
 }
 
-const languageOfName = (file: string, name: string): string => {
-  const tag = name.slice(0, -'.json'.length)
+const canonicalTag = (tag: string): string | null => {
   try {
-    const [canonical = ''] = Intl.getCanonicalLocales(tag)
-    if (canonical === tag) return tag
-    return fail(file, `the language must be written ${canonical}, so name the file ${canonical}.json`)
-  } catch (error) {
-    if (error instanceof TextFileError) throw error
-    return fail(file, 'must be named by a language tag (BCP 47), such as fr.json or pt-BR.json')
+    return Intl.getCanonicalLocales(tag)[0] ?? null
+  } catch {
+    return null
   }
 }
 
-const contentOf = (file: string): string => {
-  const descriptor = openSync(file, 'r')
+/** @param tag in the name of the file. @throws {TextFileError} if it is no tag of BCP 47 in canonical form */
+export const checkLanguage = (file: string, tag: string): string => {
+  const canonical = canonicalTag(tag)
+  if (canonical === null)
+    return fail(file, 'must have a language tag (BCP 47) in its name, such as fr or pt-BR')
+  return canonical === tag
+    ? tag
+    : fail(file, `must have the language as ${canonical} in its name, not ${tag}`)
+}
+
+/** @param maxSize in bytes. @param inWords the same for people. @throws {TextFileError} */
+export const readText = (file: string, maxSize: number, inWords: string): string => {
+  let descriptor: number | undefined
   try {
-    const { size } = fstatSync(descriptor)
-    if (size > MAX_SIZE) fail(file, 'must have at most 1 MiB')
-    return readFileSync(descriptor, 'utf8')
+    descriptor = openSync(file, 'r')
+    if (fstatSync(descriptor).size > maxSize) fail(file, `must have at most ${inWords}`)
+    return decodeUtf8(readFileSync(descriptor))
+  } catch (error) {
+    if (error instanceof TextFileError) throw error
+    return fail(file, error instanceof EncodingError ? error.message : 'must be a file that can be read')
   } finally {
-    closeSync(descriptor)
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** The names of the files in a folder. @throws {TextFileError} */
+export const filesIn = (folder: string): string[] => {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return fail(folder, 'must be a folder that can be read')
   }
 }
 
 const parsed = (file: string): unknown => {
   try {
-    return JSON.parse(contentOf(file))
+    return JSON.parse(readText(file, MAX_SIZE, '1 MiB'))
   } catch (error) {
     if (error instanceof TextFileError) throw error
     return fail(file, `must be JSON (${(error as Error).message.split('\n', 1)[0]})`)
@@ -71,19 +91,12 @@ export interface TextFiles {
  * @throws {TextFileError}
  */
 export const readTextFiles = (folder: string): TextFiles => {
-  const names = ((): string[] => {
-    try {
-      return readdirSync(folder)
-    } catch {
-      return fail(folder, 'must be a folder that can be read')
-    }
-  })()
   const languages = new Map(
-    names
+    filesIn(folder)
       .filter(name => name.endsWith('.json'))
       .map(name => {
         const file = join(folder, name)
-        return [languageOfName(file, name), readTextFile(file)] as const
+        return [checkLanguage(file, name.slice(0, -'.json'.length)), readTextFile(file)] as const
       }),
   )
   return { folder, languages }

@@ -89,9 +89,21 @@ const withTexts = (english: TextTree, texts: TextFile, key: string): TextTree =>
   )
 
 /** A tag and its shorter forms (RFC 4647 §3.4): `zh-Hant-TW`, `zh-Hant`, `zh`. */
-const shortened = (tag: string): string[] => {
+export const shortened = (tag: string): string[] => {
   const parts = tag.split('-')
   return parts.map((_, index) => parts.slice(0, parts.length - index).join('-'))
+}
+
+/**
+ * The language for a tag such as `fr-CA`: it or a shorter form of it, else another region of the same language. `undefined` if there is
+ * none.
+ */
+export const fitting = (tag: string, languages: readonly string[]): string | undefined => {
+  const forms = shortened(tag.toLowerCase())
+  const found = forms.map(form => languages.find(each => each.toLowerCase() === form))
+  return (
+    found.find(each => each !== undefined) ?? languages.find(each => each.split('-', 1)[0] === forms.at(-1))
+  )
 }
 
 /** The languages of a service: English, German, and those of `TEXTS`. */
@@ -108,22 +120,10 @@ export class Languages {
     this.tags = [...new Set([...BUILT_IN_LANGUAGES, ...files.keys()])]
   }
 
-  /**
-   * The language for a tag such as `fr-CA`: it or a shorter form of it, else another region of the same language. `undefined` if there is
-   * none.
-   */
-  fitting(tag: string): string | undefined {
-    const forms = shortened(tag.toLowerCase())
-    const found = forms.map(form => this.tags.find(each => each.toLowerCase() === form))
-    return (
-      found.find(each => each !== undefined) ?? this.tags.find(each => each.split('-', 1)[0] === forms.at(-1))
-    )
-  }
-
   /** @param tags as a reader prefers them, the best first; `*` is any language. */
   preferred(tags: readonly string[]): string {
     for (const tag of tags) {
-      const found = tag === '*' ? DEFAULT_LANGUAGE : this.fitting(tag)
+      const found = tag === '*' ? DEFAULT_LANGUAGE : fitting(tag, this.tags)
       if (found !== undefined) return found
     }
     return DEFAULT_LANGUAGE

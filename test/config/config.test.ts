@@ -438,7 +438,12 @@ t.test('values are parsed in their units, and empty ones are absent', async t =>
 
 t.test('mail settings: sender, server and the base of links', async t => {
   const { mail, publicUrl, webUrl, accountUrl } = loadConfig({})
-  t.same(mail, { url: null, from: 'Gatehouse <no-reply@localhost>', folder: join('data', 'outbox') })
+  t.same(mail, {
+    url: null,
+    from: 'Gatehouse <no-reply@localhost>',
+    folder: join('data', 'outbox'),
+    templates: null,
+  })
   t.equal(publicUrl, 'http://127.0.0.1:3000')
   t.equal(webUrl, 'http://127.0.0.1:3000')
   t.equal(accountUrl, 'http://127.0.0.1:3000/security')
@@ -463,6 +468,7 @@ t.test('mail settings: sender, server and the base of links', async t => {
     url: MAIL_URL,
     from: '"Gatehouse, Inc." <no-reply@example.com>',
     folder: join('/var/lib/gatehouse', 'outbox'),
+    templates: null,
   })
   t.equal(given.publicUrl, 'https://example.com/accounts')
   t.equal(given.webUrl, 'https://app.example.com/start?lang=en')

@@ -13,7 +13,10 @@ const folderWith = (
   const folder = join(temporaryFolder(t), 'texts')
   mkdirSync(folder)
   for (const [name, content] of Object.entries(files))
-    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content))
+    writeFileSync(
+      join(folder, name),
+      typeof content === 'string' || Buffer.isBuffer(content) ? content : JSON.stringify(content),
+    )
   return folder
 }
 
@@ -65,9 +68,10 @@ const MISTAKES: [files: Readonly<Record<string, unknown>>, message: RegExp][] = 
   [{ 'fr.json': { 'mails.signUp.subject': 'a\nBcc: b@c.example' } }, /must not contain control characters/],
   [{ 'fr.json': ['core.signIn'] }, /fr\.json: must be an object/],
   [{ 'fr.json': '{' }, /fr\.json: must be JSON/],
+  [{ 'fr.json': Buffer.from([0x7b, 0xff, 0x7d]) }, /fr\.json: is not valid UTF-8/],
   [{ 'fr.json': 'x'.repeat(1_048_577) }, /fr\.json: must have at most 1 MiB/],
-  [{ 'french!.json': {} }, /french!\.json: must be named by a language tag/],
-  [{ 'pt-br.json': {} }, /pt-br\.json: .* name the file pt-BR\.json/],
+  [{ 'french!.json': {} }, /french!\.json: must have a language tag \(BCP 47\) in its name/],
+  [{ 'pt-br.json': {} }, /pt-br\.json: must have the language as pt-BR in its name/],
 ]
 
 t.test('a mistake stops the start with a sentence that names file and key', async t => {

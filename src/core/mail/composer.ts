@@ -1,8 +1,9 @@
-/** The content of mails: from a host's template, else from the texts of their kind. */
-import { DEFAULT_LANGUAGE, fill, Languages, type OwnedTexts } from '#base/texts'
+/** The content of mails: from a host's template, else from a file of the operator, else from the texts of their kind. */
+import { DEFAULT_LANGUAGE, fill, fitting, Languages, type OwnedTexts, shortened } from '#base/texts'
 import { DEFAULT_BRAND, FRAME_TEXTS, htmlOf, type MailBrand, type MailParts, textOf } from './frame.ts'
 import { composeFrom } from './host-templates.ts'
 import type { MailKind, MailKinds, MailSite, MailTemplate, MailTexts } from './kinds.ts'
+import { fillTemplate, type TemplateFiles } from './template-files.ts'
 import type { Content } from './transports.ts'
 
 type Templates = Readonly<Record<string, MailTemplate | undefined>>
@@ -10,7 +11,9 @@ type Templates = Readonly<Record<string, MailTemplate | undefined>>
 /** What every mail of a service is made with. */
 export interface ComposerDeps extends Omit<MailSite, 'host' | 'name'> {
   readonly productName: string
+  /** Of a host. */
   readonly templates?: Templates | undefined
+  readonly templateFiles?: TemplateFiles | null
   readonly languages?: Languages
   readonly brand?: MailBrand
 }
@@ -24,16 +27,22 @@ export const ownedBy = (name: string, kind: MailKind): OwnedTexts => {
   return found
 }
 
-const partsOf = (kind: MailKind, texts: MailTexts, site: MailSite, values: readonly unknown[]): MailParts => {
-  const [given] = values as never[]
-  const { name: product, host, publicUrl } = site
-  const places = { product, host, publicUrl, ...kind.places?.(given as never) }
+/** What a mail says, in one language. */
+interface Said {
+  readonly texts: MailTexts
+  /** The values of places. */
+  readonly places: Readonly<Record<string, string | number>>
+  readonly more: readonly string[]
+  readonly code: string | null
+  readonly link: string | null
+}
+
+const partsOf = ({ texts, places, more, code, link }: Said): MailParts => {
   const filled = (text: string): string => fill(text, places)
-  const link = kind.link?.(site, ...(values as never[])) ?? null
   return {
     subject: texts.subject,
-    paragraphs: [filled(texts.text), ...(kind.more?.(texts as never, given as never) ?? [])],
-    code: kind.code?.(given as never) ?? null,
+    paragraphs: [filled(texts.text), ...more],
+    code,
     button: link === null ? null : { text: texts.button ?? link, link },
     reason: texts.reason === undefined ? null : filled(texts.reason),
   }
@@ -43,16 +52,18 @@ export class MailComposer<Kinds extends MailKinds> {
   readonly #kinds: Kinds
   readonly #site: MailSite
   readonly #templates: Templates
+  readonly #files: TemplateFiles['templates']
   readonly #languages: Languages
   readonly #brand: MailBrand
   readonly #onFailure: (error: Error, name: string) => void
 
   /** @param onFailure when the template of a host fails for a kind of mail, which is then composed without it. */
   constructor(kinds: Kinds, deps: ComposerDeps, onFailure: (error: Error, name: string) => void) {
-    const { publicUrl, webUrl, accountUrl, productName, templates = {}, languages, brand } = deps
+    const { publicUrl, webUrl, accountUrl, productName, languages, brand } = deps
     this.#kinds = kinds
     this.#site = { name: productName, host: new URL(publicUrl).host, publicUrl, webUrl, accountUrl }
-    this.#templates = templates
+    this.#templates = deps.templates ?? {}
+    this.#files = deps.templateFiles?.templates ?? new Map()
     this.#languages = languages ?? new Languages()
     this.#brand = brand ?? DEFAULT_BRAND
     this.#onFailure = onFailure
@@ -61,7 +72,12 @@ export class MailComposer<Kinds extends MailKinds> {
   /** `MailSender` checks the types of `values`. */
   compose(name: keyof Kinds & string, locale: string | null, values: readonly unknown[]): Content {
     const kind = this.#kinds[name] as Kinds[string]
-    return this.#fromHost(name, kind, locale, values) ?? this.#fromTexts(name, kind, locale, values)
+    const own = this.#fromHost(name, kind, locale, values)
+    if (own !== null) return own
+    const owned = ownedBy(name, kind)
+    const tag = this.#languageOf(name, owned, locale)
+    const said = this.#said(kind, owned, tag, values)
+    return this.#fromFile(name, tag, said) ?? this.#fromTexts(tag, said)
   }
 
   /** `null` without a template that works. */
@@ -76,27 +92,52 @@ export class MailComposer<Kinds extends MailKinds> {
     }
   }
 
-  /** In the recipient's language if the kind has that, else in English. */
-  #fromTexts(name: string, kind: MailKind, locale: string | null, values: readonly unknown[]): Content {
-    const languages = this.#languages
-    const owned = ownedBy(name, kind)
-    const tag = this.#languageOf(owned, locale)
-    const texts = languages.textsOf(owned, tag) as unknown as MailTexts
-    const parts = partsOf(kind, texts, this.#site, values)
+  /** One in which there are files or texts of the kind; else English, as a whole. */
+  #languageOf(name: string, owned: OwnedTexts, locale: string | null): string {
+    if (locale === null) return DEFAULT_LANGUAGE
+    const subject = `${owned.owner}.subject`
+    const tags = this.#languages.tags.filter(tag => subject in this.#languages.ownTexts(owned, tag))
+    return fitting(locale, [...tags, ...(this.#files.get(name)?.keys() ?? [])]) ?? DEFAULT_LANGUAGE
+  }
+
+  #said(kind: MailKind, owned: OwnedTexts, tag: string, values: readonly unknown[]): Said {
+    const [given] = values as never[]
+    const { name: product, host, publicUrl } = this.#site
+    const texts = this.#languages.textsOf(owned, tag) as unknown as MailTexts
+    return {
+      texts,
+      places: { product, host, publicUrl, ...kind.places?.(given as never) },
+      more: kind.more?.(texts as never, given as never) ?? [],
+      code: kind.code?.(given as never) ?? null,
+      link: kind.link?.(this.#site, ...(values as never[])) ?? null,
+    }
+  }
+
+  /** Of the language or of a shorter form of its tag; `null` if there is none. */
+  #fromFile(name: string, tag: string, { places, more, code, link }: Said): Content | null {
+    const files = this.#files.get(name)
+    const template = shortened(tag)
+      .map(form => files?.get(form))
+      .find(found => found !== undefined)
+    if (template === undefined) return null
+    const values = Object.entries(places).map(([place, value]) => [place, String(value)])
+    return fillTemplate(template, {
+      ...Object.fromEntries(values),
+      link: link ?? this.#site.accountUrl,
+      code: code ?? '',
+      more: more.join('\n'),
+    })
+  }
+
+  #fromTexts(tag: string, said: Said): Content {
+    const parts = partsOf(said)
     const frame = {
       product: this.#site.name,
       language: tag === DEFAULT_LANGUAGE ? 'en-GB' : tag,
-      texts: languages.textsOf(FRAME_TEXTS, tag),
+      texts: this.#languages.textsOf(FRAME_TEXTS, tag),
       brand: this.#brand,
     }
     return { subject: parts.subject, text: textOf(parts, frame), html: htmlOf(parts, frame) }
-  }
-
-  /** A kind whose subject the language of the recipient lacks is English as a whole. */
-  #languageOf(owned: OwnedTexts, locale: string | null): string {
-    const languages = this.#languages
-    const tag = (locale === null ? undefined : languages.fitting(locale)) ?? DEFAULT_LANGUAGE
-    return `${owned.owner}.subject` in languages.ownTexts(owned, tag) ? tag : DEFAULT_LANGUAGE
   }
 }
 

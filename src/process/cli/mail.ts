@@ -2,8 +2,10 @@
 import type { Command } from 'commander'
 import { newId } from '#base/ids'
 import { type Reader, SettingError } from '#base/settings/readers'
+import { fitting } from '#base/texts'
 import { composerDepsOf, MailComposer } from '#core/mail/composer'
 import type { MailKind, MailKinds } from '#core/mail/kinds'
+import { checkTemplateFiles, type TemplateFiles } from '#core/mail/template-files'
 import { openTransport } from '#core/mail/transports'
 import { canonicalLocale, INVALID_LOCALE } from '#core/users/locale'
 import { canonicalEmail } from '#core/users/user'
@@ -14,7 +16,7 @@ import { allFeatures } from '#features/built-in'
 import { newEmailViolations } from '#http/validation/formats'
 import { mailOf, siteOf } from '../config/config.ts'
 import { settings } from './store.ts'
-import { serviceTexts, unknownLanguage } from './texts.ts'
+import { checked, serviceTexts, unknownLanguage } from './texts.ts'
 
 const language: Reader<string> = text => {
   const locale = canonicalLocale(text)
@@ -35,12 +37,18 @@ const unexpected = (error: Error): never => {
   throw error
 }
 
-const composerFor = async (locale: string): Promise<[MailComposer<MailKinds>, MailKinds]> => {
+const composerFor = async (
+  locale: string,
+  templateFiles: TemplateFiles | null,
+): Promise<[MailComposer<MailKinds>, MailKinds]> => {
   const { languages } = await serviceTexts()
-  if (languages.fitting(locale) === undefined) throw unknownLanguage(languages)
   const { mailKindsOf } = await import('#feature/texts')
   const kinds = mailKindsOf(allFeatures())
-  return [new MailComposer(kinds, { ...composerDepsOf(siteOf(settings({}))), languages }, unexpected), kinds]
+  if (templateFiles !== null) checked('MAIL_TEMPLATES', () => checkTemplateFiles(templateFiles, kinds))
+  const ofTemplates = [...(templateFiles?.templates.values() ?? [])].flatMap(ofKind => [...ofKind.keys()])
+  if (fitting(locale, [...languages.tags, ...ofTemplates]) === undefined) throw unknownLanguage(languages)
+  const deps = { ...composerDepsOf(siteOf(settings({}))), languages, templateFiles }
+  return [new MailComposer(kinds, deps, unexpected), kinds]
 }
 
 const hasValues = ({ places, example }: MailKind): boolean => places === undefined || example !== undefined
@@ -49,9 +57,9 @@ const oneLine = (text: string): string => printable(text.replaceAll(/\s+/g, ' ')
 
 const sendTest = async (address: string, { language: locale }: { language: string }): Promise<void> => {
   const to = recipientOf(address)
-  const { url, from, folder } = mailOf(settings({}))
+  const { url, from, folder, templates } = mailOf(settings({}))
   if (url === 'off') throw new CommandError('MAIL_URL is off: no mails are sent')
-  const [composer, kinds] = await composerFor(locale)
+  const [composer, kinds] = await composerFor(locale, templates)
   const names = Object.keys(kinds)
   const width = Math.max(...names.map(name => name.length))
   const left = names.filter(name => !hasValues(kinds[name] as MailKind))

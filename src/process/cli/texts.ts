@@ -12,18 +12,26 @@ interface ServiceTexts {
   readonly all: readonly OwnedTexts[]
 }
 
+/** @throws {CommandError} for a mistake in a file, which `check` finds */
+export const checked = (setting: string, check: () => void): void => {
+  try {
+    check()
+  } catch (error) {
+    throw error instanceof TextFileError
+      ? new CommandError(`${setting} has a mistake in ${error.message}`)
+      : error
+  }
+}
+
 /** All texts, with those of `TEXTS`. @throws {ConfigError}; {CommandError} for a mistake in a file of `TEXTS` */
 export const serviceTexts = async (): Promise<ServiceTexts> => {
   const { values, featureSettings } = readAll({})
   // Loaded here because it loads every page, which other commands do not need.
   const { allTexts } = await import('#feature/texts')
   const all = await allTexts(allFeatures(), featureSettings)
-  try {
-    if (values.TEXTS !== null) checkTextFiles(values.TEXTS, all)
-  } catch (error) {
-    throw error instanceof TextFileError ? new CommandError(`TEXTS has a mistake in ${error.message}`) : error
-  }
-  return { languages: new Languages(values.TEXTS?.languages), all }
+  const files = values.TEXTS
+  if (files !== null) checked('TEXTS', () => checkTextFiles(files, all))
+  return { languages: new Languages(files?.languages), all }
 }
 
 export const unknownLanguage = ({ tags }: Languages): CommandError =>

@@ -113,6 +113,8 @@ export const mailOf = (v: Values) => ({
   from: v.MAIL_FROM,
   /** Created with the first mail. */
   folder: mailFolderOf(v.DATABASE_URL),
+  /** Mails of the operator's own; `null` without `MAIL_TEMPLATES`. */
+  templates: v.MAIL_TEMPLATES,
 })
 
 /** The URL for traces is used as it is; the general one has a path for each signal. */

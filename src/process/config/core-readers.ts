@@ -3,6 +3,7 @@
 import { list, nameOf, origins, pageUrl, type Reader, readFile, SettingError } from '#base/settings/readers'
 import { readTextFiles, TextFileError, type TextFiles } from '#base/text-files'
 import { type PrivateKey, PrivateKeyError, parsePrivateKey } from '#core/auth/private-key'
+import { readTemplateFiles, type TemplateFiles } from '#core/mail/template-files'
 import type { MetadataSchema } from '#http/validation/metadata'
 import { compileMetadataSchema } from '#http/validation/metadata-schema'
 
@@ -161,11 +162,17 @@ export const metadataSchema: Reader<MetadataSchema> = file => {
   }
 }
 
-export const textFiles: Reader<TextFiles> = folder => {
-  try {
-    return readTextFiles(folder)
-  } catch (error) {
-    if (error instanceof TextFileError) throw new SettingError(`has a mistake in ${error.message}`)
-    throw error
+const folderWith =
+  <Files>(read: (folder: string) => Files): Reader<Files> =>
+  folder => {
+    try {
+      return read(folder)
+    } catch (error) {
+      if (error instanceof TextFileError) throw new SettingError(`has a mistake in ${error.message}`)
+      throw error
+    }
   }
-}
+
+export const textFiles: Reader<TextFiles> = folderWith(readTextFiles)
+
+export const mailTemplates: Reader<TemplateFiles> = folderWith(readTemplateFiles)

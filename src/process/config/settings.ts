@@ -24,6 +24,7 @@ import {
   audience,
   hexColor,
   mailbox,
+  mailTemplates,
   mailUrl,
   metadataSchema,
   privateKey,
@@ -233,6 +234,11 @@ export const SETTINGS = {
     default: null,
     description:
       'a folder with texts of pages and mails, such as fr.json, which add a language or replace texts',
+  },
+  MAIL_TEMPLATES: {
+    read: mailTemplates,
+    default: null,
+    description: 'a folder with mails of your own, such as verification.en.html and verification.en.txt',
   },
   BRAND_COLOR: {
     read: hexColor,
