@@ -403,10 +403,11 @@ const startBackgroundWork = (
  * @throws {FeatureError} for a mail or metric of a feature whose name the core or another feature uses. {TextFileError} for a file of
  * `MAIL_TEMPLATES` that does not suit its kind.
  */
-export const checkMailsAndMetrics = (features: readonly Feature[], { mail }: Config): void => {
+export const checkMailsAndMetrics = (features: readonly Feature[], config: Config): void => {
   assertUnique('mail', Object.keys(ACCOUNT_MAILS), features, ({ mails = {} }) => Object.keys(mails))
   assertUnique('metric', Object.keys(METRICS), features, ({ metrics = {} }) => Object.keys(metrics))
-  if (mail.templates !== null) checkTemplateFiles(mail.templates, mailKindsOf(features))
+  const { templates } = config.mail
+  if (templates !== null) checkTemplateFiles(templates, mailKindsOf(features), composerDepsOf(config).brand)
 }
 
 /** Creates the parts, each from those that it depends on. */

@@ -24,6 +24,9 @@ export interface BrandColors {
   readonly dark: BrandPalette
 }
 
+/** A logo at least this many times as wide as high is taken for a wordmark, which has the name in it. */
+export const WORDMARK_RATIO = 2
+
 type Triple = readonly [number, number, number]
 
 /** In OKLab: lightness, and two axes of colour. */

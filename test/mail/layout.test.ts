@@ -1,10 +1,16 @@
 /** Every kind of mail in every language, as mail programs need it: HTML that loads nothing, and a text with the same content. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { brandColors } from '#base/brand-colors'
 import { ACCOUNT_MAILS } from '#core/accounts/mails'
 import { MailComposer } from '#core/mail/composer'
-import { DEFAULT_BRAND } from '#core/mail/frame'
+import { DEFAULT_BRAND, type MailBrand } from '#core/mail/frame'
 import type { MailKind } from '#core/mail/kinds'
 import { allFeatures } from '#features/built-in'
+import { build, temporaryFolder } from '../support/build.ts'
+import { mailbox } from '../support/mailbox.ts'
+import { recipient } from '../support/smtp.ts'
 
 const HOSTILE = `"><img src=x onerror=alert(1)> {product} & www.evil.example`
 
@@ -45,19 +51,29 @@ const SITE = {
   accountUrl: 'https://app.example.com/account?from=mail&again=1',
 }
 
+/** A blue pixel. */
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNQiXj1HwAEKAJYQmTGWQAAAABJRU5ErkJggg==',
+  'base64',
+)
+
 const BRAND = {
   ...DEFAULT_BRAND,
+  logo: { content: PNG, ratio: 1 },
   supportUrl: 'https://help.example.com/?a=1&b=2',
   privacyUrl: 'https://example.com/privacy',
 }
 
-const COMPOSER = new MailComposer(
-  Object.fromEntries(KINDS),
-  { ...SITE, productName: SITE.name, brand: BRAND },
-  error => {
-    throw error
-  },
-)
+const composerWith = (brand: Partial<MailBrand> = {}) =>
+  new MailComposer(
+    Object.fromEntries(KINDS),
+    { ...SITE, productName: SITE.name, brand: { ...BRAND, ...brand } },
+    error => {
+      throw error
+    },
+  )
+
+const COMPOSER = composerWith()
 
 const decode = (html: string): string =>
   html.replaceAll(
@@ -86,9 +102,11 @@ for (const locale of ['en', 'de'])
       t.equal(html.match(/<h1 /g)?.length, 1)
       t.notMatch(
         html,
-        /<(?:img|script|link|iframe|form|object|svg)\b|url\(|@import|\son\w+="/i,
+        /<(?:script|link|iframe|form|object|svg)\b|\ssrc="(?!cid:logo@)|url\(|@import|\son\w+="/i,
         'loads nothing',
       )
+      for (const [image] of html.matchAll(/<img[^>]*>/g)) t.match(image, / alt="/)
+      t.ok(html.length < 102_400, 'Gmail cuts longer ones')
       for (const [, width = ''] of html.matchAll(/(?:max-width:|\bwidth=")(\d+)(?:px|")/g))
         t.ok(Number(width) <= 600, `${width} px`)
       for (const [table] of html.matchAll(/<table[^>]*>/g)) t.match(table, 'role="presentation"')
@@ -111,9 +129,62 @@ for (const locale of ['en', 'de'])
       t.ok(text.includes(BRAND.supportUrl))
     })
 
-t.test('the button can be read', async t => {
-  const [light, dark] = [luminance(DEFAULT_BRAND.onFill), luminance(DEFAULT_BRAND.fill)]
-  t.ok((light + 0.05) / (dark + 0.05) >= 4.5)
+t.test('the button can be read, with the colour of any brand', async t => {
+  for (const color of ['#2f5bea', '#000000', '#ffffff', '#ffd400', '#808080', '#00ff00', '#ff0066']) {
+    const { fill, onFill } = brandColors(color).light
+    const { html } = composerWith({ fill, onFill }).compose('verification', 'en', [VALUES])
+    const [, background = ''] = /bgcolor="(#[0-9a-f]{6})"[^>]*>\s*<a /.exec(html) ?? []
+    const [, text = ''] = /<a [^>]*;color:(#[0-9a-f]{6});text-decoration:none/.exec(html) ?? []
+    const [dark = 0, light = 0] = [luminance(background), luminance(text)].sort((one, other) => one - other)
+    t.ok((light + 0.05) / (dark + 0.05) >= 4.5, color)
+  }
+})
+
+t.test('the head has the logo and the name, or what stands for them', async t => {
+  const headOf = (logo: MailBrand['logo']) => {
+    const { html, logo: attached } = composerWith({ logo }).compose('verification', 'en', [VALUES])
+    const [head = ''] = /<tr><td style="padding:0 4px 16px">[\s\S]*?<\/table>/.exec(html) ?? []
+    t.equal(attached !== undefined, /<img/.test(head))
+    return { image: /<img[^>]*>/.exec(head)?.[0], text: readable(head).trim().split(/\s+/).join(' ') }
+  }
+  t.match(headOf('letter'), { image: undefined, text: 'A Acme <b> & Sons' })
+  t.match(headOf('name'), { image: undefined, text: 'Acme <b> & Sons' })
+  t.match(headOf({ content: PNG, ratio: 1 }), {
+    image: 'src="cid:logo@gatehouse" width="28" height="28" alt=""',
+    text: 'Acme <b> & Sons',
+  })
+  t.match(headOf({ content: PNG, ratio: 4 }), {
+    image: 'width="112" height="28" alt="Acme &lt;b&gt; &amp; Sons"',
+    text: '',
+  })
+  t.match(headOf({ content: PNG, ratio: 20 }), { image: 'width="240" height="12"' })
+})
+
+t.test('a PNG logo is inside of the mail, and an SVG is not', async t => {
+  const svg = join(temporaryFolder(t), 'logo.svg')
+  writeFileSync(svg, '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0h1v1z"/></svg>')
+  const png = join(temporaryFolder(t), 'logo.png')
+  writeFileSync(png, PNG)
+  const attachmentsWith = async (env: Record<string, string>) => {
+    const app = await build(t, { env: { PRODUCT_NAME: 'Acme', ...env } })
+    app.services.mails.send('verification', recipient('ann@example.com'), VALUES)
+    await app.close()
+    const [mail] = await mailbox(app).all()
+    t.match(mail?.text, 'Acme')
+    t.match(readable(mail?.html ?? ''), 'Acme')
+    return mail?.attachments
+  }
+  const [logo, ...others] = (await attachmentsWith({ BRAND_LOGO: png })) ?? []
+  t.match(logo, {
+    contentId: '<logo@gatehouse>',
+    mimeType: 'image/png',
+    disposition: 'inline',
+    related: true,
+  })
+  t.ok(Buffer.from(logo?.content as ArrayBuffer).equals(PNG))
+  t.strictSame(others, [])
+  t.strictSame(await attachmentsWith({ BRAND_LOGO: svg }), [])
+  t.strictSame(await attachmentsWith({}), [])
 })
 
 t.test('a subject has no places, which a user could fill', async t => {

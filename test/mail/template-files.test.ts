@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { Languages } from '#base/texts'
 import { ACCOUNT_MAILS } from '#core/accounts/mails'
 import { MailComposer } from '#core/mail/composer'
+import { DEFAULT_BRAND, type MailBrand } from '#core/mail/frame'
 import type { MailTemplate } from '#core/mail/kinds'
 import { checkTemplateFiles, readTemplateFiles } from '#core/mail/template-files'
 import { mailKindsOf } from '#feature/texts'
@@ -37,10 +38,10 @@ const KINDS = mailKindsOf(BUILT_IN_FEATURES)
 const composerOf = (
   t: Test,
   files: Files,
-  parts: { languages?: Languages; templates?: Record<string, MailTemplate> } = {},
+  parts: { languages?: Languages; templates?: Record<string, MailTemplate>; brand?: MailBrand } = {},
 ) => {
   const templateFiles = readTemplateFiles(folderWith(t, files))
-  checkTemplateFiles(templateFiles, KINDS)
+  checkTemplateFiles(templateFiles, KINDS, parts.brand ?? DEFAULT_BRAND)
   const site = {
     productName: 'Acme & Sons',
     publicUrl: 'https://accounts.example.com',
@@ -94,8 +95,8 @@ t.test('values are text in both parts', async t => {
   ]
   t.strictSame(composer.compose('accessRemoved', 'en', [{ removed }]), {
     subject: 'Removed',
-    text: '– <b>\n– Sessions: 2\nhttps://accounts.example.com/security',
-    html: '<p>– &lt;b&gt;<br>\n– Sessions: 2</p><a href="https://accounts.example.com/security">',
+    text: '– <b>\n– Sessions (2)\nhttps://accounts.example.com/security',
+    html: '<p>– &lt;b&gt;<br>\n– Sessions (2)</p><a href="https://accounts.example.com/security">',
   })
   t.match(composer.compose('emailCode', 'en', [{ code: '12345678', isConfirmed: true }]), {
     html: '<b>12345678</b>',
@@ -139,6 +140,22 @@ t.test('a template of a host comes before the files, which come before the texts
   t.equal(subjectOf('verification'), 'Of the host')
   t.equal(subjectOf('passwordReset'), 'A subject')
   t.equal(subjectOf('signUp'), ACCOUNT_MAILS.signUp.en.subject)
+})
+
+t.test('a template can show the logo, if mails have one', async t => {
+  const files = pair('emailChanged.en', '<img src="{{logo}}" alt="Acme">', 'Subject: x\n\nx')
+  const logo = { content: Buffer.from('png'), ratio: 1 }
+  const read = readTemplateFiles(folderWith(t, files))
+  checkTemplateFiles(read, KINDS, { logo })
+  const composer = composerOf(t, files, { brand: { ...DEFAULT_BRAND, logo } })
+  t.match(composer.compose('emailChanged', 'en', [{ newEmail: HOSTILE }]), {
+    html: '<img src="cid:logo@gatehouse" alt="Acme">',
+    logo: logo.content,
+  })
+  for (const other of ['letter', 'name'] as const)
+    t.throws(() => checkTemplateFiles(read, KINDS, { logo: other }), {
+      message: /there is no \{\{logo\}\} here/,
+    })
 })
 
 t.test('a host application can use files too', async t => {

@@ -1,6 +1,15 @@
 /** The content of mails: from a host's template, else from a file of the operator, else from the texts of their kind. */
 import { DEFAULT_LANGUAGE, fill, fitting, Languages, type OwnedTexts, shortened } from '#base/texts'
-import { DEFAULT_BRAND, FRAME_TEXTS, htmlOf, type MailBrand, type MailParts, textOf } from './frame.ts'
+import {
+  DEFAULT_BRAND,
+  FRAME_TEXTS,
+  htmlOf,
+  LOGO_URL,
+  type MailBrand,
+  type MailLogo,
+  type MailParts,
+  textOf,
+} from './frame.ts'
 import { composeFrom } from './host-templates.ts'
 import type { MailKind, MailKinds, MailSite, MailTemplate, MailTexts } from './kinds.ts'
 import { fillTemplate, type TemplateFiles } from './template-files.ts'
@@ -72,8 +81,19 @@ export class MailComposer<Kinds extends MailKinds> {
   /** `MailSender` checks the types of `values`. */
   compose(name: keyof Kinds & string, locale: string | null, values: readonly unknown[]): Content {
     const kind = this.#kinds[name] as Kinds[string]
-    const own = this.#fromHost(name, kind, locale, values)
-    if (own !== null) return own
+    return this.#withLogo(
+      this.#fromHost(name, kind, locale, values) ?? this.#composed(name, kind, locale, values),
+    )
+  }
+
+  #withLogo(content: Content): Content {
+    const { logo } = this.#brand
+    return typeof logo === 'object' && content.html.includes(LOGO_URL)
+      ? { ...content, logo: logo.content }
+      : content
+  }
+
+  #composed(name: string, kind: MailKind, locale: string | null, values: readonly unknown[]): Content {
     const owned = ownedBy(name, kind)
     const tag = this.#languageOf(name, owned, locale)
     const said = this.#said(kind, owned, tag, values)
@@ -126,6 +146,7 @@ export class MailComposer<Kinds extends MailKinds> {
       link: link ?? this.#site.accountUrl,
       code: code ?? '',
       more: more.join('\n'),
+      logo: LOGO_URL,
     })
   }
 
@@ -143,6 +164,7 @@ export class MailComposer<Kinds extends MailKinds> {
 
 interface MailedBrand extends Pick<MailBrand, 'supportUrl' | 'privacyUrl'> {
   readonly colors: { readonly light: Pick<MailBrand, 'fill' | 'onFill'> }
+  readonly logo: (MailLogo & { readonly extension: string }) | null
 }
 
 /** The settings that mails follow from. */
@@ -152,13 +174,19 @@ interface MailedSettings extends Pick<MailSite, 'publicUrl' | 'accountUrl'> {
   readonly brand: MailedBrand
 }
 
+const logoOf = ({ logo }: MailedBrand): MailBrand['logo'] => {
+  if (logo === null) return 'letter'
+  return logo.extension === 'png' ? logo : 'name'
+}
+
 export const composerDepsOf = ({ productName, publicUrl, pagesUrl, accountUrl, brand }: MailedSettings) => {
   const { fill, onFill } = brand.colors.light
+  const { supportUrl, privacyUrl } = brand
   return {
     productName,
     publicUrl,
     webUrl: pagesUrl,
     accountUrl,
-    brand: { fill, onFill, supportUrl: brand.supportUrl, privacyUrl: brand.privacyUrl },
+    brand: { fill, onFill, supportUrl, privacyUrl, logo: logoOf(brand) },
   }
 }

@@ -1,4 +1,5 @@
-/** What surrounds the texts of every mail, as HTML for mail programs: tables, styles at the elements, nothing that is loaded. */
+/** What surrounds the texts of every mail, as HTML for mail programs: tables, styles at the elements, nothing from the network. */
+import { WORDMARK_RATIO } from '#base/brand-colors'
 import { defineTexts, fill } from '#base/texts'
 
 export const FRAME_TEXTS = defineTexts('mails.frame', {
@@ -16,7 +17,19 @@ export const FRAME_TEXTS = defineTexts('mails.frame', {
   },
 })
 
+/** An image that a mail brings with it. */
+export interface MailLogo {
+  readonly content: Buffer
+  /** Width by height. */
+  readonly ratio: number
+}
+
 export interface MailBrand {
+  /**
+   * Mail programs show PNG alone. `letter`: the brand has no logo, so that the first letter of the name stands for it, as on pages; `name`:
+   * it has one that mails cannot show.
+   */
+  readonly logo: MailLogo | 'letter' | 'name'
   /** The button and the text on it, `#rrggbb`. */
   readonly fill: string
   readonly onFill: string
@@ -25,6 +38,7 @@ export interface MailBrand {
 }
 
 export const DEFAULT_BRAND: MailBrand = {
+  logo: 'letter',
   fill: '#2f5bea',
   onFill: '#ffffff',
   supportUrl: null,
@@ -72,6 +86,9 @@ const DARK = `@media (prefers-color-scheme: dark) {
   .dim, .dim a { color: #9ca6b5 !important; }
 }`
 
+/** Characters of a code that is large enough to be typed from. */
+const MAX_LARGE = 16
+
 const TABLE = 'role="presentation" cellpadding="0" cellspacing="0" border="0"'
 
 const paragraphOf = (text: string, margin: string): string =>
@@ -90,6 +107,49 @@ const buttonOf = ({ text, link }: NonNullable<MailParts['button']>, { texts, bra
   dimmed(`${escapeHtml(texts.openAddress)}<br>${linkOf(link, link, ';word-break:break-all')}`, '24px 0 0'),
 ]
 
+/** Pixels. */
+const LOGO_HEIGHT = 28
+const LOGO_MAX_WIDTH = 240
+
+/** The `Content-ID` of the logo (RFC 2392). */
+const LOGO_ID = 'logo@gatehouse'
+
+/** What the HTML of a mail names the logo by, also of an operator's template. */
+export const LOGO_URL = `cid:${LOGO_ID}`
+
+/** The attachment that {@link LOGO_URL} refers to. */
+export const logoAttachment = (content: Buffer) => ({
+  filename: 'logo.png',
+  content,
+  contentType: 'image/png',
+  contentDisposition: 'inline' as const,
+  cid: LOGO_ID,
+})
+
+const imageOf = ({ ratio }: MailLogo, alt: string): string => {
+  const width = Math.min(LOGO_HEIGHT * ratio, LOGO_MAX_WIDTH)
+  const [w, h] = [Math.round(width), Math.round(width / ratio)]
+  return `<img src="${LOGO_URL}" width="${w}" height="${h}" alt="${escapeHtml(alt)}" style="display:block;border:0">`
+}
+
+const headOf = ({ product, brand: { logo, fill, onFill } }: Frame): string[] => {
+  const name = `<td class="ink" style="font:600 16px/28px ${FONT};color:${INK}">${escapeHtml(product)}</td>`
+  const inTable = (...cells: readonly string[]): string[] => [
+    `<table ${TABLE}><tr>`,
+    ...cells,
+    '</tr></table>',
+  ]
+  const gap = '<td width="8"></td>'
+  if (logo === 'name') return inTable(name)
+  if (logo === 'letter') {
+    const [letter = ''] = product
+    const box = `<td width="28" height="28" align="center" bgcolor="${fill}" aria-hidden="true" style="border-radius:8px;font:600 17px/28px ${FONT};color:${onFill}">${escapeHtml(letter)}</td>`
+    return inTable(box, gap, name)
+  }
+  if (logo.ratio >= WORDMARK_RATIO) return inTable(`<td>${imageOf(logo, product)}</td>`)
+  return inTable(`<td>${imageOf(logo, '')}</td>`, gap, name)
+}
+
 const footOf = ({ product, texts, brand }: Frame): [text: string, links: (readonly [string, string])[]] => [
   fill(texts.sentBy, { product }),
   [[texts.help, brand.supportUrl] as const, [texts.privacy, brand.privacyUrl] as const].flatMap(
@@ -99,7 +159,7 @@ const footOf = ({ product, texts, brand }: Frame): [text: string, links: (readon
 
 export const htmlOf = (parts: MailParts, frame: Frame): string => {
   const { subject, paragraphs, code, button, reason } = parts
-  const { language, product } = frame
+  const { language } = frame
   const [foot, links] = footOf(frame)
   return [
     '<!doctype html>',
@@ -121,19 +181,21 @@ export const htmlOf = (parts: MailParts, frame: Frame): string => {
     `<table class="page" ${TABLE} width="100%" style="background:#f7f8fa">`,
     '<tr><td align="center" style="padding:32px 16px">',
     `<table ${TABLE} width="100%" style="max-width:520px">`,
-    `<tr><td class="ink" style="padding:0 4px 16px;font:600 16px/28px ${FONT};color:${INK}">${escapeHtml(product)}</td></tr>`,
+    '<tr><td style="padding:0 4px 16px">',
+    ...headOf(frame),
+    '</td></tr>',
     '<tr><td class="box" style="padding:32px;background:#ffffff;border:1px solid #e4e7ec;border-radius:12px">',
     `<h1 class="ink" style="margin:0;font:600 20px/28px ${FONT};color:${INK}">${escapeHtml(subject)}</h1>`,
     ...paragraphs.map(text => paragraphOf(text, '12px 0 0')),
     ...(code === null
       ? []
       : [
-          `<p class="ink code" style="margin:24px 0 0;padding:12px 16px;background:#f0f2f5;border-radius:8px;font:600 24px/32px ui-monospace,Menlo,Consolas,monospace;color:${INK};word-break:break-all">${escapeHtml(code)}</p>`,
+          `<p class="ink code" style="margin:24px 0 0;padding:12px 16px;background:#f0f2f5;border-radius:8px;font:600 ${code.length > MAX_LARGE ? '15px/24px' : '24px/32px'} ui-monospace,Menlo,Consolas,monospace;color:${INK};word-break:break-all">${escapeHtml(code)}</p>`,
         ]),
     ...(button === null ? [] : buttonOf(button, frame)),
     ...(reason === null ? [] : [dimmed(escapeHtml(reason), '16px 0 0')]),
     '</td></tr>',
-    `<tr><td class="dim" style="padding:16px 4px 0;font:400 13px/20px ${FONT};color:${DIM}">${[escapeHtml(foot), ...links.map(([text, url]) => linkOf(url, text))].join(' ')}</td></tr>`,
+    `<tr><td class="dim" style="padding:16px 4px 0;font:400 13px/20px ${FONT};color:${DIM}">${escapeHtml(foot)} ${links.map(([text, url]) => linkOf(url, text)).join(' · ')}</td></tr>`,
     '</table>',
     '</td></tr>',
     '</table>',

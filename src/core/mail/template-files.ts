@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { checkLanguage, fail, filesIn, readText } from '#base/text-files'
 import { flatten, placesOf } from '#base/texts'
-import { escapeHtml } from './frame.ts'
+import { escapeHtml, type MailBrand } from './frame.ts'
 import type { MailKind, MailKinds } from './kinds.ts'
 import type { Content } from './transports.ts'
 
@@ -64,13 +64,14 @@ const namesIn = (text: string): string[] => [...text.matchAll(PLACE)].map(([, na
 /** The names that also a subject can have: no user chooses their values. */
 const OF_SITE = ['product', 'host', 'publicUrl']
 
-const placesIn = ({ en, link, code, more }: MailKind): string[] => [
+const placesIn = ({ en, link, code, more }: MailKind, hasLogo: boolean): string[] => [
   ...new Set([
     ...OF_SITE,
     ...flatten(en, '').flatMap(([, text]) => placesOf(text)),
     ...(link === undefined ? [] : ['link']),
     ...(code === undefined ? [] : ['code']),
     ...(more === undefined ? [] : ['more']),
+    ...(hasLogo ? ['logo'] : []),
   ]),
 ]
 
@@ -98,7 +99,12 @@ const checkPlaces = (
 }
 
 /** @throws {TextFileError} for a kind that there is not, or for places that it does not have or needs. */
-export const checkTemplateFiles = ({ folder, templates }: TemplateFiles, kinds: MailKinds): void => {
+export const checkTemplateFiles = (
+  { folder, templates }: TemplateFiles,
+  kinds: MailKinds,
+  { logo }: Pick<MailBrand, 'logo'>,
+): void => {
+  const hasLogo = typeof logo === 'object'
   for (const [name, ofKind] of templates)
     for (const [language, { subject, text, html }] of ofKind) {
       const [htmlFile, textFile] = ['html', 'txt'].map(part =>
@@ -108,8 +114,8 @@ export const checkTemplateFiles = ({ folder, templates }: TemplateFiles, kinds: 
       if (kind === undefined)
         return fail(htmlFile, `there is no mail ${name}, the mails are ${Object.keys(kinds).join(', ')}`)
       checkPlaces(`${textFile}, the subject`, subject, OF_SITE, [])
-      checkPlaces(textFile, text, placesIn(kind), neededIn(kind))
-      checkPlaces(htmlFile, html, placesIn(kind), neededIn(kind))
+      checkPlaces(textFile, text, placesIn(kind, false), neededIn(kind))
+      checkPlaces(htmlFile, html, placesIn(kind, hasLogo), neededIn(kind))
     }
 }
 

@@ -2,11 +2,14 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SendMailOptions, Transporter } from 'nodemailer'
+import { logoAttachment } from './frame.ts'
 
 export interface Content {
   readonly subject: string
   readonly text: string
   readonly html: string
+  /** A PNG that the HTML refers to. */
+  readonly logo?: Buffer
 }
 
 export interface Message extends Content {
@@ -26,7 +29,7 @@ export interface Transport {
 /** A mail for nodemailer. The recipient is an object: text would be parsed, and can contain several addresses. */
 export const mailOptions = (
   from: string,
-  { id, date, to, subject, text, html }: Message,
+  { id, date, to, subject, text, html, logo }: Message,
 ): SendMailOptions => ({
   from,
   to: { name: '', address: to },
@@ -35,6 +38,7 @@ export const mailOptions = (
   subject,
   text,
   html,
+  ...(logo && { attachments: [logoAttachment(logo)] }),
   // No out-of-office replies (RFC 3834 §5).
   headers: { 'Auto-Submitted': 'auto-generated' },
 })

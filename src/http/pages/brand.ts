@@ -1,5 +1,5 @@
 /** What pages show of the brand, and the files of it that the service sends. */
-import type { BrandColors } from '#base/brand-colors'
+import { type BrandColors, WORDMARK_RATIO } from '#base/brand-colors'
 import { html } from './html.ts'
 
 /** An image from a file of the operator. */
@@ -35,9 +35,6 @@ interface BrandFile {
   readonly type: string
   readonly content: string | Buffer
 }
-
-/** An image at least this many times as wide as high is taken for a wordmark. */
-const WORDMARK_RATIO = 2
 
 const fileOf = (name: string, { hash, extension, type, content }: BrandImage): BrandFile => ({
   url: `pages/${name}.${hash}.${extension}`,

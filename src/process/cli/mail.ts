@@ -44,11 +44,12 @@ const composerFor = async (
   const { languages } = await serviceTexts()
   const { mailKindsOf } = await import('#feature/texts')
   const kinds = mailKindsOf(allFeatures())
-  if (templateFiles !== null) checked('MAIL_TEMPLATES', () => checkTemplateFiles(templateFiles, kinds))
+  const ofSite = composerDepsOf(siteOf(settings({})))
+  if (templateFiles !== null)
+    checked('MAIL_TEMPLATES', () => checkTemplateFiles(templateFiles, kinds, ofSite.brand))
   const ofTemplates = [...(templateFiles?.templates.values() ?? [])].flatMap(ofKind => [...ofKind.keys()])
   if (fitting(locale, [...languages.tags, ...ofTemplates]) === undefined) throw unknownLanguage(languages)
-  const deps = { ...composerDepsOf(siteOf(settings({}))), languages, templateFiles }
-  return [new MailComposer(kinds, deps, unexpected), kinds]
+  return [new MailComposer(kinds, { ...ofSite, languages, templateFiles }, unexpected), kinds]
 }
 
 const hasValues = ({ places, example }: MailKind): boolean => places === undefined || example !== undefined
