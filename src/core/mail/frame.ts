@@ -89,13 +89,16 @@ const DARK = `@media (prefers-color-scheme: dark) {
 /** Characters of a code that is large enough to be typed from. */
 const MAX_LARGE = 16
 
+/** Values such as e-mails have no spaces. Mail programs know it, unlike `overflow-wrap`. */
+const BREAK = 'word-break:break-word'
+
 const TABLE = 'role="presentation" cellpadding="0" cellspacing="0" border="0"'
 
 const paragraphOf = (text: string, margin: string): string =>
-  `<p class="ink" style="margin:${margin};font:400 16px/24px ${FONT};color:${INK}">${escapeHtml(text)}</p>`
+  `<p class="ink" style="margin:${margin};font:400 16px/24px ${FONT};color:${INK};${BREAK}">${escapeHtml(text)}</p>`
 
 const dimmed = (html: string, margin: string): string =>
-  `<p class="dim" style="margin:${margin};font:400 14px/21px ${FONT};color:${DIM}">${html}</p>`
+  `<p class="dim" style="margin:${margin};font:400 14px/21px ${FONT};color:${DIM};${BREAK}">${html}</p>`
 
 const linkOf = (url: string, text: string, more = ''): string =>
   `<a href="${escapeHtml(url)}" style="color:${DIM}${more}">${escapeHtml(text)}</a>`
@@ -133,7 +136,7 @@ const imageOf = ({ ratio }: MailLogo, alt: string): string => {
 }
 
 const headOf = ({ product, brand: { logo, fill, onFill } }: Frame): string[] => {
-  const name = `<td class="ink" style="font:600 16px/28px ${FONT};color:${INK}">${escapeHtml(product)}</td>`
+  const name = `<td class="ink" style="font:600 16px/28px ${FONT};color:${INK};${BREAK}">${escapeHtml(product)}</td>`
   const inTable = (...cells: readonly string[]): string[] => [
     `<table ${TABLE}><tr>`,
     ...cells,
@@ -175,9 +178,7 @@ export const htmlOf = (parts: MailParts, frame: Frame): string => {
     '<body class="page" style="margin:0;padding:0;background:#f7f8fa">',
     '<div role="main">',
     // What mail programs show of the mail in their lists.
-    ...(reason === null
-      ? []
-      : [`<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(reason)}</div>`]),
+    `<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(reason ?? paragraphs[0] ?? subject)}</div>`,
     `<table class="page" ${TABLE} width="100%" style="background:#f7f8fa">`,
     '<tr><td align="center" style="padding:32px 16px">',
     `<table ${TABLE} width="100%" style="max-width:520px">`,
@@ -185,7 +186,7 @@ export const htmlOf = (parts: MailParts, frame: Frame): string => {
     ...headOf(frame),
     '</td></tr>',
     '<tr><td class="box" style="padding:32px;background:#ffffff;border:1px solid #e4e7ec;border-radius:12px">',
-    `<h1 class="ink" style="margin:0;font:600 20px/28px ${FONT};color:${INK}">${escapeHtml(subject)}</h1>`,
+    `<h1 class="ink" style="margin:0;font:600 20px/28px ${FONT};color:${INK};${BREAK}">${escapeHtml(subject)}</h1>`,
     ...paragraphs.map(text => paragraphOf(text, '12px 0 0')),
     ...(code === null
       ? []
@@ -195,7 +196,7 @@ export const htmlOf = (parts: MailParts, frame: Frame): string => {
     ...(button === null ? [] : buttonOf(button, frame)),
     ...(reason === null ? [] : [dimmed(escapeHtml(reason), '16px 0 0')]),
     '</td></tr>',
-    `<tr><td class="dim" style="padding:16px 4px 0;font:400 13px/20px ${FONT};color:${DIM}">${escapeHtml(foot)} ${links.map(([text, url]) => linkOf(url, text)).join(' · ')}</td></tr>`,
+    `<tr><td class="dim" style="padding:16px 4px 0;font:400 13px/20px ${FONT};color:${DIM};${BREAK}">${escapeHtml(foot)} ${links.map(([text, url]) => linkOf(url, text)).join(' · ')}</td></tr>`,
     '</table>',
     '</td></tr>',
     '</table>',
