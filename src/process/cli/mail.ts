@@ -5,7 +5,7 @@ import { type Reader, SettingError } from '#base/settings/readers'
 import { fitting } from '#base/texts'
 import { composerDepsOf, MailComposer } from '#core/mail/composer'
 import type { MailKind, MailKinds } from '#core/mail/kinds'
-import { checkTemplateFiles, type TemplateFiles } from '#core/mail/template-files'
+import { checkTemplateFiles } from '#core/mail/template-files'
 import { openTransport } from '#core/mail/transports'
 import { canonicalLocale, INVALID_LOCALE } from '#core/users/locale'
 import { canonicalEmail } from '#core/users/user'
@@ -37,54 +37,51 @@ const unexpected = (error: Error): never => {
   throw error
 }
 
-const composerFor = async (
-  locale: string,
-  templateFiles: TemplateFiles | null,
-): Promise<[MailComposer<MailKinds>, MailKinds]> => {
+/** How the service would send mails. @throws {CommandError}; {ConfigError} */
+const prepare = async (locale: string) => {
+  const values = settings({})
+  const { url, from, folder, templates: templateFiles } = mailOf(values)
+  if (url === 'off') throw new CommandError('MAIL_URL is off: no mails are sent')
   const { languages } = await serviceTexts()
   const { mailKindsOf } = await import('#feature/texts')
-  const kinds = mailKindsOf(allFeatures())
-  const ofSite = composerDepsOf(siteOf(settings({})))
+  const kinds: MailKinds = mailKindsOf(allFeatures())
+  const deps = composerDepsOf(siteOf(values))
   if (templateFiles !== null)
-    checked('MAIL_TEMPLATES', () => checkTemplateFiles(templateFiles, kinds, ofSite.brand))
+    checked('MAIL_TEMPLATES', () => checkTemplateFiles(templateFiles, kinds, deps.brand))
   const ofTemplates = [...(templateFiles?.templates.values() ?? [])].flatMap(ofKind => [...ofKind.keys()])
   if (fitting(locale, [...languages.tags, ...ofTemplates]) === undefined) throw unknownLanguage(languages)
-  return [new MailComposer(kinds, { ...ofSite, languages, templateFiles }, unexpected), kinds]
+  const composer = new MailComposer(kinds, { ...deps, languages, templateFiles }, unexpected)
+  return { kinds, composer, mail: { url, from, folder } }
 }
 
-const hasValues = ({ places, example }: MailKind): boolean => places === undefined || example !== undefined
+const canBeTried = ({ places, example }: MailKind): boolean => places === undefined || example !== undefined
 
 const oneLine = (text: string): string => printable(text.replaceAll(/\s+/g, ' '))
 
 const sendTest = async (address: string, { language: locale }: { language: string }): Promise<void> => {
   const to = recipientOf(address)
-  const { url, from, folder, templates } = mailOf(settings({}))
-  if (url === 'off') throw new CommandError('MAIL_URL is off: no mails are sent')
-  const [composer, kinds] = await composerFor(locale, templates)
+  const { kinds, composer, mail } = await prepare(locale)
   const names = Object.keys(kinds)
   const width = Math.max(...names.map(name => name.length))
-  const left = names.filter(name => !hasValues(kinds[name] as MailKind))
-  const sent = names.filter(name => !left.includes(name))
-  let written = ''
-  const transport = openTransport({ url, from, folder }, file => {
-    written = file
+  const sent = Object.entries(kinds).filter(([, kind]) => canBeTried(kind))
+  let file = ''
+  const transport = openTransport(mail, written => {
+    file = written
   })
   try {
-    for (const name of sent) {
-      const content = composer.compose(name, locale, [kinds[name]?.example])
+    for (const [name, { example }] of sent) {
+      const content = composer.compose(name, locale, [example])
       await transport.send({ ...content, id: newId(), date: new Date(), to }).catch((error: Error) => {
         throw new CommandError(`The mail ${name} was not sent: ${oneLine(error.message)}`)
       })
-      print(false, null, [`${name.padEnd(width)}  ${printable(written || content.subject)}`])
+      print(false, null, [`${name.padEnd(width)}  ${printable(file || content.subject)}`])
     }
   } finally {
     transport.close()
   }
-  printStatus(
-    url === null
-      ? `MAIL_URL is not set: ${count(sent.length, 'mail')} became files`
-      : `${count(sent.length, 'mail')} sent`,
-  )
+  const mails = count(sent.length, 'mail')
+  printStatus(mail.url === null ? `MAIL_URL is not set: ${mails} became files` : `${mails} sent`)
+  const left = names.filter(name => !sent.some(([each]) => each === name))
   if (left.length > 0) printStatus(`Left out, because they declare no example: ${left.join(', ')}`)
 }
 
