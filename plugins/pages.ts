@@ -28,13 +28,20 @@ import { type StaticResponse, sendStatic, staticResponse } from '#http/static-re
 import type { Services } from '../src/services.ts'
 import { closeIfIncomplete } from './error-handler.ts'
 
+type FailurePage = (
+  context: PageContext,
+  response: Pick<ApiResponse, 'status' | 'errors'>,
+  request: FastifyRequest,
+) => Page
+
 declare module 'fastify' {
   interface FastifyInstance {
     /**
      * Makes the routes of this scope pages: forms as bodies, errors as HTML, or as JSON for clients that prefer it.
      * @param formOrigins further origins whose pages may send its forms; by default `ALLOWED_ORIGINS`.
+     * @param failurePage shows errors that handlers raise; by default `errorPage`.
      */
-    servePages(formOrigins?: readonly string[]): void
+    servePages(formOrigins?: readonly string[], failurePage?: FailurePage): void
     /** Calls the API with the session of a page's request. @throws {ServiceError} `draining` */
     callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
     /** What features add to the security page. */
@@ -327,7 +334,11 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return this.relay(response).sendPage(context => errorPage(context, response.errors))
   })
 
-  app.decorate('servePages', function servePages(this: FastifyInstance, formOrigins = config.allowedOrigins) {
+  app.decorate('servePages', function servePages(this: FastifyInstance, ...given) {
+    const [
+      formOrigins = config.allowedOrigins,
+      failurePage = (context, { errors }) => errorPage(context, errors),
+    ] = given
     this.acceptForms()
     // Also forms of strangers, and of CORS_ORIGINS: otherwise another site could sign a browser in to an account of its own.
     this.addHook('onRequest', function rejectCrossSiteForm(request, _reply, done) {
@@ -352,7 +363,9 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       return reply
         .code(response.status)
         .headers(response.headers)
-        .sendPage(context => errorPage(context, response.body.errors))
+        .sendPage(context =>
+          failurePage(context, { status: response.status, errors: response.body.errors }, request),
+        )
     })
   })
 

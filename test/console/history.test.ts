@@ -150,7 +150,7 @@ await onEnginesOfRun(t, async (t, { build }) => {
         '<th scope="col">succeeded</th></tr></thead>\n<tbody><tr><th scope="row">10:04</th><td>7</td></tr>',
       )
       t.match(client.page, '10:04 UTC\nsucceeded: 7</title>', 'a pointer shows the values')
-      t.match(client.page, 'password, succeeded <strong>5</strong>', 'the legend has the latest values')
+      t.match(client.page, 'Password, succeeded <strong>5</strong>', 'the legend has the latest values')
       t.match(client.page, /p50 <strong>0\.\d+ ms<\/strong>/)
       t.match(client.page, /<dt>Users, about<\/dt><dd>1,234<\/dd>/)
       t.notMatch(client.page, /NaN|Infinity|undefined/)

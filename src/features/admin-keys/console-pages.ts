@@ -6,8 +6,10 @@ import {
   calls,
   type EventSentence,
   html,
+  type Text,
   textField,
 } from '#http/pages/feature-pages'
+import type { ERRORS } from './admin-keys.ts'
 
 /** Days for which a new key works. */
 const LIFETIMES = ['30', '90', '365'] as const
@@ -31,8 +33,21 @@ const EVENTS: Readonly<Record<string, EventSentence>> = {
   },
 }
 
+const ERROR_TEXTS: Readonly<Record<keyof typeof ERRORS, Text>> = {
+  expiresAfterCreator: {
+    en: 'Your own key expires before this.',
+    de: 'Ihr eigener Schlüssel läuft vorher ab.',
+  },
+  adminKeyNotFound: { en: 'There is no such admin key.', de: 'Diesen Admin-Schlüssel gibt es nicht.' },
+  tooManyAdminKeys: {
+    en: 'There are 1,000 admin keys. Revoke one first.',
+    de: 'Es gibt schon 1.000 Admin-Schlüssel. Widerrufen Sie erst einen.',
+  },
+}
+
 export default ({ adminScopes }: ConsoleDeclarations): ConsoleParts => ({
   events: EVENTS,
+  errors: ERROR_TEXTS,
   pages: [
     {
       path: 'admin-keys',

@@ -1,22 +1,50 @@
 /** The pages and plots of the console: those of the core, then those of features. */
+import { ERRORS } from '#base/errors'
 import type { Feature } from '#feature/declaration'
-import type { ConsoleDeclarations, ConsolePage, ConsolePlot, ConsoleSection } from '#http/pages/feature-pages'
+import type {
+  ConsoleDeclarations,
+  ConsolePage,
+  ConsolePlot,
+  ConsoleSection,
+  Text,
+} from '#http/pages/feature-pages'
+import { type ErrorTexts, errorTextsOf } from '#http/pages/messages'
 import { eventsPage, latestEvents, statusPage, userEvents } from './console-pages.ts'
-import { eventRows } from './event-log.ts'
+import { eventNames, eventRows } from './event-log.ts'
 import { CORE_PLOTS } from './plots.ts'
+import { CORE_ERRORS, CORE_SCOPES, CORE_WORDS } from './words.ts'
+
+export interface ConsoleModules {
+  readonly pages: readonly ConsolePage[]
+  readonly plots: readonly ConsolePlot[]
+  readonly latestEvents: ConsoleSection
+  /** Words for values of the API. */
+  readonly words: Readonly<Record<string, Text>>
+  /** Errors in the words for administrators. */
+  readonly errorTexts: Readonly<Record<keyof Text, ErrorTexts>>
+}
+
+interface Declared extends Pick<ConsoleDeclarations, 'eventTypes'> {
+  readonly adminScopes: Readonly<Record<string, string>>
+}
 
 /** @param features in which the console is the last one of the core. */
 export const consoleModulesOf = async (
   features: readonly Feature[],
-  declared: ConsoleDeclarations,
-): Promise<{
-  readonly pages: readonly ConsolePage[]
-  readonly plots: readonly ConsolePlot[]
-  readonly latestEvents: ConsoleSection
-}> => {
+  { eventTypes, adminScopes: described }: Declared,
+): Promise<ConsoleModules> => {
   const own = features.filter(({ name }) => name === 'console')
   const others = features.filter(({ name }) => name !== 'console')
   const modules = await Promise.all([...own, ...others].map(({ console: load }) => load?.()))
+  const scopes: Readonly<Record<string, string>> = Object.assign(
+    {},
+    CORE_SCOPES,
+    ...modules.map(module => module?.scopes),
+  )
+  const adminScopes = Object.fromEntries(
+    Object.entries(described).map(([scope, en]) => [scope, { en, de: scopes[scope] ?? en }]),
+  )
+  const declared = { eventTypes, adminScopes }
   const parts = modules.flatMap(module => {
     if (module === undefined) return []
     const { default: exported } = module
@@ -24,9 +52,23 @@ export const consoleModulesOf = async (
   })
   const userSections = parts.flatMap(({ userSections: sections = [] }) => sections)
   const pages = parts.flatMap(({ pages: some = [] }) => some)
-  const rows = eventRows(Object.assign({}, ...parts.map(({ events }) => events)))
-  const log = eventsPage(declared.eventTypes, rows)
+  const sentences = Object.assign({}, ...parts.map(({ events }) => events))
+  const rows = eventRows(sentences)
+  const log = eventsPage(eventNames(eventTypes, sentences), rows)
+  const errors: Readonly<Record<string, Text>> = Object.assign(
+    {},
+    CORE_ERRORS,
+    ...parts.map(part => part.errors),
+  )
+  const definitions = Object.assign({}, ERRORS, ...features.map(feature => feature.errors))
+  const errorTextsIn = (language: keyof Text): ErrorTexts =>
+    errorTextsOf(
+      definitions,
+      Object.fromEntries(Object.entries(errors).map(([name, text]) => [name, text[language]])),
+    )
   return {
+    words: Object.assign({}, CORE_WORDS, ...parts.map(part => part.words)),
+    errorTexts: { en: errorTextsIn('en'), de: errorTextsIn('de') },
     pages: [...pages.map(page => withSections(page, [...userSections, userEvents(rows)])), log, statusPage],
     latestEvents: latestEvents(rows),
     plots: [...CORE_PLOTS, ...parts.flatMap(({ plots = [] }) => plots)],

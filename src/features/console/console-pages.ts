@@ -20,6 +20,7 @@ import {
   type Text,
   textField,
   timeField,
+  wordField,
 } from '#http/pages/feature-pages'
 import { deviceOf } from '#http/pages/layout'
 import { EVENT_NAMES } from './event-log.ts'
@@ -56,7 +57,7 @@ const BEFORE: Text = { en: 'Before (UTC)', de: 'Vor (UTC)' }
 
 const JSON_HINT: Text = { en: 'An object in JSON.', de: 'Ein Objekt in JSON.' }
 
-const METHODS = listField({ en: 'Signs in with', de: 'Meldet sich an mit' }, 'methods')
+const METHODS = wordField({ en: 'Signs in with', de: 'Meldet sich an mit' }, 'methods')
 
 /** Roles as people enter them. */
 const rolesIn = (text: string | undefined): readonly string[] =>
@@ -418,8 +419,8 @@ const users: ConsolePage = {
             label: { en: 'Client', de: 'Programm' },
             value: (session, context) => deviceOf(context, session.userAgent),
           },
-          { ...textField({ en: 'Method', de: 'Anmeldeweg' }, 'method'), room: 'mid' },
-          { ...listField({ en: 'Authentication', de: 'Nachweise' }, 'amr'), room: 'wide' },
+          { ...wordField({ en: 'Method', de: 'Anmeldeweg' }, 'method'), room: 'mid' },
+          { ...wordField({ en: 'Authentication', de: 'Nachweise' }, 'amr'), room: 'wide' },
           { ...textField({ en: 'Impersonated', de: 'Durch die Verwaltung' }, 'impersonated'), room: 'wide' },
           { ...textField({ en: 'Address', de: 'Adresse' }, 'ip'), room: 'low' },
           { ...agoField({ en: 'Opened', de: 'Geöffnet' }, 'createdAt'), room: 'wide' },
@@ -468,7 +469,8 @@ export const latestEvents = (rows: Rows): ConsoleSection => ({
   api: '/admin/events?limit=10',
 })
 
-export const eventsPage = (types: readonly string[], rows: Rows): ConsolePage => ({
+/** @param types of events, with their names. */
+export const eventsPage = (types: readonly (readonly [string, Text])[], rows: Rows): ConsolePage => ({
   path: 'events',
   title: { en: 'Audit log', de: 'Protokoll' },
   icon: 'log',
@@ -483,7 +485,7 @@ export const eventsPage = (types: readonly string[], rows: Rows): ConsolePage =>
         name: 'type',
         label: { en: 'Event', de: 'Ereignis' },
         kind: 'choice',
-        options: types.toSorted().map(type => [type, type]),
+        options: types,
       },
       { name: 'after', label: AFTER, kind: 'day' },
       { name: 'before', label: BEFORE, kind: 'day' },
@@ -503,7 +505,7 @@ export const statusPage: ConsolePage = {
     fields: [
       textField({ en: 'Database', de: 'Datenbank' }, 'engine'),
       textField({ en: 'Workers', de: 'Worker' }, 'workers'),
-      textField({ en: 'Environment', de: 'Umgebung' }, 'environment'),
+      wordField({ en: 'Environment', de: 'Umgebung' }, 'environment'),
       timeField({ en: 'Started', de: 'Gestartet' }, 'startedAt'),
       {
         label: { en: 'Users, about', de: 'Nutzer, etwa' },
@@ -515,7 +517,7 @@ export const statusPage: ConsolePage = {
         value: ({ cache }, { language }) =>
           `${cache.entries.toLocaleString(language)} / ${cache.capacity.toLocaleString(language)}`,
       },
-      textField({ en: 'Mail', de: 'Mail' }, 'mail'),
+      wordField({ en: 'Mail', de: 'Mail' }, 'mail'),
       textField({ en: 'Rate limits', de: 'Rate Limits' }, 'rateLimits'),
       textField({ en: 'Request log', de: 'Anfrageprotokoll' }, 'requestLog'),
       {

@@ -9,6 +9,7 @@ import {
   type Item,
   icon,
   type RelatedNames,
+  type Text,
 } from '#http/pages/feature-pages'
 import { textsOf } from './frame.ts'
 
@@ -119,6 +120,24 @@ const factsOf = (context: ConsoleContext, event: Item, names: Names): Html => {
     texts.details,
     details === null ? null : html`<pre>${JSON.stringify(details, null, 1)}</pre>`,
   )}${fact(texts.id, html`<code>${id}</code>`)}</dl>`
+}
+
+/**
+ * Types of events with what they say, without who did it.
+ * @param sentences by the types of events.
+ */
+export const eventNames = (
+  types: readonly string[],
+  sentences: Readonly<Record<string, EventSentence>>,
+): readonly (readonly [type: string, name: Text])[] => {
+  const nameOf = (type: string, language: keyof Text): string =>
+    sentences[type]?.own[language].replace(/^\{actor\} /, '') ?? type
+  const languages = ['en', 'de'] as const
+  const isShared = (type: string): boolean =>
+    types.some(other => other !== type && languages.some(each => nameOf(other, each) === nameOf(type, each)))
+  const named = (type: string, language: keyof Text): string =>
+    isShared(type) ? `${nameOf(type, language)} (${type})` : nameOf(type, language)
+  return types.toSorted().map(type => [type, { en: named(type, 'en'), de: named(type, 'de') }])
 }
 
 /** @param sentences by the types of events. */

@@ -11,7 +11,8 @@ const TEXTS = defineTexts('console', {
         'Your account does not administer this service, or you have not signed in with it.',
       administratorFactorRequired:
         'Add a passkey or an authenticator app to your account, and sign in with it.',
-      scopeRequired: 'Your admin key does not allow this.',
+      gone: 'There is nothing any more that this could be done to.',
+      scopeRequired: 'You have no scope for this.',
     },
   },
   de: {
@@ -22,7 +23,8 @@ const TEXTS = defineTexts('console', {
         'Ihr Konto verwaltet diesen Dienst nicht, oder Sie haben sich nicht damit angemeldet.',
       administratorFactorRequired:
         'Fügen Sie Ihrem Konto einen Passkey oder eine Authenticator-App hinzu, und melden Sie sich damit an.',
-      scopeRequired: 'Ihr Admin-Schlüssel erlaubt das nicht.',
+      gone: 'Es gibt nichts mehr, womit sich das tun ließe.',
+      scopeRequired: 'Dafür haben Sie keinen Scope.',
     },
   },
 })

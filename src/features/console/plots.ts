@@ -50,8 +50,8 @@ export const CORE_PLOTS: readonly ConsolePlot[] = [
 ]
 
 /** The name of a curve that has none of its own. */
-const curveName = ({ say }: ConsoleContext, plot: ConsolePlot, { name }: Curve): string =>
-  name || say(plot.title)
+const curveName = ({ say, word }: ConsoleContext, plot: ConsolePlot, { name }: Curve): string =>
+  name === '' ? say(plot.title) : name.split(', ').map(word).join(', ')
 
 const numberOf = ({ kind }: ConsolePlot, value: number): string =>
   kind === 'quantiles' ? duration(value) : short(value)

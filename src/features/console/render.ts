@@ -15,6 +15,7 @@ import {
   Html,
   hiddenField,
   html,
+  type IconName,
   type Item,
   icon,
   NO_ERRORS,
@@ -116,8 +117,9 @@ interface TableState {
   readonly bulk?: readonly ConsoleAction[]
   /** What is below the rows. */
   readonly foot?: Html | false
-  /** What an empty table offers. */
+  /** What an empty table offers, with an icon. */
   readonly offer?: Html | false
+  readonly emptyIcon?: IconName
 }
 
 /** The name of a row for screen readers. */
@@ -140,12 +142,13 @@ const headOf = (
 export const tableOf = (
   context: ConsoleContext,
   table: ConsoleTable,
-  { path, rows, names, cursor, bulk = [], foot = false, offer = false }: TableState,
+  { path, rows, names, cursor, bulk = [], foot = false, offer = false, emptyIcon = 'page' }: TableState,
 ): Html => {
   const { root, say } = context
   const texts = textsOf(context)
   const { columns, link, also, rowActions = [] } = table
-  if (rows.length === 0) return html`<div class="card empty"><p>${say(table.empty)}</p>${offer}</div>${foot}`
+  if (rows.length === 0)
+    return html`<section class="card empty"><span class="emblem">${icon(emptyIcon)}</span><h2>${say(table.empty)}</h2>${offer}</section>${foot}`
   if (table.rows !== undefined)
     return html`<section class="card log">${table.rows(context, rows, names)}${foot}</section>`
   const actions = rowActions.filter(({ scope }) => context.can(scope))
@@ -334,9 +337,15 @@ export const listBody = (context: ConsoleContext, state: ListState): Html => {
       cursor: values.cursor,
       bulk: (list.bulk ?? []).filter(({ scope }) => context.can(scope)),
       foot: pager(context, { path: page.path, title: page.title, values }, nextCursor),
-      offer:
-        isFiltered &&
-        html`<p class="buttons"><a class="button" href="${context.root}console/${page.path}">${texts.reset}</a></p>`,
+      ...(isFiltered
+        ? {
+            offer: html`<div class="buttons"><a class="button" href="${context.root}console/${page.path}">${texts.showAll}</a></div>`,
+            emptyIcon: 'search',
+          }
+        : {
+            offer: buttonsOf(context, list.actions?.slice(0, 1), page.path, null),
+            emptyIcon: page.icon ?? 'page',
+          }),
     })
   return html`<div class="page-head">
 <div><h1>${say(page.title)}${summary !== null && html` <small>${summary}</small>`}</h1>${page.lead !== undefined && html`<p class="lead">${say(page.lead)}</p>`}</div>
@@ -542,15 +551,20 @@ ${secrets.map(
 </div></div>`
 }
 
-/** An error, with a way on. */
-export const errorBody = (
+/** An error, with ways on. @param page of the list below which it has happened. */
+export const failureBody = (
   context: ConsoleContext,
   { status, errors }: Pick<ApiResponse, 'status' | 'errors'>,
+  page: ConsolePage | undefined,
 ): Html => {
+  const { root, say, can } = context
   const texts = textsOf(context)
   const isGone = status === 404
+  const hasList = page?.list !== undefined && can(page.list.scope)
   return html`<section class="empty"><span class="emblem${!isGone && ' bad'}">${icon(isGone ? 'search' : 'warning')}</span>
 <h1>${isGone ? texts.gone : context.texts.failed}</h1>
 ${isGone ? html`<p>${texts.goneText}</p>` : new Form(context, errors).summary()}
-<div class="buttons"><a class="button primary" href="${context.root}console">${texts.toOverview}</a></div></section>`
+<div class="buttons">${hasList && html`<a class="button primary" href="${root}console/${page.path}">${say(page.title)}</a>`}<a class="button${
+    !hasList && ' primary'
+  }" href="${root}console">${texts.toOverview}</a></div></section>`
 }

@@ -1,7 +1,7 @@
 /** The page to sign in to the console. */
 import type { FieldErrors } from '#base/errors'
 import { Form, html, type Page, type PageContext, usernameField } from '#http/pages/feature-pages'
-import { formPage } from '#http/pages/layout'
+import { cardWith, emblem, formPage } from '#http/pages/layout'
 import { textsOf } from './frame.ts'
 
 export type SignInNotice = 'signInAgain' | 'signInLost' | null
@@ -38,4 +38,19 @@ export const signInPage = (
     ],
     next: html``,
   })
+}
+
+/** An error of somebody who is not signed in to the console. */
+export const signInFailedPage = (context: PageContext, errors: FieldErrors): Page => {
+  const title = context.texts.failed
+  return {
+    title,
+    hasErrors: true,
+    body: cardWith(
+      { emblem: emblem('warning', 'bad') },
+      title,
+      new Form(context, errors).summary(),
+      html`<a class="button primary block" href="${context.root}console/sign-in">${textsOf(context).signIn}</a>`,
+    ),
+  }
 }

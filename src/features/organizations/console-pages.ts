@@ -135,6 +135,11 @@ const EVENTS: Readonly<Record<string, EventSentence>> = {
   'organization.invitation-accepted': said('accepted an invitation', 'eine Einladung angenommen'),
 }
 
+export const scopes: Readonly<Record<string, string>> = {
+  [READ]: 'Organisationen und ihre Mitglieder lesen',
+  [WRITE]: 'Organisationen und ihre Mitglieder ändern und löschen',
+}
+
 export default {
   events: EVENTS,
   pages: [

@@ -12,7 +12,9 @@ import {
   type Text,
   textField,
   timeField,
+  wordField,
 } from '#http/pages/feature-pages'
+import type { ERRORS } from './definitions.ts'
 
 const SCOPE = 'webhooks:write'
 
@@ -28,9 +30,9 @@ const URL_FIELD = textField({ en: 'URL', de: 'URL' }, 'url')
 
 const STATE: ConsoleField = {
   label: { en: 'State', de: 'Zustand' },
-  value: ({ state, disabledReason }, { say }) =>
+  value: ({ state, disabledReason }, { say, word }) =>
     badge(
-      `${say(STATES[state] ?? { en: state, de: state })}${disabledReason === null ? '' : ` (${disabledReason})`}`,
+      `${say(STATES[state] ?? { en: state, de: state })}${disabledReason === null ? '' : ` (${word(disabledReason)})`}`,
       COLOURS[state],
     ),
 }
@@ -180,8 +182,65 @@ const EVENTS: Readonly<Record<string, EventSentence>> = {
   },
 }
 
+const WORDS: Readonly<Record<string, Text>> = {
+  delivered: { en: 'delivered', de: 'geliefert' },
+  rejected: { en: 'rejected', de: 'abgelehnt' },
+  timeout: { en: 'timed out', de: 'Zeit abgelaufen' },
+  connection: { en: 'no connection', de: 'keine Verbindung' },
+  tls: { en: 'TLS failed', de: 'TLS gescheitert' },
+  blocked: { en: 'address not allowed', de: 'Adresse nicht erlaubt' },
+  gone: { en: 'the receiver has ended it', de: 'der Empfänger hat ihn beendet' },
+  failing: { en: 'it failed for too long', de: 'er scheiterte zu lange' },
+}
+
+const ERROR_TEXTS: Partial<Readonly<Record<keyof typeof ERRORS, Text>>> = {
+  webhookUrlInvalid: {
+    en: 'Enter a URL such as https://example.com/webhooks, without user and fragment.',
+    de: 'Geben Sie eine URL ein wie https://example.com/webhooks, ohne Nutzer und Fragment.',
+  },
+  webhookUrlBlocked: {
+    en: 'The URL must begin with https:// and lead to public addresses, unless WEBHOOK_ALLOWED_HOSTS has its host.',
+    de: 'Die URL muss mit https:// beginnen und zu öffentlichen Adressen führen, außer WEBHOOK_ALLOWED_HOSTS enthält ihren Host.',
+  },
+  webhookUrlUnresolved: {
+    en: 'The host of the URL has no address.',
+    de: 'Der Host der URL hat keine Adresse.',
+  },
+  replayFromInvalid: {
+    en: 'Enter a time such as 2026-01-31T09:30:00Z, or the id of an event.',
+    de: 'Geben Sie eine Zeit ein wie 2026-01-31T09:30:00Z, oder die Id eines Ereignisses.',
+  },
+  encryptionKeyMissing: {
+    en: 'The service has no ENCRYPTION_KEY, so webhooks cannot be created.',
+    de: 'Der Dienst hat keinen ENCRYPTION_KEY. Deshalb lassen sich keine Webhooks erzeugen.',
+  },
+  webhookNotFound: { en: 'There is no such webhook.', de: 'Diesen Webhook gibt es nicht.' },
+  tooManyWebhooks: {
+    en: 'There are 100 webhooks. Delete one first.',
+    de: 'Es gibt schon 100 Webhooks. Löschen Sie erst einen.',
+  },
+  webhookChanged: {
+    en: 'The webhook was changed at the same time. Try again.',
+    de: 'Der Webhook wurde gleichzeitig geändert. Versuchen Sie es noch einmal.',
+  },
+  webhookNotFailing: {
+    en: 'No event of the webhook fails, so there is none to skip.',
+    de: 'Kein Ereignis des Webhooks schlägt fehl. Es gibt also keines auszulassen.',
+  },
+  webhookSecretUnreadable: {
+    en: 'The secret cannot be decrypted. Configure the ENCRYPTION_KEY that encrypted it.',
+    de: 'Das Geheimnis lässt sich nicht entschlüsseln. Konfigurieren Sie den ENCRYPTION_KEY, mit dem es verschlüsselt ist.',
+  },
+}
+
+export const scopes: Readonly<Record<string, string>> = {
+  'webhooks:write': 'Webhooks verwalten, an die die Ereignisse aller Nutzer gesendet werden',
+}
+
 export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
   events: EVENTS,
+  words: WORDS,
+  errors: ERROR_TEXTS,
   plots: [
     {
       title: { en: 'Lag of webhooks', de: 'Rückstand der Webhooks' },
@@ -254,7 +313,7 @@ export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
               timeField({ en: 'Time', de: 'Zeit' }, 'at'),
               codeField({ en: 'Event', de: 'Ereignis' }, 'type'),
               { ...textField({ en: 'Attempt', de: 'Versuch' }, 'attempt'), room: 'wide' },
-              textField({ en: 'Outcome', de: 'Ergebnis' }, 'outcome'),
+              wordField({ en: 'Outcome', de: 'Ergebnis' }, 'outcome'),
               { ...textField({ en: 'Status', de: 'Status' }, 'status'), room: 'low' },
               {
                 label: { en: 'Duration', de: 'Dauer' },

@@ -22,6 +22,8 @@ export interface ConsoleContext extends PageContext {
   readonly say: (text: Text) => string
   /** Whether the admin key has a scope. */
   readonly can: (scope: string) => boolean
+  /** A value of the API in the words of people, see `ConsoleParts.words`; itself if nothing has a word for it. */
+  readonly word: (value: string) => string
 }
 
 /** A column of a table, or a line about an item. */
@@ -89,6 +91,12 @@ export const agoField = (label: Text, name: string): ConsoleField => ({
 export const listField = (label: Text, name: string): ConsoleField => ({
   label,
   value: item => item[name].join(', '),
+})
+
+/** A field with a property that is one of the values in `ConsoleParts.words`, or a list of them. */
+export const wordField = (label: Text, name: string): ConsoleField => ({
+  label,
+  value: (item, { word }) => item[name] && [item[name]].flat().map(word).join(', '),
 })
 
 /** A field of a form. */
@@ -267,13 +275,20 @@ export interface ConsolePlot {
   readonly scope?: string
   /** How counts become values: per minute; for a histogram p50 and p99 in milliseconds; a gauge as it is. */
   readonly kind: 'rate' | 'quantiles' | 'gauge'
-  /** The name of the curve of values with these labels. Values of one curve are added up. Default: one curve. */
+  /**
+   * The name of the curve of values with these labels: one value of `ConsoleParts.words`, or several with commas between them. Values of
+   * one curve are added up. Default: one curve.
+   */
   readonly curve?: (labels: Readonly<Record<string, string>>) => string
 }
 
 export interface ConsoleParts {
   /** What the audit log says, by the types of events. Default: their names. */
   readonly events?: Readonly<Record<string, EventSentence>>
+  /** What errors of the API say to administrators, by their names. Default: the feature's own texts, else the API's message in English. */
+  readonly errors?: Readonly<Record<string, Text>>
+  /** Words for values of the API, such as those of `wordField`, and of the labels of metrics. Default: the values. */
+  readonly words?: Readonly<Record<string, Text>>
   readonly plots?: readonly ConsolePlot[]
   readonly pages?: readonly ConsolePage[]
   /** Sections of the page of a user. */
@@ -283,10 +298,13 @@ export interface ConsoleParts {
 /** What the core and all features declare. */
 export interface ConsoleDeclarations {
   readonly eventTypes: readonly string[]
-  readonly adminScopes: Readonly<Record<string, string>>
+  /** What each admin scope allows. */
+  readonly adminScopes: Readonly<Record<string, Text>>
 }
 
 /** The module that `console` of a feature imports. */
 export interface ConsoleModule {
   readonly default: ConsoleParts | ((declared: ConsoleDeclarations) => ConsoleParts)
+  /** What the admin scopes of the feature allow, in German. Default: their descriptions. */
+  readonly scopes?: Readonly<Record<string, string>>
 }

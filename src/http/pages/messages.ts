@@ -4,7 +4,7 @@ import { fill } from '#base/texts'
 import { type Html, html } from './html.ts'
 import type { Texts } from './texts.ts'
 
-type Rule = readonly [RegExp, (rules: Texts['rules'], count: number) => string]
+type Rule = readonly [RegExp, (rules: Texts['rules'], found: string) => string]
 
 /** The messages of rules that forms can violate. */
 const RULES: readonly Rule[] = [
@@ -13,9 +13,20 @@ const RULES: readonly Rule[] = [
   [/^is not allowed$/, rules => rules.unknown],
   [
     /^must have at least (\d+) characters?$/,
-    (rules, count) => (count === 1 ? rules.required : fill(rules.minLength, { count })),
+    (rules, count) => (count === '1' ? rules.required : fill(rules.minLength, { count })),
   ],
   [/^must have at most (\d+) characters?$/, (rules, count) => fill(rules.maxLength, { count })],
+  [/^must have at most (\d+) bytes/, (rules, count) => fill(rules.maxBytes, { count })],
+  [/^must be at least (-?\d+)$/, (rules, least) => fill(rules.minimum, { least })],
+  [/^must be at most (-?\d+)$/, (rules, most) => fill(rules.maximum, { most })],
+  [/^must NOT have fewer than 1 items$/, rules => rules.none],
+  [/^must not have the same entry twice$/, rules => rules.twice],
+  [/^must be one of (.*)$/, (rules, values) => fill(rules.oneOf, { values })],
+  [/^must be a valid id$/, rules => rules.id],
+  [/^must be a role:/, rules => rules.role],
+  [/^must be a timestamp/, rules => rules.timestamp],
+  [/^must be object$/, rules => rules.object],
+  [/^must be (?:integer|number)/, rules => rules.number],
   [/e-mail address$/, rules => rules.email],
   [/^is too commonly used/, rules => rules.common],
   [/visible character/, rules => rules.blank],
@@ -57,7 +68,7 @@ const translated = ({ texts, errorTexts }: MessageContext, field: string, messag
   if (text !== undefined) return text
   for (const [pattern, rule] of RULES) {
     const found = pattern.exec(message)
-    if (found !== null) return rule(texts.rules, Number(found[1]))
+    if (found !== null) return rule(texts.rules, found[1] ?? '')
   }
   return null
 }

@@ -1,7 +1,7 @@
 /** Buttons of the console: the page that asks for confirmation, and the call of the API. */
 import { type TObject, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { FieldErrors } from '#base/errors'
+import { errorBody, type FieldErrors } from '#base/errors'
 import type {
   ActionInput,
   ApiResponse,
@@ -12,6 +12,7 @@ import type {
   Item,
 } from '#http/pages/feature-pages'
 import { FormText, Strict } from '#routes/schemas'
+import { ERRORS } from '../definitions.ts'
 import { confirmBody, shownBody, type Values } from '../render.ts'
 import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell } from './shell.ts'
 
@@ -70,9 +71,6 @@ interface Cursor {
   readonly cursor?: string
 }
 
-/** The errors of an action on something that is gone, in the form of the API's. */
-const GONE = { global: ['There is nothing any more that this could be done to'] }
-
 /** Pages of a list on which a row is looked for: rows that are new since the list was shown move it to a later one. */
 const MAX_PAGES = 20
 
@@ -93,7 +91,10 @@ const find = async (
     const { results, nextCursor = null } = response.body
     const row = results.find(({ id }: { id: string }) => id === ids.rowId)
     if (row !== undefined) return { ...response, body: row }
-    if (nextCursor === null || page === MAX_PAGES) return { ...response, status: 404, errors: GONE }
+    if (nextCursor === null || page === MAX_PAGES) {
+      const { status, field, message } = ERRORS.gone
+      return { ...response, status, ...errorBody(field, message) }
+    }
     cursor = nextCursor
   }
 }

@@ -11,18 +11,21 @@ import type {
   ApiResponse,
   ConsoleContext,
   ConsoleInput,
-  ConsolePage,
   ConsoleTable,
   Html,
+  Page,
   PageContext,
   Text,
 } from '#http/pages/feature-pages'
+import type { ErrorTexts } from '#http/pages/messages'
 import { adminKeyOf } from '#routes/request-context'
 import { FormText, InputId, Strict } from '#routes/schemas'
+import type { ConsoleModules } from '../console-modules.ts'
 import { isSameKey } from '../console-sessions.ts'
 import { ERRORS } from '../definitions.ts'
 import { framed, type Holder } from '../frame.ts'
-import { errorBody, type Values } from '../render.ts'
+import { failureBody, type Values } from '../render.ts'
+import { signInFailedPage } from '../sign-in-page.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -53,43 +56,80 @@ export type ProofKind = 'key' | 'code' | 'none' | 'signIn'
 
 export class Shell {
   readonly #app: FastifyInstance
-  readonly #pages: readonly ConsolePage[]
+  readonly #modules: ConsoleModules
+  /** The errors of the pages and of the console, by language. */
+  readonly #errorTexts = new Map<string, ErrorTexts>()
   /** What pages say once, by the name in the notice. */
   readonly #notices = new Map<string, Text>()
 
-  constructor(app: FastifyInstance, pages: readonly ConsolePage[]) {
+  constructor(app: FastifyInstance, modules: ConsoleModules) {
     this.#app = app
-    this.#pages = pages
+    this.#modules = modules
   }
 
   send(request: FastifyRequest, reply: FastifyReply, document: Document): Promise<FastifyReply> {
-    const { title, body, current, isForm = false, errors = {} } = document
     return reply.sendPage((page: PageContext) => {
-      const context: ConsoleContext = {
-        ...page,
-        say: text => (page.language === 'de' ? text.de : text.en),
-        can: scope => this.may(request, scope),
-      }
-      return framed(context, {
-        title: title(context),
-        body: body(context),
-        pages: this.#pages,
-        ...(current !== undefined && { current }),
-        holder: holderOf(request),
-        isForm,
-        hasErrors: Object.keys(errors).length > 0,
-      })
+      const context = this.#contextOf(request, page)
+      return this.#framed(request, context, document)
     })
+  }
+
+  #framed(request: FastifyRequest, context: ConsoleContext, document: Document): Page {
+    const { title, body, current, isForm = false, errors = {} } = document
+    return framed(context, {
+      title: title(context),
+      body: body(context),
+      pages: this.#modules.pages,
+      ...(current !== undefined && { current }),
+      holder: holderOf(request),
+      isForm,
+      hasErrors: Object.keys(errors).length > 0,
+    })
+  }
+
+  #contextOf(request: FastifyRequest, page: PageContext): ConsoleContext {
+    const { words, errorTexts } = this.#modules
+    const language = page.language === 'de' ? 'de' : 'en'
+    const say = (text: Text): string => text[language]
+    const errors =
+      this.#errorTexts.get(page.language) ?? new Map([...page.errorTexts, ...errorTexts[language]])
+    this.#errorTexts.set(page.language, errors)
+    return {
+      ...page,
+      errorTexts: errors,
+      say,
+      can: scope => this.may(request, scope),
+      word: value => {
+        const text = Object.hasOwn(words, value) ? words[value] : undefined
+        return text === undefined ? value : say(text)
+      },
+    }
   }
 
   /** Sends a page with the errors of the API. */
   fail(request: FastifyRequest, reply: FastifyReply, response: ApiResponse): Promise<FastifyReply> {
-    const { errors } = response
-    return this.send(request, reply.relay(response), {
+    return this.send(request, reply.relay(response), this.#failure(request, response))
+  }
+
+  /** The page of an error. Whoever is not signed in to the console is led to its sign-in. */
+  failurePage(
+    request: FastifyRequest,
+    page: PageContext,
+    response: Pick<ApiResponse, 'status' | 'errors'>,
+  ): Page {
+    if (request.adminKey === null) return signInFailedPage(page, response.errors)
+    return this.#framed(request, this.#contextOf(request, page), this.#failure(request, response))
+  }
+
+  #failure(request: FastifyRequest, response: Pick<ApiResponse, 'status' | 'errors'>): Document {
+    const [path = ''] = request.url.slice(`${this.#app.prefix}/`.length).split(/[/?]/)
+    const list = this.#modules.pages.find(page => page.path === path && page.list !== undefined)
+    return {
       title: ({ texts }) => texts.failed,
-      body: context => errorBody(context, response),
-      errors,
-    })
+      body: context => failureBody(context, response, list),
+      ...(list !== undefined && { current: path }),
+      errors: response.errors,
+    }
   }
 
   call(request: FastifyRequest, call: ApiCall): Promise<ApiResponse> {

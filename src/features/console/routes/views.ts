@@ -1,6 +1,7 @@
 /** Pages of the console that show what there is: lists, and items with their sections. */
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ERRORS, errorBody } from '#base/errors'
 import type {
   ConsoleInput,
   ConsoleItem,
@@ -49,6 +50,14 @@ export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, l
       errors: response.errors,
     })
   })
+}
+
+/** Addresses that no page has, so that they lead on to one. */
+export const addUnknown = (app: FastifyInstance, shell: Shell): void => {
+  const { status, field, message } = ERRORS.routeNotFound
+  app.get('/*', { schema: { hide: true, querystring: {} } }, (request, reply) =>
+    shell.fail(request, reply, { status, headers: {}, body: null, ...errorBody(field, message) }),
+  )
 }
 
 export const STREAM_PATH = '/events/live'

@@ -13,7 +13,7 @@ import { adminActor } from '#routes/request-context'
 import { FormText, pageForm } from '#routes/schemas'
 import { addAction, placedActions } from '../../actions.ts'
 import { Shell } from '../../shell.ts'
-import { addItem, addList, addOverview, addStream, STREAM_PATH } from '../../views.ts'
+import { addItem, addList, addOverview, addStream, addUnknown, STREAM_PATH } from '../../views.ts'
 
 /** The notice of a session that has ended. */
 const ENDED = 'console/ended'
@@ -43,11 +43,14 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     for (const name of CORS_HEADERS) reply.removeHeader(name)
     done()
   })
-  app.servePages([new URL(publicUrl).origin])
   app.decorateRequest('consoleKey', '')
   const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
-  const { pages, plots, latestEvents } = await consoleModulesOf(features, declared)
-  const shell = new Shell(app, pages)
+  const modules = await consoleModulesOf(features, declared)
+  const { pages, plots, latestEvents } = modules
+  const shell = new Shell(app, modules)
+  app.servePages([new URL(publicUrl).origin], (context, response, request) =>
+    shell.failurePage(request, context, response),
+  )
 
   const sendSignIn = (
     reply: FastifyReply,
@@ -198,6 +201,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       await sessions.close(secret)
       return askToSignIn(request, reply.clearHostCookie(SESSION_COOKIE), true)
     })
+    addUnknown(scoped, shell)
     addOverview(scoped, shell, plots, latestEvents)
     addStream(scoped, shell, isOpen)
     for (const page of pages) {
