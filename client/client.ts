@@ -961,7 +961,13 @@ export interface ListProfilesQuery {
   search?: string
 }
 
-export interface ListEventsQuery extends ListOwnEventsQuery { userId?: string }
+export interface ListEventsQuery extends ListOwnEventsQuery {
+  userId?: string
+  /** The id of the actor: of an admin key, an API key, or a user */
+  actorId?: string
+  /** The address of the client. No index has it, nor `actorId`: a page compares up to 10,000 events, and may have fewer results than `limit`, or none, before the last one */
+  ip?: string
+}
 
 export interface GetStatusQuery {
   /** Count the users (the default, which takes longer the more there are), estimate how many there are, or neither */

@@ -1,15 +1,17 @@
 /** What the routes with events have in common: their query, and their response as a page or as a stream. */
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ServiceError } from '#base/errors'
 import { EVENT_SORTS, type EventSort } from '#core/audit-log/audit-log'
 import type { AuditEvent } from '#core/audit-log/event'
 import type { EventStreamRequest } from '#core/audit-log/event-streams'
 import type { EventFilter } from '#core/audit-log/listing'
+import { clientAddress } from '#http/ip-address'
 import { earlierThan, laterThan } from '#http/validation/formats'
 import { prefersType } from '#http/validation/weighted-elements'
 import { disconnectSignal } from './request-context.ts'
 import { linkToNext } from './response-headers.ts'
-import { ErrorBody, pageProperties, TimeFilter } from './schemas.ts'
+import { ErrorBody, InputId, pageProperties, TimeFilter } from './schemas.ts'
 
 const EVENT_STREAM = 'text/event-stream'
 
@@ -26,6 +28,25 @@ export const eventsProperties = (types: readonly string[]) => ({
   type: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...types] })),
   after: TimeFilter('Strictly later'),
   before: TimeFilter('Strictly earlier'),
+})
+
+/** The query of the list of all events. */
+export const adminEventsProperties = (types: readonly string[]) => ({
+  ...eventsProperties(types),
+  userId: Type.Optional(InputId),
+  actorId: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description: 'The id of the actor: of an admin key, an API key, or a user',
+    }),
+  ),
+  ip: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description:
+        'The address of the client. No index has it, nor `actorId`: a page compares up to 10,000 events, and may have fewer results than `limit`, or none, before the last one',
+    }),
+  ),
 })
 
 const NextEventCursor = Type.Unsafe<string | null>({
@@ -57,6 +78,8 @@ interface EventsQuery {
   readonly cursor?: string
   readonly sort: EventSort
   readonly userId?: string
+  readonly actorId?: string
+  readonly ip?: string
   readonly type?: string
   readonly after?: string
   readonly before?: string
@@ -68,8 +91,17 @@ interface EventsRoute {
   readonly stream: Pick<EventStreamRequest, 'credential' | 'network' | 'isAuthenticated'>
 }
 
-const filterOf = ({ userId, type, after, before }: EventsQuery): EventFilter => ({
+/** @throws {ServiceError} `addressInvalid` */
+const addressIn = (ip: string): string => {
+  const address = clientAddress(ip)
+  if (address === null) throw new ServiceError('addressInvalid')
+  return address
+}
+
+const filterOf = ({ userId, actorId, ip, type, after, before }: EventsQuery): EventFilter => ({
   ...(userId !== undefined && { userId }),
+  ...(actorId !== undefined && { actorId }),
+  ...(ip !== undefined && { ip: addressIn(ip) }),
   ...(type !== undefined && { type }),
   ...(after !== undefined && { after: laterThan(after) }),
   ...(before !== undefined && { before: earlierThan(before) }),

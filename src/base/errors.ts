@@ -71,6 +71,7 @@ export const ERRORS = defineErrors({
   emailIsCurrent: define(400, 'is already the e-mail of this account', 'email'),
   badEmailToken: define(400, 'is not valid or has expired', 'token'),
   expiresInPast: define(400, 'must be in the future', 'expiresAt'),
+  addressInvalid: define(400, 'must be an IP address', 'ip'),
   badCursor: define(400, 'is not a cursor of this list', 'cursor'),
   signInRequired: define(401, 'Sign in to use this route'),
   severalUsers: define(

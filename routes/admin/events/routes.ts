@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
-import { eventsProperties, eventsResponses, sendEvents } from '../../events.ts'
+import { adminEventsProperties, eventsResponses, sendEvents } from '../../events.ts'
 import { adminKeyOf } from '../../request-context.ts'
-import { auditEvent, InputId, Strict } from '../../schemas.ts'
+import { auditEvent, Strict } from '../../schemas.ts'
 import { serializeEvent } from '../../serializers.ts'
 
 const events: FastifyPluginAsyncTypebox = async app => {
@@ -15,10 +14,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listEvents',
         summary: 'List the audit log, newest first, or follow it',
-        querystring: Strict({
-          ...eventsProperties(Object.keys(eventSchemas)),
-          userId: Type.Optional(InputId),
-        }),
+        querystring: Strict(adminEventsProperties(Object.keys(eventSchemas))),
         response: eventsResponses(auditEvent(eventSchemas), 'AuditEventPage'),
       },
     },

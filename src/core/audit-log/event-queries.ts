@@ -2,13 +2,13 @@
 import type { SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '#base/ids'
 import type { DatabaseSchema } from '../store/tables.ts'
-import type { EventFilter, EventQuery } from './listing.ts'
+import type { EventQuery, StoredEventFilter } from './listing.ts'
 
 export type EventsQuery = SelectQueryBuilder<DatabaseSchema, 'events', object>
 
 export const filteredEvents = (
   events: EventsQuery,
-  { userId, type, after, before }: EventFilter,
+  { userId, type, after, before }: StoredEventFilter,
 ): EventsQuery => {
   let result = events
   if (userId !== undefined) result = result.where('user_id', '=', userId)

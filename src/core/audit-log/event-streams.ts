@@ -9,7 +9,7 @@ import type { MaybePromise } from '#base/maybe-promise'
 import type { EventLog } from '../store/store.ts'
 import type { AuditLog } from './audit-log.ts'
 import type { AuditEvent } from './event.ts'
-import { type EventFilter, isLater, type LogPosition } from './listing.ts'
+import { type EventFilter, isLater, type LogPosition, selects } from './listing.ts'
 
 export interface EventStreamRequest {
   readonly filter: EventFilter
@@ -69,15 +69,6 @@ const ROOM_INTERVAL = 20
 
 /** Milliseconds after which a client connects again. */
 const RETRY = 2_000
-
-const selects = (
-  { userId, type, after, before }: EventFilter,
-  event: Pick<AuditEvent<string | null>, 'userId' | 'type' | 'at'>,
-): boolean =>
-  (userId === undefined || event.userId === userId) &&
-  (type === undefined || event.type === type) &&
-  (after === undefined || event.at > after) &&
-  (before === undefined || event.at < before)
 
 /** An event with its position. Its frame is made once for all streams that serialize it in the same way. */
 class PositionedEvent {

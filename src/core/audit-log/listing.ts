@@ -1,7 +1,8 @@
 /** Queries of the audit log, and positions in it. */
 import type { AuditEvent } from './event.ts'
 
-export interface EventFilter {
+/** What the store selects by. */
+export interface StoredEventFilter {
   readonly userId?: string
   readonly type?: string
   /** Milliseconds since the epoch; neither is included. */
@@ -9,8 +10,29 @@ export interface EventFilter {
   readonly before?: number
 }
 
+/** No index has the others: events that the store selects are compared one by one. */
+export interface EventFilter extends StoredEventFilter {
+  /** The address of the client, in canonical form. */
+  readonly ip?: string
+  /** The id of the actor: a user, an API key or an admin key. */
+  readonly actorId?: string
+}
+
+type FilteredEvent = Pick<AuditEvent<string | null>, 'userId' | 'type' | 'at' | 'actor'>
+
+export const selects = (
+  { userId, type, after, before, ip, actorId }: EventFilter,
+  { actor, ...event }: FilteredEvent,
+): boolean =>
+  (userId === undefined || event.userId === userId) &&
+  (type === undefined || event.type === type) &&
+  (after === undefined || event.at > after) &&
+  (before === undefined || event.at < before) &&
+  (ip === undefined || actor.ip === ip) &&
+  (actorId === undefined || actor.id === actorId)
+
 export interface EventQuery {
-  readonly filter: EventFilter
+  readonly filter: StoredEventFilter
   /** The id of the last event of the previous page; `null` for the newest. */
   readonly beforeId: string | null
   readonly limit: number
@@ -26,7 +48,7 @@ export interface LogPosition {
 }
 
 export interface FollowQuery {
-  readonly filter: EventFilter
+  readonly filter: StoredEventFilter
   /** `null`: from the oldest event on. */
   readonly after: LogPosition | null
   readonly limit: number

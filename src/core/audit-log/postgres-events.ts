@@ -7,13 +7,13 @@ import type { AuditEvent } from './event.ts'
 import { eventsQuery, filteredEvents } from './event-queries.ts'
 import { type EventRow, toEvent, toPosition } from './event-rows.ts'
 import {
-  type EventFilter,
   type EventQuery,
   type FollowPage,
   type FollowQuery,
   isLater,
   LOG_START,
   type LogPosition,
+  type StoredEventFilter,
 } from './listing.ts'
 
 const queries = queryBuilder<DatabaseSchema>()
@@ -28,7 +28,7 @@ export const listEvents = async (
   (await reader.read<EventRow>(eventsStatement(query))).map(toEvent)
 
 interface PositionRange {
-  readonly filter: EventFilter
+  readonly filter: StoredEventFilter
   readonly after: LogPosition
   /** Inclusive. */
   readonly upTo: LogPosition

@@ -8,13 +8,13 @@ import type { AuditEvent } from './event.ts'
 import { eventsQuery, filteredEvents } from './event-queries.ts'
 import { type EventRow, toEvent, toPosition } from './event-rows.ts'
 import {
-  type EventFilter,
   type EventQuery,
   type FollowPage,
   type FollowQuery,
   isLater,
   LOG_START,
   type LogPosition,
+  type StoredEventFilter,
 } from './listing.ts'
 
 const queries = queryBuilder<DatabaseSchema>()
@@ -45,7 +45,7 @@ export const SELECT_FIRST_POSITION = 'SELECT position, id FROM events ORDER BY p
 export const SELECT_LAST_POSITION = 'SELECT position, id FROM events ORDER BY position DESC LIMIT 1'
 
 interface PositionRange {
-  readonly filter: EventFilter
+  readonly filter: StoredEventFilter
   /** Positions: `after` is excluded, `upTo` included. */
   readonly after: number
   readonly upTo: number

@@ -16,6 +16,7 @@ import {
   type Html,
   html,
   type Item,
+  type LookUp,
   listField,
   type Text,
   textField,
@@ -443,6 +444,22 @@ const users: ConsolePage = {
 
 type Rows = NonNullable<ConsoleTable['rows']>
 
+const userByEmail: LookUp = {
+  scope: 'users:read',
+  api: text => (text.includes('@') ? `/admin/users?limit=1&${new URLSearchParams({ email: text })}` : null),
+  idOf: ({ results: [user] }) => user?.id ?? null,
+}
+
+/** Ids of keys of the store and of root keys, and of users. */
+const ID = /^(?:[\da-f]{8}|[\da-f-]{36})$/i
+
+const keyByName: LookUp = {
+  scope: 'keys:write',
+  api: text => (ID.test(text) ? null : '/admin/keys'),
+  idOf: ({ results }, text) =>
+    results.find(({ name }: Item) => name.toLowerCase() === text.toLowerCase())?.id ?? null,
+}
+
 const EVENTS = {
   scope: 'events:read',
   columns: [],
@@ -480,13 +497,26 @@ export const eventsPage = (types: readonly (readonly [string, Text])[], rows: Ro
     api: '/admin/events?limit=50',
     isLive: true,
     filters: [
-      { name: 'userId', label: { en: 'Id of the user', de: 'Id des Nutzers' }, isSearch: true },
+      {
+        name: 'userId',
+        label: { en: 'User', de: 'Nutzer' },
+        hint: { en: 'E-mail or id of a user', de: 'E-Mail oder Id eines Nutzers' },
+        isSearch: true,
+        lookUps: [userByEmail],
+      },
       {
         name: 'type',
         label: { en: 'Event', de: 'Ereignis' },
         kind: 'choice',
         options: types,
       },
+      {
+        name: 'actorId',
+        label: { en: 'By', de: 'Von' },
+        hint: { en: 'E-mail, name of a key, or id', de: 'E-Mail, Name eines Schlüssels, oder Id' },
+        lookUps: [userByEmail, keyByName],
+      },
+      { name: 'ip', label: { en: 'Address', de: 'Adresse' } },
       { name: 'after', label: AFTER, kind: 'day' },
       { name: 'before', label: BEFORE, kind: 'day' },
     ],

@@ -108,6 +108,8 @@ const factsOf = (context: ConsoleContext, event: Item, names: Names): Html => {
     can('users:read')
       ? html`<a href="${root}console/users/${userId}">${names.has(userId) ? named(userId, names) : html`<code>${userId}</code>`}</a>`
       : html`<code>${userId}</code>`
+  const eventsOf = (filter: 'actorId' | 'ip', value: string, text: HtmlValue): Html =>
+    html`<a href="${root}console/events?${filter}=${encodeURIComponent(value)}">${text}</a>`
   return html`<dl class="facts">${fact(texts.event, html`<code>${type}</code>`)}${fact(
     texts.user,
     userId === null ? null : user(userId),
@@ -115,8 +117,8 @@ const factsOf = (context: ConsoleContext, event: Item, names: Names): Html => {
     texts.by,
     actor.id === null
       ? null
-      : html`${say(actorTexts[actor.type as keyof typeof actorTexts] ?? actorTexts.anonymous)} <code>${actor.id}</code>`,
-  )}${fact(texts.address, ip)}${fact(
+      : html`${say(actorTexts[actor.type as keyof typeof actorTexts] ?? actorTexts.anonymous)} ${eventsOf('actorId', actor.id, named(actor.id, names))}`,
+  )}${fact(texts.address, ip === null ? null : eventsOf('ip', ip, ip))}${fact(
     texts.details,
     details === null ? null : html`<pre>${JSON.stringify(details, null, 1)}</pre>`,
   )}${fact(texts.id, html`<code>${id}</code>`)}</dl>`

@@ -11,6 +11,7 @@ const TEXTS = defineTexts('console', {
         'Your account does not administer this service, or you have not signed in with it.',
       administratorFactorRequired:
         'Add a passkey or an authenticator app to your account, and sign in with it.',
+      nothingFound: 'No user or key is known by this.',
       gone: 'There is nothing any more that this could be done to.',
       scopeRequired: 'You have no scope for this.',
     },
@@ -23,6 +24,7 @@ const TEXTS = defineTexts('console', {
         'Ihr Konto verwaltet diesen Dienst nicht, oder Sie haben sich nicht damit angemeldet.',
       administratorFactorRequired:
         'Fügen Sie Ihrem Konto einen Passkey oder eine Authenticator-App hinzu, und melden Sie sich damit an.',
+      nothingFound: 'Kein Nutzer und kein Schlüssel ist so bekannt.',
       gone: 'Es gibt nichts mehr, womit sich das tun ließe.',
       scopeRequired: 'Dafür haben Sie keinen Scope.',
     },

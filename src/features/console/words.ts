@@ -64,6 +64,7 @@ export const CORE_ERRORS: Partial<Readonly<Record<ErrorName, Text>>> = {
   malformedForm: word('The form is not valid.', 'Das Formular ist nicht gültig.'),
   emailIsCurrent: word('This is the present e-mail.', 'Das ist die jetzige E-Mail.'),
   expiresInPast: word('This must be in the future.', 'Das muss in der Zukunft liegen.'),
+  addressInvalid: word('This is not an IP address.', 'Das ist keine IP-Adresse.'),
   badCursor: word(
     'This page of the list does not exist any more. Begin with the first one.',
     'Diese Seite der Liste gibt es nicht mehr. Beginnen Sie mit der ersten.',

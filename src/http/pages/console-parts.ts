@@ -99,6 +99,16 @@ export const wordField = (label: Text, name: string): ConsoleField => ({
   value: (item, { word }) => item[name] && [item[name]].flat().map(word).join(', '),
 })
 
+/** Where the API has the id of what people enter, such as an e-mail. */
+export interface LookUp {
+  /** What the key needs; without it the text is taken for the id. */
+  readonly scope: string
+  /** The path of the API that has it; `null` for a text of another kind. */
+  readonly api: (text: string) => string | null
+  /** @returns `null` if there is none. */
+  readonly idOf: (body: Item, text: string) => string | null
+}
+
 /** A field of a form. */
 export interface ConsoleInput {
   /** The parameter of the API's query, or the name that `call` of an action gets. */
@@ -115,6 +125,8 @@ export interface ConsoleInput {
   readonly isOptional?: true
   /** Whether it is the filter that a list shows first. One of a list. */
   readonly isSearch?: true
+  /** For a filter by an id: the first that knows the text decides. Default: the text is the id. */
+  readonly lookUps?: readonly LookUp[]
   /** What the form of an action begins with. */
   readonly value?: (item: Item) => string
 }

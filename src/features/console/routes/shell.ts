@@ -149,7 +149,8 @@ export class Shell {
     { status, body }: ApiResponse,
   ): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>()
-    if (status >= 400) return found
+    if (status >= 400 || names.length === 0) return found
+    found.set(adminKeyOf(request).id, holderOf(request).name)
     for (const { scope, api, nameOf } of names) {
       const path = this.may(request, scope) ? api(body.results) : null
       const response = path === null ? null : await this.read(request, path)

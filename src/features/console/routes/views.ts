@@ -1,8 +1,10 @@
 /** Pages of the console that show what there is: lists, and items with their sections. */
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { asciiTrim } from '#base/ascii'
 import { ERRORS, errorBody } from '#base/errors'
 import type {
+  ApiResponse,
   ConsoleInput,
   ConsoleItem,
   ConsoleList,
@@ -11,10 +13,11 @@ import type {
   ConsoleSection,
 } from '#http/pages/feature-pages'
 import { SIGNED_IN } from '#http/pages/layout'
-import { eventsProperties, sendEvents } from '#routes/events'
+import { adminEventsProperties, sendEvents } from '#routes/events'
 import { adminKeyOf } from '#routes/request-context'
-import { FormText, InputId, Strict } from '#routes/schemas'
+import { FormText, Strict } from '#routes/schemas'
 import { serializeEvent } from '#routes/serializers'
+import { ERRORS as OWN_ERRORS } from '../definitions.ts'
 import { textsOf } from '../frame.ts'
 import { RANGES, type RangeName } from '../history-curves.ts'
 import { overviewBody, PLOTS_SCOPE } from '../overview.ts'
@@ -31,14 +34,49 @@ const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchPar
   return query
 }
 
+/**
+ * Puts ids in place of what people know, such as e-mails.
+ * @returns the values for the API; `null` if it does not know one of them.
+ */
+const lookUp = async (
+  shell: Shell,
+  request: FastifyRequest,
+  filters: readonly ConsoleInput[],
+  values: Values,
+): Promise<Values | null> => {
+  const found: Record<string, string> = { ...values }
+  for (const { name, lookUps = [] } of filters) {
+    const text = asciiTrim(values[name] ?? '')
+    const known = lookUps.find(({ scope, api }) => api(text) !== null && shell.may(request, scope))
+    const path = known?.api(text) ?? null
+    if (text === '' || known === undefined || path === null) continue
+    const response = await shell.read(request, path)
+    const id = response.status < 400 ? known.idOf(response.body, text) : null
+    if (id === null) return null
+    found[name] = id
+  }
+  return found
+}
+
+const { status: unknownStatus, field, message } = OWN_ERRORS.nothingFound
+
+/** The response for what no look-up finds. */
+const UNKNOWN: ApiResponse = {
+  status: unknownStatus,
+  headers: {},
+  body: null,
+  ...errorBody(field, message),
+}
+
 export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, list: ConsoleList): void => {
   const { filters = [] } = list
   const querystring = Strict({ ...fieldSchemas(filters), cursor: Type.Optional(FormText) })
   app.get(`/${page.path}`, { schema: { hide: true, querystring } }, async (request, reply) => {
     const sent = Object.entries(request.validatedData.query as Values)
     const values = Object.fromEntries(sent.filter(([, value]) => value !== ''))
-    const query = queryOf(filters, values)
-    const response = await shell.read(request, withQuery(list.api, query))
+    const known = await lookUp(shell, request, filters, values)
+    const query = queryOf(filters, known ?? {})
+    const response = known === null ? UNKNOWN : await shell.read(request, withQuery(list.api, query))
     if (response.status === 403 || response.status >= 500) return shell.fail(request, reply, response)
     const names = await shell.namesOf(request, list, response)
     const notice = shell.takeNotice(reply)
@@ -71,10 +109,7 @@ export const addStream = (
   shell: Shell,
   isOpen: (request: FastifyRequest) => Promise<boolean>,
 ): void => {
-  const querystring = Strict({
-    ...eventsProperties(Object.keys(app.services.eventSchemas)),
-    userId: Type.Optional(InputId),
-  })
+  const querystring = Strict(adminEventsProperties(Object.keys(app.services.eventSchemas)))
   const onRequest = shell.needsScope('events:read')
   app.get(STREAM_PATH, { onRequest, schema: { hide: true, querystring } }, (request, reply) =>
     sendEvents(request, reply, {
