@@ -3,6 +3,7 @@
  * a scope of their own.
  */
 import { readFileSync } from 'node:fs'
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ERRORS } from '#base/errors'
@@ -11,13 +12,21 @@ import type { Languages, TextTree } from '#base/texts'
 import { isApiKeyPrincipal } from '#core/auth/principal'
 import type { Feature } from '#feature/declaration'
 import { allTexts } from '#feature/texts'
-import { callApi } from '#http/api-calls'
+import { type ApiStream, callApi, type StreamCall, streamApi } from '#http/api-calls'
 import { crossSiteError } from '#http/cross-site-requests'
 import { logError, orDisconnected } from '#http/error-log'
 import { errorResponseFor, withErrors } from '#http/error-responses'
 import { brandOf } from '#http/pages/brand'
 import type { ApiCall, ApiResponse, SecuritySection } from '#http/pages/feature-pages'
-import { documentOf, type Page, type PageContext, SIGNED_IN, type SignInPart } from '#http/pages/layout'
+import type { Html } from '#http/pages/html'
+import {
+  ARRIVING,
+  documentOf,
+  type Page,
+  type PageContext,
+  SIGNED_IN,
+  type SignInPart,
+} from '#http/pages/layout'
 import { errorTextsOf } from '#http/pages/messages'
 import { returnToPage, withReturn } from '#http/pages/return-links'
 import { errorPage } from '#http/pages/signed-out'
@@ -44,6 +53,8 @@ declare module 'fastify' {
     servePages(formOrigins?: readonly string[], failurePage?: FailurePage): void
     /** Calls the API with the session of a page's request. @throws {ServiceError} `draining` */
     callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
+    /** Calls the API for a response that is read while it arrives. @throws {ServiceError} `draining` */
+    streamApi(request: FastifyRequest, call: StreamCall): Promise<ApiStream>
     /** What features add to the security page. */
     readonly securitySections: readonly SecuritySection[]
     /** What features add to the pages for sign-in and sign-up. */
@@ -143,6 +154,16 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], callsApi: boo
     "frame-ancestors 'none'",
   ].join('; ')
 
+async function* withArriving({ text }: Html, arriving: AsyncIterable<Html>): AsyncGenerator<string> {
+  const [before = '', after = ''] = text.split(ARRIVING.text)
+  yield before
+  for await (const part of arriving) yield part.text
+  yield after
+}
+
+const contentOf = (document: Html, { arriving }: Page): string | Readable =>
+  arriving === undefined ? document.text : Readable.from(withArriving(document, arriving))
+
 /** Of images of the operator: opened by themselves they are drawings alone. */
 const IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -231,6 +252,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   }
 
   app.decorate('callApi', (request, call) => callApi(app, request, call))
+
+  app.decorate('streamApi', (request, call) => streamApi(app, request, call))
 
   app.decorate('securitySections', featurePages.sections)
 
@@ -326,7 +349,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return this.headers(hasScript ? headersWithScript : headers)
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
-      .send(documentOf(context, page).text)
+      .send(contentOf(documentOf(context, page), page))
   })
 
   app.decorateReply('sendFailure', async function sendFailure(this: FastifyReply, response) {

@@ -1,4 +1,6 @@
 /** Requests of hosted pages to the API of the same service, as the browser would send them over the same connection. */
+import type { Readable } from 'node:stream'
+import { json } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '#base/errors'
 import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
@@ -71,6 +73,46 @@ const send = async (app: FastifyInstance, options: InjectOptions) => {
     // The only error: the service is closing.
     throw new ServiceError('draining', { cause: error })
   }
+}
+
+/** A call whose response is read while it arrives. */
+export interface StreamCall extends Omit<ApiCall, 'body'> {
+  readonly content?: { readonly type: string; readonly bytes: Buffer }
+  /** Aborted when nobody reads the response any more. */
+  readonly signal: AbortSignal
+}
+
+/** `stream` is `null` after an error. */
+export interface ApiStream extends Omit<ApiResponse, 'body'> {
+  readonly stream: Readable | null
+}
+
+/** @throws {ServiceError} `draining` */
+export const streamApi = async (
+  app: FastifyInstance,
+  request: FastifyRequest,
+  { method, content, adminKey, signal, ...target }: StreamCall,
+): Promise<ApiStream> => {
+  const { remoteAddress } = request.socket
+  const path = pathOf(target)
+  if (typeof path !== 'string') return { status: 400, headers: {}, errors: path.errors, stream: null }
+  const response = await send(app, {
+    method,
+    url: app.prefix + path,
+    headers: {
+      ...headersOf(request, adminKey),
+      ...(content !== undefined && { 'content-type': content.type }),
+    },
+    ...(remoteAddress !== undefined && { remoteAddress }),
+    ...(content !== undefined && { payload: content.bytes }),
+    payloadAsStream: true,
+    signal,
+  })
+  const { statusCode: status, headers } = response
+  const stream = response.stream()
+  if (status < 400) return { status, headers, errors: {}, stream }
+  const { errors } = (await json(stream)) as ErrorBody
+  return { status, headers, errors, stream: null }
 }
 
 /**

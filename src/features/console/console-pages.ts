@@ -26,6 +26,7 @@ import {
 import { deviceOf } from '#http/pages/layout'
 import { EVENT_NAMES } from './event-log.ts'
 import { EVENT_SENTENCES } from './event-sentences.ts'
+import { EXPORT, IMPORT, USERS } from './transfer-pages.ts'
 
 const jsonOf = (label: Text, name: string): ConsoleField => ({
   label,
@@ -124,7 +125,7 @@ const DELETE: ConsoleAction = {
 
 const users: ConsolePage = {
   path: 'users',
-  title: { en: 'Users', de: 'Nutzer' },
+  title: USERS,
   icon: 'users',
   group: 'people',
   list: {
@@ -169,6 +170,10 @@ const users: ConsolePage = {
         })),
         done: { en: 'The user is added.', de: 'Der Nutzer ist hinzugefügt.' },
       },
+    ],
+    links: [
+      { name: 'import', icon: 'upload', label: IMPORT, scope: 'users:import' },
+      { name: 'export', icon: 'download', label: EXPORT, scope: 'users:export' },
     ],
     bulk: [DISABLE, ENABLE, END_SESSIONS, DELETE],
     filters: [

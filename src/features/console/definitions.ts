@@ -16,6 +16,7 @@ export const ERRORS = defineErrors({
     message: 'Add a passkey or an authenticator app to your account, and sign in with it',
   },
   nothingFound: { status: 404, message: 'No user or key is known by this' },
+  fileRequired: { status: 400, field: 'file', message: 'must have one to 16 MB' },
   gone: { status: 404, message: 'There is nothing any more that this could be done to' },
   otherAdminKey: { status: 403, field: 'adminKey', message: 'is not the one that you have signed in with' },
 })

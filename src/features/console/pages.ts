@@ -12,6 +12,7 @@ const TEXTS = defineTexts('console', {
       administratorFactorRequired:
         'Add a passkey or an authenticator app to your account, and sign in with it.',
       nothingFound: 'No user or key is known by this.',
+      fileRequired: 'Choose a file with users, of at most 16 MB.',
       gone: 'There is nothing any more that this could be done to.',
       scopeRequired: 'You have no scope for this.',
     },
@@ -25,6 +26,7 @@ const TEXTS = defineTexts('console', {
       administratorFactorRequired:
         'Fügen Sie Ihrem Konto einen Passkey oder eine Authenticator-App hinzu, und melden Sie sich damit an.',
       nothingFound: 'Kein Nutzer und kein Schlüssel ist so bekannt.',
+      fileRequired: 'Wählen Sie eine Datei mit Nutzern, von höchstens 16 MB.',
       gone: 'Es gibt nichts mehr, womit sich das tun ließe.',
       scopeRequired: 'Dafür haben Sie keinen Scope.',
     },

@@ -7,6 +7,7 @@ import {
   type ConsoleField,
   type ConsoleInput,
   type ConsoleItem,
+  type ConsoleLink,
   type ConsoleList,
   type ConsolePage,
   type ConsoleSection,
@@ -48,8 +49,11 @@ const queryOf = (values: Readonly<Record<string, string | undefined>>): string =
   return query.size === 0 ? '' : `?${query}`
 }
 
+/** What has a button that leads to a page. */
+type Offer = ConsoleLink & Pick<ConsoleAction, 'isOffered' | 'isDangerous'>
+
 /** Whether there is a button for an action. */
-const isShown = ({ can }: ConsoleContext, { scope, isOffered }: ConsoleAction, item: Item): boolean =>
+const isShown = ({ can }: ConsoleContext, { scope, isOffered }: Offer, item: Item): boolean =>
   can(scope) && (isOffered?.(item) ?? true)
 
 /** The button of an action in a row of a table. @param of what it is done to, for screen readers. */
@@ -65,7 +69,7 @@ const rowButton = (
 /** The first action as a button, the others in a menu, dangerous ones last. */
 const buttonsOf = (
   context: ConsoleContext,
-  actions: readonly ConsoleAction[] = [],
+  actions: readonly Offer[] = [],
   path: string,
   item: Item,
 ): Html | false => {
@@ -76,8 +80,8 @@ const buttonsOf = (
     ...shown.filter(({ isDangerous }) => isDangerous),
   ]
   if (first === undefined) return false
-  const href = ({ name }: ConsoleAction): string => `${root}console/${path}/${name}`
-  const entry = (action: ConsoleAction, index: number): Html => {
+  const href = ({ name }: Offer): string => `${root}console/${path}/${name}`
+  const entry = (action: Offer, index: number): Html => {
     const isFirstDangerous = action.isDangerous && !others[index - 1]?.isDangerous && index > 0
     return html`<li${isFirstDangerous && html` class="rule"`}><a href="${href(action)}"${action.isDangerous && html` class="danger"`}>${
       action.icon !== undefined && icon(action.icon)
@@ -95,7 +99,7 @@ const buttonsOf = (
 type Crumb = readonly [path: string | null, text: string]
 
 /** The way to a page: links to those above it, and its own name. */
-const crumbsOf = (context: ConsoleContext, crumbs: readonly Crumb[]): Html =>
+export const crumbsOf = (context: ConsoleContext, crumbs: readonly Crumb[]): Html =>
   html`<nav aria-label="${textsOf(context).path}"><ol class="crumbs">${crumbs.map(([path, text]) =>
     path === null
       ? html`<li><span aria-current="page"><bdi>${text}</bdi></span></li>`
@@ -349,7 +353,7 @@ export const listBody = (context: ConsoleContext, state: ListState): Html => {
     })
   return html`<div class="page-head">
 <div><h1>${say(page.title)}${summary !== null && html` <small>${summary}</small>`}</h1>${page.lead !== undefined && html`<p class="lead">${say(page.lead)}</p>`}</div>
-${buttonsOf(context, list.actions, page.path, null)}
+${buttonsOf(context, [...(list.actions ?? []), ...(list.links ?? [])], page.path, null)}
 </div>
 ${noticeOf(notice)}${form.summary()}
 ${filters}${chipsOf(context, state)}${
@@ -482,7 +486,11 @@ export interface ConfirmState {
   readonly errors?: FieldErrors
 }
 
-const proofField = (context: ConsoleContext, form: Form, proof: ConfirmState['proof']): Html | false => {
+export const proofField = (
+  context: ConsoleContext,
+  form: Form,
+  proof: ConfirmState['proof'],
+): Html | false => {
   const texts = textsOf(context)
   if (proof === 'none') return false
   if (proof === 'signIn')

@@ -64,6 +64,25 @@ const en = {
   gone: 'There is nothing here',
   goneText: 'It may be deleted, or the address has a typing error.',
   toOverview: 'Go to the overview',
+  transfers: {
+    importText: 'Each line of the file is a user in JSON. Whoever has an account already stays as they are.',
+    file: 'File',
+    fileHint: 'At most {size} MB. The command line imports larger ones.',
+    exportText: 'You get a file with one user in JSON on each line. Your browser shows how much has arrived.',
+    exportCount: 'There are about {count} users.',
+    withHashes: 'With password hashes, second factors and passkeys',
+    withHashesHint: 'To import the users elsewhere. Keep such a file as secret as the passwords.',
+    progress: 'Progress of the import',
+    read: '{read} of {lines} lines',
+    counts: '{created} added, {exists} existed already, {failed} failed',
+    finished: 'The import is complete.',
+    stopped: 'The import has stopped.',
+    stoppedText: 'Import the file again: users that were added stay as they are.',
+    another: 'Import another file',
+    line: 'Line',
+    problem: 'Problem',
+    moreFailures: 'And {count} more lines that failed.',
+  },
 }
 
 const de: typeof en = {
@@ -130,6 +149,27 @@ const de: typeof en = {
   gone: 'Hier ist nichts',
   goneText: 'Es ist vielleicht gelöscht, oder die Adresse hat einen Tippfehler.',
   toOverview: 'Zur Übersicht',
+  transfers: {
+    importText: 'Jede Zeile der Datei ist ein Nutzer in JSON. Wer schon ein Konto hat, bleibt unverändert.',
+    file: 'Datei',
+    fileHint: 'Höchstens {size} MB. Größere importiert die Kommandozeile.',
+    exportText:
+      'Sie bekommen eine Datei mit einem Nutzer in JSON in jeder Zeile. Ihr Browser zeigt, wie viel davon da ist.',
+    exportCount: 'Es gibt etwa {count} Nutzer.',
+    withHashes: 'Mit Passwort-Hashes, zweiten Faktoren und Passkeys',
+    withHashesHint:
+      'Um die Nutzer anderswo zu importieren. Halten Sie eine solche Datei so geheim wie die Passwörter.',
+    progress: 'Fortschritt des Imports',
+    read: '{read} von {lines} Zeilen',
+    counts: '{created} hinzugefügt, {exists} gab es schon, {failed} fehlgeschlagen',
+    finished: 'Der Import ist vollständig.',
+    stopped: 'Der Import ist abgebrochen.',
+    stoppedText: 'Importieren Sie die Datei noch einmal: Wer schon hinzugefügt ist, bleibt unverändert.',
+    another: 'Weitere Datei importieren',
+    line: 'Zeile',
+    problem: 'Problem',
+    moreFailures: 'Und {count} weitere Zeilen, die fehlgeschlagen sind.',
+  },
 }
 
 export const TEXTS = { en, de }

@@ -235,9 +235,16 @@ export interface ConsoleSection extends ConsoleTable {
   readonly more?: (id: string) => string
 }
 
+/** A page of its own, beside the actions of a list. */
+export interface ConsoleLink extends Pick<ConsoleAction, 'label' | 'icon' | 'scope'> {
+  /** The last part of its URL. */
+  readonly name: string
+}
+
 export interface ConsoleList extends ConsoleTable {
   readonly filters?: readonly ConsoleInput[]
   readonly actions?: readonly ConsoleAction[]
+  readonly links?: readonly ConsoleLink[]
   /** What can be done to several rows at once. */
   readonly bulk?: readonly ConsoleAction[]
   /** Something to say beside the title. */

@@ -81,7 +81,12 @@ export interface Page {
   readonly assetsOf?: string
   /** Replaces the content of the body, with header and main. */
   readonly frame?: Html
+  /** HTML that is sent as it comes, in the place of {@link ARRIVING}. */
+  readonly arriving?: AsyncIterable<Html>
 }
+
+/** The place of `Page.arriving` in a page. Text cannot have it, because it is escaped. */
+export const ARRIVING: Html = html`<!--arriving-->`
 
 /** The logo of the brand, with the name of the product. */
 export const logoOf = ({ brand, product, root }: PageContext): Html => {

@@ -5,6 +5,7 @@ import { asciiTrim } from '#base/ascii'
 import { type FieldErrors, ServiceError } from '#base/errors'
 import { missingScopes } from '#core/auth/admin-key'
 import { needsCode } from '#core/users/factors'
+import type { ApiStream, StreamCall } from '#http/api-calls'
 import { disconnectSignal } from '#http/disconnect-signal'
 import type {
   ApiCall,
@@ -41,6 +42,8 @@ interface Document {
   readonly current?: string
   readonly isForm?: boolean
   readonly errors?: FieldErrors
+  /** HTML that is sent as it comes, in the place of `ARRIVING`. */
+  readonly arriving?: (context: ConsoleContext) => AsyncIterable<Html>
 }
 
 /** The name of a root key, which is that of its setting. */
@@ -75,8 +78,8 @@ export class Shell {
   }
 
   #framed(request: FastifyRequest, context: ConsoleContext, document: Document): Page {
-    const { title, body, current, isForm = false, errors = {} } = document
-    return framed(context, {
+    const { title, body, current, isForm = false, errors = {}, arriving } = document
+    const page = framed(context, {
       title: title(context),
       body: body(context),
       pages: this.#modules.pages,
@@ -85,6 +88,7 @@ export class Shell {
       isForm,
       hasErrors: Object.keys(errors).length > 0,
     })
+    return arriving === undefined ? page : { ...page, arriving: arriving(context) }
   }
 
   #contextOf(request: FastifyRequest, page: PageContext): ConsoleContext {
@@ -134,6 +138,16 @@ export class Shell {
 
   call(request: FastifyRequest, call: ApiCall): Promise<ApiResponse> {
     return this.#app.callApi(request, { ...call, adminKey: request.consoleKey })
+  }
+
+  /** Calls the API for a response that is read while it arrives, until the browser disconnects. */
+  stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    call: Omit<StreamCall, 'adminKey' | 'signal'>,
+  ): Promise<ApiStream> {
+    const signal = disconnectSignal(reply)
+    return this.#app.streamApi(request, { ...call, adminKey: request.consoleKey, signal })
   }
 
   /** @param ids in the path. */

@@ -13,6 +13,7 @@ import { adminActor } from '#routes/request-context'
 import { FormText, pageForm } from '#routes/schemas'
 import { addAction, placedActions } from '../../actions.ts'
 import { Shell } from '../../shell.ts'
+import { addTransfers } from '../../transfers.ts'
 import { addItem, addList, addOverview, addStream, addUnknown, STREAM_PATH } from '../../views.ts'
 
 /** The notice of a session that has ended. */
@@ -202,6 +203,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       return askToSignIn(request, reply.clearHostCookie(SESSION_COOKIE), true)
     })
     addUnknown(scoped, shell)
+    addTransfers(scoped, shell)
     addOverview(scoped, shell, plots, latestEvents)
     addStream(scoped, shell, isOpen)
     for (const page of pages) {
