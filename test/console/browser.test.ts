@@ -49,6 +49,7 @@ const OF_EACH_KIND: ReadonlySet<string> = new Set([
   'admin keys',
   'webhook',
   'user who is gone',
+  'import that is complete',
 ])
 
 t.test('the console in a browser', { skip: withoutBrowser }, async t => {
@@ -113,6 +114,23 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     await submit()
     await open('/users?search=nobody-of-this-name')
     await seen('no users')
+    await open('/users/import')
+    await seen('import of users')
+    const lines = [JSON.stringify({ email: freshEmail(), firstName: HOSTILE.name }), 'no user']
+    await page.setInputFiles('#file', {
+      name: `${HOSTILE.name}.ndjson`,
+      mimeType: 'application/x-ndjson',
+      buffer: Buffer.from(lines.join('\n')),
+    })
+    await page.fill('#adminKey', ADMIN_KEY)
+    await submit()
+    await says('failures')
+    await seen('import that is complete')
+    t.equal(await page.locator('.progress p:visible').count(), 1, 'the last line of progress is seen')
+    await open('/users/export')
+    await seen('export of users')
+    await open('/no-page')
+    await seen('no page')
     await open(`/users/${user.id}`)
     await seen('user')
     await act('change', { firstName: 'Ann' })
@@ -231,7 +249,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
     const { page, complaints } = await openBrowser(browser, { locale: 'en-GB', timezoneId: 'Asia/Tokyo' })
     await signInTo(page)
     await page.goto(`${service}/console/events?type=user.signed-up`)
-    t.match(await page.textContent('.live'), 'Follows the log')
+    t.match(await page.textContent('.live'), 'Live')
     const { id } = await signUp(app, { email: freshEmail() })
     await page.waitForSelector(`.log a[href$="${id}"]`, { state: 'attached' })
     t.match(await page.locator('.log time').first().getAttribute('title'), /UTC$/)
@@ -254,11 +272,26 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
       }
       t.fail(`${text} is not reached`)
     }
+    const { id, email } = await signUp(app)
     await page.goto(`${service}/console/users`)
     await focus('Admin key')
     await page.keyboard.type(ADMIN_KEY)
     await page.keyboard.press('Enter')
     await page.waitForURL(`${service}/console/users`)
+    const press = async (path: string): Promise<void> => {
+      await Promise.all([page.waitForURL(`${service}/console${path}`), page.keyboard.press('Enter')])
+    }
+    await focus(email)
+    await press(`/users/${id}`)
+    await focus('Events')
+    await press(`/users/${id}/events`)
+    await focus('More actions')
+    await page.keyboard.press('Enter')
+    await focus('Disable')
+    await press(`/users/${id}/disable`)
+    await focus('Disable')
+    await press(`/users/${id}`)
+    t.match(await page.textContent('.notice'), 'The user is disabled.')
     await focus('Pages of the console')
     await page.keyboard.press('Enter')
     await focus('Audit log')

@@ -425,12 +425,15 @@ const users: ConsolePage = {
             label: { en: 'Client', de: 'Programm' },
             value: (session, context) => deviceOf(context, session.userAgent),
           },
-          { ...wordField({ en: 'Method', de: 'Anmeldeweg' }, 'method'), room: 'mid' },
           { ...wordField({ en: 'Authentication', de: 'Nachweise' }, 'amr'), room: 'wide' },
           { ...textField({ en: 'Impersonated', de: 'Durch die Verwaltung' }, 'impersonated'), room: 'wide' },
           { ...textField({ en: 'Address', de: 'Adresse' }, 'ip'), room: 'low' },
           { ...agoField({ en: 'Opened', de: 'Geöffnet' }, 'createdAt'), room: 'wide' },
           { ...agoField(LAST_REQUEST, 'lastRequestAt'), room: 'low' },
+        ],
+        also: ({ method, ip, lastRequestAt }, context) => [
+          context.word(method),
+          html`<span class="seen"> · ${ip} · ${ago(context, lastRequestAt)}</span>`,
         ],
         rowActions: [
           {

@@ -17,7 +17,7 @@ const follow = rows => {
   button.className = 'compact'
   button.type = 'button'
   bar.append(status, button)
-  rows.before(bar)
+  document.querySelector('.page-head').append(bar)
   let source = null
   let timer = null
 

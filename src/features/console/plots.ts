@@ -28,7 +28,7 @@ export const CORE_PLOTS: readonly ConsolePlot[] = [
   },
   {
     title: { en: 'Active users', de: 'Aktive Nutzer' },
-    unit: { en: 'about, with a request in the last', de: 'etwa, mit einer Anfrage in den letzten' },
+    unit: { en: 'with requests, about', de: 'mit Anfragen, etwa' },
     metric: 'active users',
     scope: USERS_SCOPE,
     kind: 'gauge',

@@ -164,7 +164,7 @@ export const tableOf = (
       target === null
         ? html`<strong>${value}</strong>`
         : html`<a href="${root}console/${target}">${value}</a>`
-    }${also !== undefined && html`<span class="also always">${also(row, context)}</span>`}</td>`
+    }${also !== undefined && html`<span class="also">${also(row, context)}</span>`}</td>`
   }
   const pick = (row: Item): Html =>
     html`<td class="pick"><label><input type="checkbox" name="id:${row.id}" aria-label="${texts.select}: ${nameOf(row)}"></label></td>`
@@ -249,11 +249,12 @@ export interface ListState {
   readonly notice: string | null
 }
 
-/** A choice of a filter can be left open. */
+/** A choice of a filter can be left open. Beside the search its label is not seen, so the open choice names it. */
 const withAny = (context: ConsoleContext, filter: ConsoleInput): ConsoleInput => {
-  const { options } = filter
-  const isComplete = options === undefined || options.some(([value]) => value === '')
-  return isComplete ? filter : { ...filter, options: [['', textsOf(context).any] as const, ...options] }
+  const { label, options } = filter
+  if (options === undefined || options.some(([value]) => value === '')) return filter
+  const any = `${context.say(label)}: ${textsOf(context).any}`
+  return { ...filter, options: [['', any] as const, ...options] }
 }
 
 const searchField = (context: ConsoleContext, { name, label, hint }: ConsoleInput, values: Values): Html =>
@@ -443,7 +444,8 @@ export const itemBody = (context: ConsoleContext, state: ItemState): Html => {
   const texts = textsOf(context)
   const unlimited = Number.POSITIVE_INFINITY
   const facts = (): Html => {
-    const main = html`<section class="card"><div class="card-head"><h2>${texts.profile}</h2></div>
+    const title = page.list === undefined ? texts.about : texts.profile
+    const main = html`<section class="card"><div class="card-head"><h2>${title}</h2></div>
 ${factsOf(context, item.fields, body, unlimited)}</section>`
     return item.about === undefined
       ? main
