@@ -520,8 +520,7 @@ export const eventsPage = (types: readonly (readonly [string, Text])[], rows: Ro
       },
       {
         name: 'actorId',
-        label: { en: 'By', de: 'Von' },
-        hint: { en: 'E-mail, name of a key, or id', de: 'E-Mail, Name eines Schlüssels, oder Id' },
+        label: { en: 'By user or key', de: 'Von Nutzer, Schlüssel' },
         lookUps: [userByEmail, keyByName],
       },
       { name: 'ip', label: { en: 'Address', de: 'Adresse' } },
