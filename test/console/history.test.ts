@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { FeatureStore } from '#feature/declaration'
 import { ConsoleHistory, RANGES, type RangeName } from '#features/console/history-curves'
-import { consistentEstimates } from '#features/console/history-recorder'
+import { consistentEstimates, HistoryRecorder } from '#features/console/history-recorder'
 import type { storedConsole } from '#features/console/stored-console'
 import { addValues, NO_VALUES } from '#features/console/stored-history'
 import { createKey } from '../support/admin-keys.ts'
@@ -50,6 +50,31 @@ t.test('numbers of active users do not contradict each other', t => {
   t.same(consistentEstimates(10, [1, 2, 30]), [1, 2, 10])
   t.same(consistentEstimates(0, [0, 0, 0]), [0, 0, 0])
   t.end()
+})
+
+t.test('what is counted during the last write is written too', async t => {
+  // The timer of the recorder does not keep the process.
+  const alive = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(alive))
+  const stop = new AbortController()
+  let counted = 1
+  const written: unknown[] = []
+  const recorder = new HistoryRecorder({
+    clock: () => 0,
+    logger: { warn: (problem: unknown) => t.fail(String(problem)) },
+    users: { estimate: async () => 0 },
+    readKeptMetrics: async () => [{ metric: 'a', labels: '', isGauge: false, value: counted }],
+    store: {
+      addHistory: async (_spans: unknown, { counts }: { readonly counts: unknown }) => {
+        written.push(counts)
+        if (stop.signal.aborted) return
+        counted = 3
+        stop.abort()
+      },
+    },
+  } as unknown as ConstructorParameters<typeof HistoryRecorder>[0])
+  await recorder.run(stop.signal)
+  t.strictSame(written, [{ a: 1 }, { a: 2 }])
 })
 
 await onEnginesOfRun(t, async (t, { build, emptyDatabase }) => {

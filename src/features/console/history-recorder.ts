@@ -84,9 +84,11 @@ export class HistoryRecorder {
       // Soon after the start, and then late in each minute, so that a row has the minute that it names.
       const wait = minutes === 0 ? 1_000 : MINUTE - ((clock() + 1_000) % MINUTE)
       await sleep(wait, undefined, { ref: false, signal }).catch(() => undefined)
-      const gauges = !signal.aborted && minutes % ACTIVE_USERS_EVERY === 0 ? await this.#users() : {}
-      await this.#add(gauges)
+      if (signal.aborted) break
+      await this.#add(minutes % ACTIVE_USERS_EVERY === 0 ? await this.#users() : {})
     }
+    // Also where the signal was aborted during a write, which does not have what was counted since.
+    await this.#add({})
   }
 
   /** What is not written is written with the next row. */
