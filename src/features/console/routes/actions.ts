@@ -1,7 +1,7 @@
 /** Buttons of the console: the page that asks for confirmation, and the call of the API. */
 import { type TObject, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errorBody, type FieldErrors } from '#base/errors'
+import type { FieldErrors } from '#base/errors'
 import type {
   ActionInput,
   ApiResponse,
@@ -14,7 +14,7 @@ import type {
 import { FormText, Strict } from '#routes/schemas'
 import { ERRORS } from '../definitions.ts'
 import { confirmBody, shownBody, type Values } from '../render.ts'
-import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell } from './shell.ts'
+import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, refusedBy, type Shell } from './shell.ts'
 
 /** An action with what its page needs. Paths are below the console, with the parameters of the route. */
 interface Placed {
@@ -91,10 +91,7 @@ const find = async (
     const { results, nextCursor = null } = response.body
     const row = results.find(({ id }: { id: string }) => id === ids.rowId)
     if (row !== undefined) return { ...response, body: row }
-    if (nextCursor === null || page === MAX_PAGES) {
-      const { status, field, message } = ERRORS.gone
-      return { ...response, status, ...errorBody(field, message) }
-    }
+    if (nextCursor === null || page === MAX_PAGES) return refusedBy(ERRORS.gone)
     cursor = nextCursor
   }
 }

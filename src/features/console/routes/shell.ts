@@ -2,7 +2,7 @@
 import { type TObject, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { asciiTrim } from '#base/ascii'
-import { type FieldErrors, ServiceError } from '#base/errors'
+import { type ErrorDefinition, errorBody, type FieldErrors, ServiceError } from '#base/errors'
 import { missingScopes } from '#core/auth/admin-key'
 import { needsCode } from '#core/users/factors'
 import type { ApiStream, StreamCall } from '#http/api-calls'
@@ -45,6 +45,14 @@ interface Document {
   /** HTML that is sent as it comes, in the place of `ARRIVING`. */
   readonly arriving?: (context: ConsoleContext) => AsyncIterable<Html>
 }
+
+/** The response of the API with an error, for what the console refuses itself. */
+export const refusedBy = ({ status, field, message }: ErrorDefinition): ApiResponse => ({
+  status,
+  headers: {},
+  body: null,
+  ...errorBody(field, message),
+})
 
 /** The name of a root key, which is that of its setting. */
 const ROOT_KEY = 'ADMIN_KEY'

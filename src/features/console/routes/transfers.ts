@@ -1,4 +1,4 @@
-/** Imports and exports of users by forms. They are streams of the API, so neither holds more than a part in memory. */
+/** Imports and exports of users by forms. Both are streams of the API. */
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Type } from '@sinclair/typebox'
@@ -25,7 +25,7 @@ import {
   progressLine,
   progressStart,
 } from '../transfer-pages.ts'
-import type { Shell } from './shell.ts'
+import { refusedBy, type Shell } from './shell.ts'
 
 const MAX_FILE = MAX_FILE_MEGABYTES * 1_048_576
 
@@ -57,7 +57,7 @@ const parseUpload = async ({ headers }: FastifyRequest, body: Buffer): Promise<R
 
 const NEWLINE = 0x0a
 
-/** Lines that are not blank, as far as a bar of progress needs it. */
+/** Blank lines included, of which imports report nothing. */
 const countLines = (content: Buffer): number => {
   let lines = content.length > 0 && content.at(-1) !== NEWLINE ? 1 : 0
   for (let at = content.indexOf(NEWLINE); at !== -1; at = content.indexOf(NEWLINE, at + 1)) lines += 1
@@ -136,9 +136,8 @@ const addImport = (app: FastifyInstance, shell: Shell): void => {
       const unproved = await shell.prove(request, reply, proof)
       if (unproved !== null) return sendForm(request, reply.relay(unproved), unproved.errors)
       if (!(file instanceof Blob) || file.size === 0 || file.size > MAX_FILE) {
-        const { status, field, message } = OWN_ERRORS.fileRequired
-        const errors = { [field]: [message] }
-        return sendForm(request, reply.relay({ status, headers: {}, errors }), errors)
+        const refused = refusedBy(OWN_ERRORS.fileRequired)
+        return sendForm(request, reply.relay(refused), refused.errors)
       }
       const content = Buffer.from(await file.arrayBuffer())
       const response = await shell.stream(request, reply, {

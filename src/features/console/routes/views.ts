@@ -2,9 +2,8 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asciiTrim } from '#base/ascii'
-import { ERRORS, errorBody } from '#base/errors'
+import { ERRORS } from '#base/errors'
 import type {
-  ApiResponse,
   ConsoleInput,
   ConsoleItem,
   ConsoleList,
@@ -22,7 +21,17 @@ import { textsOf } from '../frame.ts'
 import { RANGES, type RangeName } from '../history-curves.ts'
 import { overviewBody, PLOTS_SCOPE } from '../overview.ts'
 import { itemBody, listBody, type Values } from '../render.ts'
-import { enteredIn, fieldSchemas, filled, type Ids, idsIn, pageOf, type Shell, withQuery } from './shell.ts'
+import {
+  enteredIn,
+  fieldSchemas,
+  filled,
+  type Ids,
+  idsIn,
+  pageOf,
+  refusedBy,
+  type Shell,
+  withQuery,
+} from './shell.ts'
 
 const queryOf = (filters: readonly ConsoleInput[], values: Values): URLSearchParams => {
   const query = new URLSearchParams()
@@ -47,25 +56,17 @@ const lookUp = async (
   const found: Record<string, string> = { ...values }
   for (const { name, lookUps = [] } of filters) {
     const text = asciiTrim(values[name] ?? '')
-    const known = lookUps.find(({ scope, api }) => api(text) !== null && shell.may(request, scope))
-    const path = known?.api(text) ?? null
-    if (text === '' || known === undefined || path === null) continue
-    const response = await shell.read(request, path)
-    const id = response.status < 400 ? known.idOf(response.body, text) : null
+    const [known] = lookUps.flatMap(({ scope, api, idOf }) => {
+      const path = text !== '' && shell.may(request, scope) ? api(text) : null
+      return path === null ? [] : [{ path, idOf }]
+    })
+    if (known === undefined) continue
+    const { status, body } = await shell.read(request, known.path)
+    const id = status < 400 ? known.idOf(body, text) : null
     if (id === null) return null
     found[name] = id
   }
   return found
-}
-
-const { status: unknownStatus, field, message } = OWN_ERRORS.nothingFound
-
-/** The response for what no look-up finds. */
-const UNKNOWN: ApiResponse = {
-  status: unknownStatus,
-  headers: {},
-  body: null,
-  ...errorBody(field, message),
 }
 
 export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, list: ConsoleList): void => {
@@ -76,7 +77,10 @@ export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, l
     const values = Object.fromEntries(sent.filter(([, value]) => value !== ''))
     const known = await lookUp(shell, request, filters, values)
     const query = queryOf(filters, known ?? {})
-    const response = known === null ? UNKNOWN : await shell.read(request, withQuery(list.api, query))
+    const response =
+      known === null
+        ? refusedBy(OWN_ERRORS.nothingFound)
+        : await shell.read(request, withQuery(list.api, query))
     if (response.status === 403 || response.status >= 500) return shell.fail(request, reply, response)
     const names = await shell.namesOf(request, list, response)
     const notice = shell.takeNotice(reply)
@@ -92,9 +96,8 @@ export const addList = (app: FastifyInstance, shell: Shell, page: ConsolePage, l
 
 /** Addresses that no page has, so that they lead on to one. */
 export const addUnknown = (app: FastifyInstance, shell: Shell): void => {
-  const { status, field, message } = ERRORS.routeNotFound
   app.get('/*', { schema: { hide: true, querystring: {} } }, (request, reply) =>
-    shell.fail(request, reply, { status, headers: {}, body: null, ...errorBody(field, message) }),
+    shell.fail(request, reply, refusedBy(ERRORS.routeNotFound)),
   )
 }
 

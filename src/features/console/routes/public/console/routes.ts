@@ -12,7 +12,7 @@ import { SIGNED_IN } from '#http/pages/layout'
 import { adminActor } from '#routes/request-context'
 import { FormText, pageForm } from '#routes/schemas'
 import { addAction, placedActions } from '../../actions.ts'
-import { Shell } from '../../shell.ts'
+import { refusedBy, Shell } from '../../shell.ts'
 import { addTransfers } from '../../transfers.ts'
 import { addItem, addList, addOverview, addStream, addUnknown, STREAM_PATH } from '../../views.ts'
 
@@ -83,9 +83,8 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     const key = await adminAuthenticator.authenticate(presented)
     if (key === null) {
       request.log.warn('a sign-in to the console failed: the admin key is not valid')
-      const { status, field, message } = ERRORS.adminKeyWrong
-      const errors = { [field]: [message] }
-      return sendSignIn(reply.relay({ status, headers: {}, errors }), errors, null)
+      const wrong = refusedBy(ERRORS.adminKeyWrong)
+      return sendSignIn(reply.relay(wrong), wrong.errors, null)
     }
     request.adminKey = key
     return startSession(request, reply, presented)
@@ -100,9 +99,8 @@ const consoleRoutes: FastifyPluginAsync = async app => {
         if (principal === null) return reply.redirectToSignIn('console/sign-in')
         const refused = refusalOf(protectedRole, principal)
         if (refused !== null) {
-          const { status, field = 'global', message } = refused
-          const errors = { [field]: [message] }
-          return sendSignIn(reply.relay({ status, headers: {}, errors }), errors, null)
+          const response = refusedBy(refused)
+          return sendSignIn(reply.relay(response), response.errors, null)
         }
         request.adminKey = keyOf(protectedRole, principal)
         return startSession(request, reply, openedBySession(principal.credentialId))
