@@ -6,8 +6,7 @@ import { EVENT_SORTS, type EventSort } from '#core/audit-log/audit-log'
 import type { AuditEvent } from '#core/audit-log/event'
 import type { EventStreamRequest } from '#core/audit-log/event-streams'
 import type { EventFilter } from '#core/audit-log/listing'
-import { clientAddress } from '#http/ip-address'
-import { earlierThan, laterThan } from '#http/validation/formats'
+import { canonicalAddress, earlierThan, laterThan } from '#http/validation/formats'
 import { prefersType } from '#http/validation/weighted-elements'
 import { disconnectSignal } from './request-context.ts'
 import { linkToNext } from './response-headers.ts'
@@ -93,7 +92,7 @@ interface EventsRoute {
 
 /** @throws {ServiceError} `addressInvalid` */
 const addressIn = (ip: string): string => {
-  const address = clientAddress(ip)
+  const address = canonicalAddress(ip)
   if (address === null) throw new ServiceError('addressInvalid')
   return address
 }

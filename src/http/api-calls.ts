@@ -1,9 +1,9 @@
 /** Requests of hosted pages to the API of the same service, as the browser would send them over the same connection. */
-import type { Readable } from 'node:stream'
 import { json } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '#base/errors'
 import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
+import type { ApiStream, StreamCall } from './pages/api-calls.ts'
 import type { ApiCall, ApiResponse } from './pages/feature-pages.ts'
 
 /**
@@ -73,18 +73,6 @@ const send = async (app: FastifyInstance, options: InjectOptions) => {
     // The only error: the service is closing.
     throw new ServiceError('draining', { cause: error })
   }
-}
-
-/** A call whose response is read while it arrives. */
-export interface StreamCall extends Omit<ApiCall, 'body'> {
-  readonly content?: { readonly type: string; readonly bytes: Buffer }
-  /** Aborted when nobody reads the response any more. */
-  readonly signal: AbortSignal
-}
-
-/** `stream` is `null` after an error. */
-export interface ApiStream extends Omit<ApiResponse, 'body'> {
-  readonly stream: Readable | null
 }
 
 /** @throws {ServiceError} `draining` */

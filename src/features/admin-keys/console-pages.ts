@@ -9,7 +9,6 @@ import {
   type Text,
   textField,
 } from '#http/pages/feature-pages'
-import type { ERRORS } from './admin-keys.ts'
 
 /** Days for which a new key works. */
 const LIFETIMES = ['30', '90', '365'] as const
@@ -33,7 +32,7 @@ const EVENTS: Readonly<Record<string, EventSentence>> = {
   },
 }
 
-const ERROR_TEXTS: Readonly<Record<keyof typeof ERRORS, Text>> = {
+const ERROR_TEXTS: Readonly<Record<string, Text>> = {
   expiresAfterCreator: {
     en: 'Your own key expires before this.',
     de: 'Ihr eigener Schlüssel läuft vorher ab.',

@@ -14,7 +14,6 @@ import {
   timeField,
   wordField,
 } from '#http/pages/feature-pages'
-import type { ERRORS } from './definitions.ts'
 
 const SCOPE = 'webhooks:write'
 
@@ -193,7 +192,7 @@ const WORDS: Readonly<Record<string, Text>> = {
   failing: { en: 'it failed for too long', de: 'er scheiterte zu lange' },
 }
 
-const ERROR_TEXTS: Partial<Readonly<Record<keyof typeof ERRORS, Text>>> = {
+const ERROR_TEXTS: Readonly<Record<string, Text>> = {
   webhookUrlInvalid: {
     en: 'Enter a URL such as https://example.com/webhooks, without user and fragment.',
     de: 'Geben Sie eine URL ein wie https://example.com/webhooks, ohne Nutzer und Fragment.',

@@ -1,4 +1,5 @@
 /** How hosted pages call the API of the same service, and what it responds. */
+import type { Readable } from 'node:stream'
 import type { ErrorBody } from '#base/errors'
 
 /** A call of the API by a hosted page. */
@@ -22,4 +23,16 @@ export interface ApiResponse {
   readonly body: any
   /** The messages by field; empty if the call has succeeded. */
   readonly errors: ErrorBody['errors']
+}
+
+/** A call whose response is read while it arrives. */
+export interface StreamCall extends Omit<ApiCall, 'body'> {
+  readonly content?: { readonly type: string; readonly bytes: Buffer }
+  /** Aborted when nobody reads the response any more. */
+  readonly signal: AbortSignal
+}
+
+/** `stream` is `null` after an error. */
+export interface ApiStream extends Omit<ApiResponse, 'body'> {
+  readonly stream: Readable | null
 }

@@ -103,3 +103,5 @@ export const BASE64URL_PATTERN =
 
 /** A SHA-256 digest in base64url: 32 bytes, whose last character has two bits that are zero. */
 export const DIGEST_PATTERN = '^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$'
+
+export { clientAddress as canonicalAddress } from '../ip-address.ts'

@@ -5,8 +5,8 @@ import { asciiTrim } from '#base/ascii'
 import { type ErrorDefinition, errorBody, type FieldErrors, ServiceError } from '#base/errors'
 import { missingScopes } from '#core/auth/admin-key'
 import { needsCode } from '#core/users/factors'
-import type { ApiStream, StreamCall } from '#http/api-calls'
 import { disconnectSignal } from '#http/disconnect-signal'
+import type { ApiStream, StreamCall } from '#http/pages/api-calls'
 import type {
   ApiCall,
   ApiResponse,

@@ -4,9 +4,6 @@ import type { Readable } from 'node:stream'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ERRORS, errorBody, type FieldErrors, ServiceError } from '#base/errors'
-import { checkBodyEncoding } from '#http/body-encoding'
-import { disableRequestTimeout } from '#http/connection'
-import { logError } from '#http/error-log'
 import type { ConsoleContext, Html } from '#http/pages/feature-pages'
 import { ARRIVING } from '#http/pages/layout'
 import { NDJSON } from '#http/validation/ndjson'
@@ -42,7 +39,6 @@ const Proof = { adminKey: Type.Optional(FormText), code: Type.Optional(FormText)
 
 /** A form with a file (RFC 7578). @returns its fields; files are blobs. @throws {ServiceError} `malformedForm`, `duplicateKey` */
 const parseUpload = async ({ headers }: FastifyRequest, body: Buffer): Promise<Record<string, unknown>> => {
-  checkBodyEncoding(headers)
   const response = new Response(new Uint8Array(body), {
     headers: { 'content-type': headers['content-type'] ?? '' },
   })
@@ -97,7 +93,7 @@ async function* progressOf(
       yield progressLine(context, progress())
     }
   } catch (error) {
-    logError(error, request, 200)
+    request.logFailure(error)
   }
   yield progressLine(context, progress())
   yield progressEnd(context, { progress: progress(), failures, errors })
@@ -121,16 +117,11 @@ const addImport = (app: FastifyInstance, shell: Shell): void => {
   app.get('/users/import', { onRequest: allowed, schema: { hide: true } }, (request, reply) =>
     sendForm(request, reply, {}),
   )
-  const onRequest = [
-    allowed,
-    // Whoever sends the file is signed in.
-    async (request: FastifyRequest) => disableRequestTimeout(request.raw),
-  ]
   const body = Strict({ ...Proof, file: Type.Optional(Type.Unsafe<Blob>({})) })
   const schema = { hide: true, body }
   app.post(
     '/users/import',
-    { onRequest, schema, config: { rateLimit: 'console' } },
+    { onRequest: allowed, schema, config: { rateLimit: 'console' } },
     async (request, reply) => {
       const { file, ...proof } = request.validatedData.body as Values & { readonly file?: Blob }
       const unproved = await shell.prove(request, reply, proof)
