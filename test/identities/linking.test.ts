@@ -180,7 +180,7 @@ await onEnginesOfRun(t, async (t, { build, newDatabase }) => {
     t.match(await read('export'), /"methods":\["identity"\]/)
     const client = await signedInTo(app)
     await client.open(`/console/users/${opened.id}`)
-    t.match(client.page, /<dt>Signs in with<\/dt>\s*<dd>.*identity/)
+    t.match(client.page, /<dt>Signs in with<\/dt>\s*<dd>.*Provider/)
 
     t.equal((await unlink(user.token, first)).statusCode, 204)
     await shows(user, all, instance)

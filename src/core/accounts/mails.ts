@@ -257,7 +257,7 @@ export const ACCOUNT_MAILS = {
     },
     more: (texts: AccessRemovedTexts, { removed }: AccessRemovedValue) =>
       removed.map(
-        ({ kind, count }) => `– ${texts.removed[kind] ?? words(kind)}${count > 1 ? ` (${count})` : ''}`,
+        ({ kind, count }) => `– ${texts.removed[kind] ?? words(kind)}${count > 1 ? `: ${count}` : ''}`,
       ),
     en: {
       subject: 'Your address is confirmed, former access is removed',
