@@ -282,7 +282,7 @@ export class Form {
     const isNewPassword = autocomplete === 'new-password'
     const shared = html`id="${id}" name="${name}" autocomplete="${autocomplete}"${
       !isOptional && !isFilter && html` required`
-    }${isCode && html` autocapitalize="none" spellcheck="false"`}${isNumeric && html` inputmode="numeric"`}${isFocused && html` autofocus`}${
+    }${isCode && html` autocapitalize="none" spellcheck="false"`}${isNumeric && html` inputmode="numeric" class="code-input"`}${isFocused && html` autofocus`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
     }${sentences.length > 0 && html` aria-invalid="true"`}`
     const input = isLong
