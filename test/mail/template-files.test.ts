@@ -95,8 +95,8 @@ t.test('values are text in both parts', async t => {
   ]
   t.strictSame(composer.compose('accessRemoved', 'en', [{ removed }]), {
     subject: 'Removed',
-    text: '– <b>\n– Sessions (2)\nhttps://accounts.example.com/security',
-    html: '<p>– &lt;b&gt;<br>\n– Sessions (2)</p><a href="https://accounts.example.com/security">',
+    text: '– <b>\n– Sessions: 2\nhttps://accounts.example.com/security',
+    html: '<p>– &lt;b&gt;<br>\n– Sessions: 2</p><a href="https://accounts.example.com/security">',
   })
   t.match(composer.compose('emailCode', 'en', [{ code: '12345678', isConfirmed: true }]), {
     html: '<b>12345678</b>',
