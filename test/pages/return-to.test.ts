@@ -1,8 +1,9 @@
 /** `return_to` through the flows of the hosted pages, and the page of the code. */
 
+import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { addTotp } from '../support/authenticator-apps.ts'
-import { bearer, build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
+import { asAdmin, bearer, build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 import { FormClient } from '../support/form-client.ts'
 import { mailbox } from '../support/mailbox.ts'
 
@@ -60,6 +61,32 @@ t.test('the code has a page, which has no password and does not ask for it', asy
     code: recoveryCodes[1] ?? '',
   })
   t.equal(forged.heading, 'Please sign in again')
+})
+
+t.test('the hash of a password does not replace it', async t => {
+  const { email } = await signUp(app)
+  const exported = await app.inject({ url: '/admin/users/export?passwordHashes=true', headers: asAdmin })
+  const lines = exported.body
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  const { passwordHash } = lines.find(user => user.email === email)
+  const expiresAt = Date.now() + 60_000
+  const userAgent = 'a thief'
+  for (const text of [
+    ['sign-in step', expiresAt, email, userAgent],
+    ['sign-in step', expiresAt, email, userAgent, passwordHash],
+  ]) {
+    const seal = createHmac('sha256', passwordHash).update(JSON.stringify(text)).digest('base64url')
+    const response = await app.inject({
+      method: 'POST',
+      url: '/sign-in/code',
+      headers: { 'user-agent': userAgent, 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ email, step: `${expiresAt}.${seal}`, code: 'none' }).toString(),
+    })
+    t.equal(response.statusCode, 401)
+    t.notOk(response.headers['set-cookie'])
+  }
 })
 
 t.test('a reset leads back in another browser, with nothing of the target in mail and URL', async t => {

@@ -75,7 +75,8 @@ export class PasswordSignIns {
     } catch (error) {
       if (verified === undefined || !isFirstStep(error)) throw error
       const passwordHash = await this.#strengthen(verified, password)
-      const step = newStep({ email, passwordHash }, client, this.#deps.clock())
+      const { tokens, clock } = this.#deps
+      const step = newStep(tokens.seal, { email, passwordHash }, client, clock())
       throw new ServiceError('secondFactorRequired', { headers: { [STEP_HEADER]: step }, cause: error })
     }
   }
@@ -86,7 +87,7 @@ export class PasswordSignIns {
    * errors of {@link SignIns.complete}
    */
   continue({ email, step, code }: SecondStep, client: SessionClient): Promise<AuthResult> {
-    const { signIns, users, loginThrottle, clock } = this.#deps
+    const { signIns, users, tokens, loginThrottle, clock } = this.#deps
     const ended = () => new ServiceError('signInStepEnded')
     const verify = async (): Promise<VerifiedPassword> => {
       if (isOver(step, clock())) throw ended()
@@ -94,7 +95,7 @@ export class PasswordSignIns {
       const verified = await loginThrottle.check(emailSubject(email, client.ip), async () => {
         const found = await users.findByEmail(email)
         const passwordHash = found?.passwordHash ?? ''
-        const isRight = isStepOf(step, { email, passwordHash }, client)
+        const isRight = isStepOf(tokens.seal, step, { email, passwordHash }, client)
         return isRight && passwordHash !== '' && found !== undefined
           ? { user: found.user, passwordHash }
           : undefined

@@ -1,8 +1,10 @@
 /**
- * The first step of a sign-in, kept until the second: what a page carries instead of the password. It is a message authentication code under
- * the hash of the password, so that nothing is stored, every instance can check it, and another password ends it at once.
+ * The first step of a sign-in, kept until the second: what a page carries instead of the password. It is a message authentication code of the
+ * hash of the password, so that nothing is stored, every instance can check it, and another password ends it at once. It needs the signing key
+ * too: whoever has the hashes alone, of a backup or an export, must not sign in with them.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
+import type { Seal } from '../auth/access-tokens.ts'
 import type { SessionClient } from '../auth/session.ts'
 
 /** Milliseconds. */
@@ -18,15 +20,17 @@ export interface FirstStep {
 
 type Browser = Pick<SessionClient, 'userAgent'>
 
-const sealOf = (expiresAt: number, { email, passwordHash }: FirstStep, { userAgent }: Browser): Buffer =>
-  createHmac('sha256', passwordHash)
-    .update(JSON.stringify(['sign-in step', expiresAt, email, userAgent ?? '']))
-    .digest()
+const sealOf = (
+  seal: Seal,
+  expiresAt: number,
+  { email, passwordHash }: FirstStep,
+  { userAgent }: Browser,
+): Buffer => seal(JSON.stringify(['sign-in step', expiresAt, email, userAgent ?? '', passwordHash]))
 
 /** @param now milliseconds since the epoch. */
-export const newStep = (first: FirstStep, browser: Browser, now: number): string => {
+export const newStep = (seal: Seal, first: FirstStep, browser: Browser, now: number): string => {
   const expiresAt = now + LIFETIME
-  return `${expiresAt}.${sealOf(expiresAt, first, browser).toString('base64url')}`
+  return `${expiresAt}.${sealOf(seal, expiresAt, first, browser).toString('base64url')}`
 }
 
 /** Whether a step has expired, or is none. It proves nothing. @param now milliseconds since the epoch. */
@@ -36,10 +40,10 @@ export const isOver = (step: string, now: number): boolean => {
 }
 
 /** Whether a step was issued to this browser, for this account with this password. */
-export const isStepOf = (step: string, first: FirstStep, browser: Browser): boolean => {
-  const [, expiresAt, seal] = STEP.exec(step) ?? []
+export const isStepOf = (seal: Seal, step: string, first: FirstStep, browser: Browser): boolean => {
+  const [, expiresAt, given] = STEP.exec(step) ?? []
   return (
-    seal !== undefined &&
-    timingSafeEqual(Buffer.from(seal, 'base64url'), sealOf(Number(expiresAt), first, browser))
+    given !== undefined &&
+    timingSafeEqual(Buffer.from(given, 'base64url'), sealOf(seal, Number(expiresAt), first, browser))
   )
 }

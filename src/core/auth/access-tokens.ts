@@ -1,4 +1,5 @@
 /** Access tokens (docs/design.md, "Tokens and sessions"): JWTs of one fixed form. Verifying one identifies a session without the store. */
+import { createHmac } from 'node:crypto'
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
 import type { Session } from './session.ts'
 import {
@@ -96,6 +97,8 @@ const isWholeSecond = (value: unknown): value is number =>
 
 type Sign = (payload: Record<string, unknown>) => string
 
+export type Seal = (text: string) => Buffer
+
 const signerFor = ({ id, algorithm, signingKey }: SigningKey): Sign => {
   const sign: Sign = createSigner({
     key: signingKey,
@@ -129,6 +132,7 @@ export const isTokenOf = (
 
 export class AccessTokens {
   readonly #sign: Sign
+  readonly #sealKey: Buffer
   readonly #issuer: string
   readonly #audiences: TokenNames['audiences']
   readonly #verifiers = new Map<unknown, Verifier>()
@@ -147,6 +151,7 @@ export class AccessTokens {
   constructor({ current, others }: SigningKeys, { issuer, audiences }: TokenNames) {
     const keys = [current, ...others]
     this.#sign = signerFor(current)
+    this.#sealKey = createHmac('sha256', current.signingKey).update('gatehouse seals').digest()
     this.#issuer = current.algorithm === 'HS256' ? HS256_ISSUER : issuer
     this.#audiences = audiences
     this.ed25519Signer = ed25519SignerOf(current)
@@ -168,6 +173,9 @@ export class AccessTokens {
       aud: this.#audiences[0],
     })
   }
+
+  /** Authenticates a text that is no token: a code that only a process with the signing key can make. */
+  readonly seal: Seal = text => createHmac('sha256', this.#sealKey).update(text).digest()
 
   /** Never throws. @returns the claims of a token of exactly this form, which may have expired; else `null`. */
   verify(token: string): AccessTokenClaims | null {
