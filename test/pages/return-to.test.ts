@@ -63,6 +63,17 @@ t.test('the code has a page, which has no password and does not ask for it', asy
   t.equal(forged.heading, 'Please sign in again')
 })
 
+t.test('a first step is no failure in the log', async t => {
+  const lines: string[] = []
+  const logged = await build(t, { logStream: { write: (line: string) => void lines.push(line) } })
+  const { email, token } = await signUp(logged)
+  await addTotp(logged, token)
+  const browser = await new FormClient(logged).open('/sign-in')
+  await browser.submit('sign-in', { email, password: PASSWORD })
+  t.equal(browser.heading, 'Enter your code')
+  t.notMatch(lines.join(''), '"level":50')
+})
+
 t.test('the hash of a password does not replace it', async t => {
   const { email } = await signUp(app)
   const exported = await app.inject({ url: '/admin/users/export?passwordHashes=true', headers: asAdmin })

@@ -77,7 +77,7 @@ export class PasswordSignIns {
       const passwordHash = await this.#strengthen(verified, password)
       const { tokens, clock } = this.#deps
       const step = newStep(tokens.seal, { email, passwordHash }, client, clock())
-      throw new ServiceError('secondFactorRequired', { headers: { [STEP_HEADER]: step }, cause: error })
+      throw new ServiceError('secondFactorRequired', { headers: { [STEP_HEADER]: step } })
     }
   }
 
