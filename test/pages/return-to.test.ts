@@ -3,7 +3,7 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { addTotp } from '../support/authenticator-apps.ts'
-import { asAdmin, bearer, build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
+import { asAdmin, bearer, build, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { FormClient } from '../support/form-client.ts'
 import { mailbox } from '../support/mailbox.ts'
 
@@ -125,6 +125,20 @@ t.test('signing out has a page, which changes nothing until its button is presse
   isLedBack(t, browser)
   await browser.open(`/sign-out?${RETURN}`)
   t.equal(browser.heading, 'You are signed out')
+})
+
+t.test('a browser that has been signed in for a while sees whose account it is', async t => {
+  const clock = manualClock(Date.now())
+  const own = await build(t, { env, clock: clock.now })
+  const { email } = await signUp(own)
+  const browser = await new FormClient(own).open('/sign-in')
+  await browser.submit('sign-in', { email, password: PASSWORD })
+  await browser.open(`/sign-in/continue?${RETURN}`)
+  isLedBack(t, browser)
+  clock.advance(61_000)
+  await browser.open(`/sign-in/continue?${RETURN}`)
+  t.match(browser.page, `You are signed in as ${email}.`)
+  t.notMatch(browser.page, 'http-equiv')
 })
 
 t.test('mails that a signed-in user asks for lead back too', async t => {

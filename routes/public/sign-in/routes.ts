@@ -10,6 +10,9 @@ import { signInLostPage, signInPage } from '#http/pages/signed-out'
 import { clientOf, sessionUserOf } from '../../request-context.ts'
 import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '../../schemas.ts'
 
+/** Milliseconds after a sign-in in which its own redirect arrives. */
+const JUST_NOW = 60_000
+
 /** The user whom the browser is signed in to; `null` without a session, or for a request that brings a bearer token. */
 const signedInUserOf = (request: FastifyRequest) =>
   request.accessTokenSource === 'cookie' ? sessionUserOf(request) : null
@@ -72,12 +75,18 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
 
   app.get('/continue', linkedPage({}), (request, reply) => {
     const { returnTo } = request
-    if (signedInUserOf(request) === null) return reply.sendPage(signInLostPage)
+    const user = signedInUserOf(request)
+    if (user === null) return reply.sendPage(signInLostPage)
     if (returnTo === null) return reply.redirectToPage('security')
     const page = pageOfReturn(returnTo, app.config.publicUrl)
-    return page === null
-      ? reply.sendPage(context => continuePage(context, returnTo))
-      : reply.redirectToPage(page)
+    if (page !== null) return reply.redirectToPage(page)
+    const { authenticatedAt } = request.requirePrincipal()
+    // A link of a stranger opens this page too. Who has not just signed in sees whose account it is, as on the page to sign in.
+    return reply.sendPage(context =>
+      context.now - authenticatedAt < JUST_NOW
+        ? continuePage(context, returnTo)
+        : signedInAlreadyPage(context, user.email, returnTo),
+    )
   })
 }
 

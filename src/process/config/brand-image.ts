@@ -32,10 +32,10 @@ const problemOfSvg = (text: string): string | undefined => {
   const event = /[\s"'/](on\w+)\s*=/i.exec(plain)?.[1]
   if (event !== undefined) return `the attribute ${event}`
   for (const [, name = '', , value = ''] of plain.matchAll(
-    /\s((?:[\w-]+:)?(?:href|src))\s*=\s*(["'])([\s\S]*?)\2/gi,
+    /\s((?:[^\s=:>]+:)?(?:href|src))\s*=\s*(["'])([\s\S]*?)\2/gi,
   ))
     if (!OWN_REFERENCE.test(value.trim())) return `the attribute ${name} with another address`
-  const address = /url\(\s*["']?\s*(?!["'\s#])|@import|\\|javascript:/i.exec(plain)?.[0]
+  const address = /url\(\s*["']?\s*(?!["'\s#])|image-set\(|@import|&#|\\|javascript:/i.exec(plain)?.[0]
   return address === undefined ? undefined : `${address.trim()}, which leads to another address`
 }
 
