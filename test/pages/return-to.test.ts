@@ -33,6 +33,20 @@ t.test('a sign-in with a password leads back, also by way of other pages', async
   t.notMatch(browser.page, 'http-equiv', 'no loop with an application that does not see the session')
 })
 
+t.test('a proof of identity leads back, and a user without one signs in again', async t => {
+  const { email } = await signUp(app)
+  const browser = await new FormClient(app).open('/sign-in')
+  await browser.submit('sign-in', { email, password: PASSWORD })
+  await browser.open(`/security/proof?${RETURN}`)
+  await browser.submit(`security/proof?${RETURN}`, { password: 'wrong wrong wrong' })
+  t.equal(browser.status, 400)
+  await browser.submit(`security/proof?${RETURN}`, { password: PASSWORD })
+  isLedBack(t, browser)
+  await browser.open(`/sign-in?again&${RETURN}`)
+  await browser.submit(`sign-in?${RETURN}`, { email, password: PASSWORD })
+  isLedBack(t, browser)
+})
+
 t.test('O11: another target ends on the own pages', async t => {
   const { email } = await signUp(app)
   for (const query of ['return_to=//e.example', 'return_to=https://e.example', `${RETURN}&${RETURN}`]) {

@@ -250,6 +250,7 @@ t.test('the password is removed where a passkey is left, and a first one is chos
   t.match(browser.page, '<span class="muted">Not set</span>')
   await browser.open('/security/proof')
   t.match(browser.page, 'Please sign in again')
+  t.match(browser.page, 'href="../sign-in?again"')
   await browser.open('/security/password')
   t.notMatch(browser.page, 'Current password')
   await browser.submit('password', { newPassword: NEW })

@@ -9,6 +9,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { needsCode } from '#core/users/factors'
 import type { ApiResponse } from '#http/pages/feature-pages'
 import { SIGNED_IN } from '#http/pages/layout'
+import { withReturn } from '#http/pages/return-links'
 import {
   accountClosedPage,
   changePasswordPage,
@@ -173,15 +174,16 @@ const security: FastifyPluginAsyncTypebox = async app => {
     )
   })
 
-  app.get('/proof', { schema: { hide: true } }, (request, reply) =>
-    app.sendProofPage(request, reply, { action: 'security/proof' }),
-  )
+  /** The form of the proof, which leads back to an application as a sign-in does. */
+  const proofForm = (request: FastifyRequest) => ({ action: withReturn('security/proof', request) })
+
+  app.get('/proof', linkedPage({}), (request, reply) => app.sendProofPage(request, reply, proofForm(request)))
 
   app.post('/proof', pageForm(ProofFields), (request, reply) => {
     const call = { method: 'POST', path: '/account/reauthenticate', body: {} } as const
     const { body: proof } = request.validatedData
-    return app.submitForm(request, reply, { call, proof, repeat: { action: 'security/proof' } }, () =>
-      reply.redirectToPage('security', 'proof'),
+    return app.submitForm(request, reply, { call, proof, repeat: proofForm(request) }, () =>
+      reply.redirectSignedIn('proof'),
     )
   })
 }

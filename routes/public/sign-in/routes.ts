@@ -5,7 +5,7 @@ import { errorBody, ServiceError } from '#base/errors'
 import { STEP_HEADER } from '#core/accounts/password-sign-ins'
 import { canonicalEmail } from '#core/users/user'
 import { codePage, continuePage, signedInAlreadyPage, stepEndedPage } from '#http/pages/between-steps'
-import { pageOfReturn, withReturn } from '#http/pages/return-links'
+import { pageOfReturn, SIGN_IN_AGAIN, withReturn } from '#http/pages/return-links'
 import { signInLostPage, signInPage } from '#http/pages/signed-out'
 import { clientOf, sessionUserOf } from '../../request-context.ts'
 import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '../../schemas.ts'
@@ -23,15 +23,16 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
   const { signInParts } = app
   const { passwordSignIns } = app.services
 
-  app.get('', linkedPage({ email: PageParameter }), (request, reply) => {
+  app.get('', linkedPage({ email: PageParameter, [SIGN_IN_AGAIN]: PageParameter }), (request, reply) => {
     const { returnTo } = request
-    const user = signedInUserOf(request)
+    const { query } = request.validatedData
+    const user = SIGN_IN_AGAIN in query ? null : signedInUserOf(request)
     const page = pageOfReturn(returnTo, app.config.publicUrl)
     if (page !== null && user !== null) return reply.redirectToPage(page)
     // Not led back at once: an application that does not see the session would send the browser here again, for ever.
     if (returnTo !== null && user !== null)
       return reply.sendPage(context => signedInAlreadyPage(context, user.email, returnTo))
-    const email = prefilledEmail(request.validatedData.query)
+    const email = prefilledEmail(query)
     return reply.sendPage(context => signInPage(context, signInParts, { email }))
   })
 

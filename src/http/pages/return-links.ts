@@ -3,6 +3,9 @@
 /** The parameter of pages. */
 export const RETURN_TO = 'return_to'
 
+/** The parameter of the sign-in page that shows the form also to a user who is signed in, for a proof of identity. */
+export const SIGN_IN_AGAIN = 'again'
+
 /**
  * A URL of a page, with where it leads back to.
  * @param path with a query, if any. @param returnTo a URL that was checked; `null`: nowhere.

@@ -27,6 +27,7 @@ import {
   usernameField,
 } from './layout.ts'
 import { sentencesOf } from './messages.ts'
+import { SIGN_IN_AGAIN, withReturn } from './return-links.ts'
 import { badge, formRow, itemRow, row, rowList } from './rows.ts'
 import { oneTimeCodeField } from './signed-out.ts'
 
@@ -375,7 +376,7 @@ export const signInAgainPage = (context: PageContext): Page => {
   return messagePage(context, {
     title: texts.proof,
     text: texts.proofSignIn,
-    next: ['sign-in', texts.signIn],
+    next: [withReturn(`sign-in?${SIGN_IN_AGAIN}`, context), texts.signIn],
   })
 }
 
