@@ -12,11 +12,12 @@ import type { User } from '#core/users/user'
 
 export { disconnectSignal } from '#http/disconnect-signal'
 
-/** The actor of a private route: the user, an API key of the user, or the administrator who impersonates them. */
+/** The actor of a private route: the user, an API key or a client of the user, or the administrator who impersonates them. */
 export const userActor = (request: FastifyRequest): Actor => actorOf(request.requirePrincipal(), request)
 
 /** The actor that a principal is in a request. */
 export const actorOf = (principal: Principal, { clientAddress: ip }: FastifyRequest): Actor => {
+  if (principal.client !== null) return { type: 'client', id: principal.client.id, ip }
   if (isApiKeyPrincipal(principal)) return { type: 'apiKey', id: principal.credentialId, ip }
   return principal.impersonatedBy === null
     ? { type: 'user', id: principal.cachedUser.user.id, ip }

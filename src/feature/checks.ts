@@ -86,9 +86,12 @@ function* problemsOfShape(feature: Feature): Problems {
 }
 
 function* problemsOfTables({ name, tables = {}, signInMethods = {} }: Feature): Problems {
-  for (const [table, { owner, isFactor, isMailed, grantsAccess, signsIn }] of Object.entries(tables)) {
+  for (const [table, declared] of Object.entries(tables)) {
+    const { owner, isFactor, isMailed, grantsAccess, signsIn, endsWithSessions } = declared
     if (owner === null && (isFactor || isMailed || grantsAccess))
       yield `The table ${table} of the feature ${name} needs an owner: rows that belong to no user are neither factors, nor mailed, nor grant access`
+    if (endsWithSessions && !grantsAccess)
+      yield `The table ${table} of the feature ${name} needs grantsAccess: rows that end with sessions are events`
     if (signsIn !== undefined && !(grantsAccess && Object.hasOwn(signInMethods, signsIn)))
       yield `The table ${table} of the feature ${name} needs grantsAccess, and a sign-in method of the feature with the name ${JSON.stringify(signsIn)}`
   }

@@ -89,6 +89,8 @@ export interface ServiceAbilities {
   readonly sendsMails: boolean
   /** Whether there is a key that every instance has. */
   readonly encrypts: boolean
+  /** Whether others can verify the tokens that the service signs: `JWT_ALGORITHM` is not HS256. */
+  readonly signsForOthers: boolean
 }
 
 /**

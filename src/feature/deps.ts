@@ -11,7 +11,9 @@ import type { KeptValue } from '#base/statistics/snapshot'
 import type { EmailAddresses } from '#core/accounts/email-addresses'
 import type { SignIns } from '#core/accounts/sign-ins'
 import type { Actor, AuditEvent, DetailsArgument, EventSchemas } from '#core/audit-log/event'
+import type { AccessTokens } from '#core/auth/access-tokens'
 import type { OpenCache } from '#core/auth/feature-caches'
+import type { ScopeDescriptions } from '#core/auth/scopes'
 import type { Sessions } from '#core/auth/sessions'
 import type { Ed25519Signer } from '#core/auth/signing-keys'
 import type { MailKinds, MailSender } from '#core/mail/kinds'
@@ -47,9 +49,13 @@ export interface FeatureConfig {
   readonly isProduction: boolean
   /** `EVENTS_KEPT` in milliseconds. */
   readonly eventsKept: number
+  /** Milliseconds without a request after which a session ends. */
+  readonly sessionIdle: number
   /** Whether an account exists only once its e-mail is confirmed. */
   readonly requireEmailVerification: boolean
 }
+
+export type ClientTokens = Pick<AccessTokens, 'issueToClient' | 'inspect' | 'audience' | 'isAccepted'>
 
 /** What features get from the core before there are use cases. The second factor is created with it. */
 export interface BaseDeps {
@@ -58,6 +64,8 @@ export interface BaseDeps {
   readonly allowedOrigins: readonly string[]
   /** Origins of apps that may use passkeys. */
   readonly nativeOrigins: readonly string[]
+  /** The scopes of API keys, of the core and of all features. */
+  readonly userScopes: ScopeDescriptions
   /** Now, in milliseconds since the epoch. */
   readonly clock: () => number
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
@@ -80,6 +88,8 @@ export interface BaseDeps {
   readonly openHttpClient: (options: Omit<HttpClientOptions, 'resolve'>) => HttpClient
   /** Signs with the key of access tokens. Returns `null` unless it is an Ed25519 key, and on the command line. */
   readonly ed25519Signer: () => Ed25519Signer | null
+  /** Issues and reads tokens of clients of the authorization server. Returns `null` on the command line. */
+  readonly clientTokens: () => ClientTokens | null
   /** Runs work after the response, whose time does not reveal it then. */
   readonly deferred: Pick<DeferredWork, 'run'>
   /** Returns `undefined` if there is no such user; `users.get` throws then. */

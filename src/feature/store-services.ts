@@ -50,12 +50,16 @@ export const createFeatureDeps = (
   given: Omit<EarlyFeatureDeps, 'config' | keyof OfConfig | keyof OfStorage>,
   resolve?: ResolveHost,
 ) => {
-  const { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification } = config
+  const { publicUrl, webUrl, productName, isProduction } = config
+  const { eventsKept, sessionIdle, requireEmailVerification } = config
   const { allowedOrigins, nativeOrigins, returnOrigins } = config
   const clients: HttpClient[] = []
   const deps: EarlyFeatureDeps = {
     ...given,
-    config: { publicUrl, webUrl, productName, isProduction, eventsKept, requireEmailVerification },
+    config: {
+      ...{ publicUrl, webUrl, productName, isProduction },
+      ...{ eventsKept, sessionIdle, requireEmailVerification },
+    },
     allowedOrigins,
     nativeOrigins,
     stores,

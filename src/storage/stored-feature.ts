@@ -67,6 +67,11 @@ export interface FeatureTable<Column extends string = string> {
    * do not count. Needs `grantsAccess`.
    */
   readonly signsIn?: string
+  /**
+   * Whether a row ends with all sessions of its owner: when somebody ends all of them, at a password reset, and when the user is disabled.
+   * Needs `grantsAccess`.
+   */
+  readonly endsWithSessions?: true
   readonly cleanUp?: CleanUpRule<Column>
 }
 

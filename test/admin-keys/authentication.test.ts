@@ -193,6 +193,8 @@ const setUp = () => {
   const authenticator = new AdminAuthenticator({
     rootKeys,
     adminKeys: store,
+    tokens: { verify: () => null },
+    clients: { find: () => undefined },
     lastRequests,
     clock: clock.now,
     deliverInvalidations: () => undefined,

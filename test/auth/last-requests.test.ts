@@ -57,6 +57,7 @@ const principal = (cachedUser: CachedUser, sessionId = `session of ${cachedUser.
   token: `token of ${sessionId}`,
   cachedUser,
   credentialId: sessionId,
+  client: null,
   scopes: null,
   expiresAt: START + 10 * IDLE,
   impersonatedBy: null,

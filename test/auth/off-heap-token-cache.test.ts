@@ -44,6 +44,7 @@ const principalOf = (token: string, cachedUser: CachedUser, changes: Partial<Pri
   token,
   cachedUser,
   credentialId: newId(),
+  client: null,
   scopes: null,
   impersonatedBy: null,
   amr: ['pwd'],
@@ -60,13 +61,18 @@ const principalOf = (token: string, cachedUser: CachedUser, changes: Partial<Pri
 
 const digits = (value: number): string => String(value).padStart(8, '0')
 
+const clientOf = (id: string | null) => (id === null ? null : { id, current: true })
+
 /** What a principal is created from again. */
 const restore = (cache: OffHeapTokenCache, token: string, now = START) => {
   const record = cache.get(token, now)
   if (record === undefined) return undefined
   const user = record.user()
   const cachedUser = { ...cachedUserOf(user, record.accountText), key: record.userKey }
-  return { principal: record.principal(cachedUser, Number.NEGATIVE_INFINITY), usedAt: record.usedAt }
+  return {
+    principal: record.principal(cachedUser, clientOf(record.clientId), Number.NEGATIVE_INFINITY),
+    usedAt: record.usedAt,
+  }
 }
 
 const sameAfterwards = (t: Test, principal: Principal, title: string): void => {

@@ -74,7 +74,12 @@ t.test('an admin key is accepted only if it equals a configured one (§5.2.2)', 
       latestOf: () => assert.fail('only keys of the store are looked up'),
     }
     const deliverInvalidations = () => undefined
-    const deps = { rootKeys, adminKeys, lastRequests, deliverInvalidations, clock: Date.now }
+    const tokens = { verify: () => null }
+    const clients = { find: () => assert.fail('no token is valid') }
+    const deps = {
+      ...{ rootKeys, adminKeys, tokens, clients, lastRequests },
+      ...{ deliverInvalidations, clock: Date.now },
+    }
     const keys = new AdminAuthenticator(deps)
     return keys.authenticate(presented) !== null
   }

@@ -18,6 +18,7 @@ t.test('services know of the configuration what links and mails need, and no sec
     productName: '127.0.0.1:3000',
     isProduction: false,
     eventsKept: 365 * 86_400_000,
+    sessionIdle: 10 * 86_400_000,
     requireEmailVerification: false,
   })
   const env = {

@@ -136,6 +136,7 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
     tokens,
     sessions: store,
     apiKeys,
+    grants: { find: () => undefined },
     userCache,
     lastRequests,
     limits: LIMITS,

@@ -185,7 +185,10 @@ function* openSession(found: UserRow, session: Session, event: AuditEvent) {
   return { signedIn: { user: toUser(found), removed: [] }, newest: event }
 }
 
-export const signInOperations = (features: readonly AccountFeature[], { all, mailed }: OwnedTables) => {
+export const signInOperations = (
+  features: readonly AccountFeature[],
+  { all, mailed, endWithSessions: ending }: OwnedTables,
+) => {
   const access = accessOf(features, all)
   const proofs = proofsOf(features)
 
@@ -208,6 +211,9 @@ export const signInOperations = (features: readonly AccountFeature[], { all, mai
       yield* invalidateMails(mailed, userId)
       yield* revokeAllSessions(userId)
       yield forgetNetworksStatement(userId)
+      for (const table of ending)
+        for (const key of yield* takeOwned(table, userId))
+          yield* record(table.grantsAccess.type, { [table.grantsAccess.detail]: key })
     }
     yield addSessionStatement(session)
     const newest = yield* record(event.type, event.details)

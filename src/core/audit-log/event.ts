@@ -2,14 +2,23 @@
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { newId } from '#base/ids'
 
-export const ACTOR_TYPES = ['user', 'apiKey', 'adminKey', 'administrator', 'anonymous', 'system'] as const
+export const ACTOR_TYPES = [
+  'user',
+  'apiKey',
+  'client',
+  'adminKey',
+  'administrator',
+  'anonymous',
+  'system',
+] as const
 
 /**
- * A user, an API key of theirs, the holder of an admin key, a user who administers in the console, an unidentified client, or the operator.
+ * A user, an API key of theirs, a client to which they have granted access, the holder of an admin key (or a client with a token of its
+ * own), a user who administers in the console, an unidentified client, or the operator.
  */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number]
-  /** The id of the user or key. */
+  /** The id of the user, key or client. */
   readonly id: string | null
   readonly ip: string | null
 }

@@ -18,15 +18,33 @@ const TYPE = 'at+jwt'
 /** `iss` of HS256 tokens. Nobody else can verify them, so it need not lead to the keys. */
 const HS256_ISSUER = 'gatehouse'
 
-/** Longer than any token: configuration bounds the issuer and the audience. */
-export const MAX_TOKEN_LENGTH = 2_048
+/** Longer than any token: configuration and features bound the issuer, the audience and the scopes. */
+export const MAX_TOKEN_LENGTH = 4_096
 
-export interface AccessTokenClaims {
-  readonly userId: string
-  readonly sessionId: string
+interface Times {
   /** Milliseconds since the epoch, whole seconds. */
   readonly issuedAt: number
   readonly expiresAt: number
+}
+
+/** The claims of a session's token. */
+export interface AccessTokenClaims extends Times {
+  readonly userId: string
+  readonly sessionId: string
+}
+
+/** The claims of a token that was issued to a client of the authorization server (RFC 9068). */
+export interface ClientTokenClaims extends Times {
+  readonly clientId: string
+  /** The id of the user who has granted it; that of the client in a token of its own. */
+  readonly subject: string
+  /** What the user has granted; `null` in a token of the client's own. */
+  readonly grantId: string | null
+  readonly tokenId: string
+  readonly scopes: readonly string[]
+  readonly audience: string
+  /** When the user had signed in; `null` in a token of the client's own. */
+  readonly authenticatedAt: number | null
 }
 
 export interface TokenNames {
@@ -49,17 +67,16 @@ interface Verifier {
   readonly verify: Verify
 }
 
-/** `iss` is not compared: a change of `PUBLIC_URL` must not end sessions. `aud` is: other services may use the same key. */
-const verifierFor = (key: SigningKey, audiences: readonly string[]): Verifier => ({
+/** `iss` is not compared: a change of `PUBLIC_URL` must not end sessions. `aud` is, of the claims: other services may use the same key. */
+const verifierFor = (key: SigningKey): Verifier => ({
   algorithm: key.algorithm,
   verify: createVerifier({
     key: key.verificationKey,
     algorithms: [key.algorithm],
     checkTyp: TYPE,
     ...(key.algorithm === 'HS256' && { allowedIss: HS256_ISSUER }),
-    allowedAud: [...audiences],
-    requiredClaims: ['sub', 'sid', 'iat', 'exp', 'iss', 'aud'],
-    // claimsOf and Authenticator check times: the library accepts times that are not finite numbers.
+    requiredClaims: ['sub', 'iat', 'exp', 'iss', 'aud'],
+    // timesOf and Authenticator check times: the library accepts times that are not finite numbers.
     ignoreExpiration: true,
     cache: false,
   }),
@@ -94,6 +111,35 @@ const hasExpectedHeader = (header: Record<string, unknown>): boolean =>
 
 const isWholeSecond = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0
+
+type Claims = Readonly<Record<string, unknown>>
+
+/** @returns `null` unless the claims that every token has are those of one. */
+const timesOf = ({ sub, iat, exp, iss, aud }: Claims): Times | null => {
+  if (typeof sub !== 'string' || typeof iss !== 'string' || typeof aud !== 'string') return null
+  if (!isWholeSecond(iat) || !isWholeSecond(exp)) return null
+  return { issuedAt: iat * 1_000, expiresAt: exp * 1_000 }
+}
+
+const sessionClaimsOf = (claims: Claims, times: Times): AccessTokenClaims | null =>
+  typeof claims.sid === 'string' ? { userId: String(claims.sub), sessionId: claims.sid, ...times } : null
+
+const clientClaimsOf = (claims: Claims, times: Times): ClientTokenClaims | null => {
+  const { sub, sid = null, client_id: clientId, jti, scope, aud, auth_time: authTime = null } = claims
+  if (typeof clientId !== 'string' || typeof jti !== 'string' || typeof scope !== 'string') return null
+  if (sid !== null && typeof sid !== 'string') return null
+  if (authTime !== null && !isWholeSecond(authTime)) return null
+  return {
+    clientId,
+    subject: String(sub),
+    grantId: sid,
+    tokenId: jti,
+    scopes: scope === '' ? [] : scope.split(' '),
+    audience: String(aud),
+    authenticatedAt: authTime === null ? null : authTime * 1_000,
+    ...times,
+  }
+}
 
 type Sign = (payload: Record<string, unknown>) => string
 
@@ -157,7 +203,7 @@ export class AccessTokens {
     this.ed25519Signer = ed25519SignerOf(current)
     this.publicKeys = keys.flatMap(({ publicJwk }) => publicJwk ?? [])
     for (const key of keys) {
-      const verifier = verifierFor(key, audiences)
+      const verifier = verifierFor(key)
       this.#verifiers.set(key.id, verifier)
       this.#verifiersByHeader.set(headerOf(signerFor(key)({})), verifier)
     }
@@ -177,8 +223,54 @@ export class AccessTokens {
   /** Authenticates a text that is no token: a code that only a process with the signing key can make. */
   readonly seal: Seal = text => createHmac('sha256', this.#sealKey).update(text).digest()
 
-  /** Never throws. @returns the claims of a token of exactly this form, which may have expired; else `null`. */
-  verify(token: string): AccessTokenClaims | null {
+  /** Issues a token to a client of the authorization server. Its times are whole seconds. */
+  issueToClient(claims: ClientTokenClaims): string {
+    const { grantId, authenticatedAt } = claims
+    return this.#sign({
+      sub: claims.subject,
+      ...(grantId !== null && { sid: grantId }),
+      client_id: claims.clientId,
+      jti: claims.tokenId,
+      scope: claims.scopes.join(' '),
+      ...(authenticatedAt !== null && { auth_time: issuedAtOf(authenticatedAt) }),
+      iat: claims.issuedAt / 1_000,
+      exp: claims.expiresAt / 1_000,
+      iss: this.#issuer,
+      aud: claims.audience,
+    })
+  }
+
+  /** The audience of tokens for this service. */
+  get audience(): string {
+    return this.#audiences[0]
+  }
+
+  /** Whether tokens for an audience are accepted here. */
+  isAccepted(audience: string): boolean {
+    return this.#audiences.includes(audience)
+  }
+
+  /**
+   * Never throws.
+   * @returns the claims of a token for this service, of exactly the form of those it issues, which may have expired; else `null`.
+   */
+  verify(token: string): AccessTokenClaims | ClientTokenClaims | null {
+    const claims = this.#read(token)
+    if (claims === null || !this.isAccepted(claims.aud as string)) return null
+    const times = timesOf(claims)
+    if (times === null) return null
+    return claims.client_id === undefined ? sessionClaimsOf(claims, times) : clientClaimsOf(claims, times)
+  }
+
+  /** Never throws. @returns the claims of a client's token for any audience, which may have expired; else `null`. */
+  inspect(token: string): ClientTokenClaims | null {
+    const claims = this.#read(token)
+    const times = claims && timesOf(claims)
+    return claims && times && clientClaimsOf(claims, times)
+  }
+
+  /** Never throws. @returns the claims of a token that one of the keys has signed; else `null`. */
+  #read(token: string): Claims | null {
     if (token.length > MAX_TOKEN_LENGTH) return null
     const { stackTraceLimit } = Error
     // The library throws for every forged token: the stack is a quarter of the cost of such a request.
@@ -186,7 +278,7 @@ export class AccessTokens {
     try {
       const verifier = this.#verifiersByHeader.get(headerOf(token)) ?? this.#verifierByDecoding(token)
       if (verifier === undefined || !hasCanonicalSignature(token, verifier.algorithm)) return null
-      return this.#claimsOf(verifier.verify(token) as Record<string, unknown>)
+      return verifier.verify(token) as Claims
     } catch {
       // A hostile token can cause any error in the library.
       return null
@@ -198,12 +290,5 @@ export class AccessTokens {
   #verifierByDecoding(token: string): Verifier | undefined {
     const { header } = decode(token) as { header: Record<string, unknown> }
     return hasExpectedHeader(header) ? this.#verifiers.get(header.kid) : undefined
-  }
-
-  #claimsOf({ sub, sid, iat, exp, iss, aud }: Record<string, unknown>): AccessTokenClaims | null {
-    if (typeof sub !== 'string' || typeof sid !== 'string' || typeof iss !== 'string') return null
-    if (typeof aud !== 'string' || !this.#audiences.includes(aud)) return null
-    if (!isWholeSecond(iat) || !isWholeSecond(exp)) return null
-    return { userId: sub, sessionId: sid, issuedAt: iat * 1_000, expiresAt: exp * 1_000 }
   }
 }

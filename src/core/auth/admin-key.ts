@@ -15,8 +15,8 @@ export const serializeAdminKey = ({ createdBy, ...key }: AdminKey) => ({ ...seri
 
 export interface PresentedAdminKey {
   /**
-   * The id of a key of the store; for a root key a prefix of its digest, too short to reveal anything about the key; for an administrator
-   * that of the user.
+   * The id of a key of the store, or of the client of a token; for a root key a prefix of its digest, too short to reveal anything about the
+   * key; for an administrator that of the user.
    */
   readonly id: string
   /** `null` for a root key; the e-mail of an administrator. */

@@ -1,17 +1,19 @@
 /**
  * Authenticates requests (§5.1.2). A token is verified and its session looked up once; an API key is looked up by its digest
- * (docs/design.md, "Machine callers"). Afterwards a request costs one lookup in memory.
+ * (docs/design.md, "Machine callers"). A token that names a client stands for a grant (`client-tokens.ts`). Afterwards a request costs one
+ * lookup in memory.
  *
- * Revocation: every cached token refers to its user's record, and a change of a user, a session or an API key marks that record as no
- * longer current. This happens before the change is acknowledged, in the process that makes it and in all others (`process-leases.ts`).
+ * Revocation: every cached token refers to its user's record, and a change of a user, a session, an API key or a grant marks that record as no
+ * longer current; a token of a grant refers to the client's record too. This happens before the change is acknowledged, in the process that makes it and in all others (`process-leases.ts`).
  */
 import type { MaybePromise } from '#base/maybe-promise'
 import type { InvalidationListener } from '#storage/invalidation'
-import type { ApiKeyStore, FoundSession, SessionStore } from '../store/store.ts'
+import type { ApiKeyStore, FoundSession, GrantStore, SessionStore } from '../store/store.ts'
 import { accountTextOf } from '../users/serializers.ts'
-import { type AccessTokens, isTokenOf } from './access-tokens.ts'
+import { type AccessTokens, type ClientTokenClaims, isTokenOf } from './access-tokens.ts'
 import type { FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
+import { type CachedClient, ClientCache, type FoundGrant } from './client-tokens.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { LastRequests } from './last-requests.ts'
 import { OffHeapTokenCache } from './off-heap-token-cache.ts'
@@ -27,6 +29,7 @@ export interface AuthenticatorDeps {
   readonly tokens: AccessTokens
   readonly sessions: Pick<SessionStore, 'find'>
   readonly apiKeys: Pick<ApiKeyStore, 'find'>
+  readonly grants: GrantStore
   readonly userCache: UserCache
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
@@ -54,15 +57,23 @@ export interface TokenCacheStatistics {
   readonly evictions: number
 }
 
-/** What identifies a user: a session, or an API key. */
+/** What identifies a user: a session, an API key, or a grant. */
 type Credential = Pick<
   Principal,
-  'credentialId' | 'scopes' | 'amr' | 'impersonatedBy' | 'authenticatedAt' | 'expiresAt' | 'lastRequestAt'
+  | 'credentialId'
+  | 'client'
+  | 'scopes'
+  | 'amr'
+  | 'impersonatedBy'
+  | 'authenticatedAt'
+  | 'expiresAt'
+  | 'lastRequestAt'
 >
 
 /** @param expiresAt of the token. */
 const sessionCredential = (session: Session, expiresAt: number): Credential => ({
   credentialId: session.id,
+  client: null,
   scopes: null,
   amr: session.amr,
   impersonatedBy: session.impersonatedBy,
@@ -73,6 +84,7 @@ const sessionCredential = (session: Session, expiresAt: number): Credential => (
 
 const apiKeyCredential = ({ apiKey }: FoundApiKey): Credential => ({
   credentialId: apiKey.id,
+  client: null,
   scopes: apiKey.scopes,
   amr: NO_AMR,
   impersonatedBy: null,
@@ -81,6 +93,32 @@ const apiKeyCredential = ({ apiKey }: FoundApiKey): Credential => ({
   lastRequestAt: apiKey.lastUsedAt ?? 0,
 })
 
+/**
+ * The scopes are those of the token that the grant still has.
+ * @param idle of the session that the grant ends with.
+ */
+const grantCredential = (
+  claims: ClientTokenClaims,
+  { grant }: FoundGrant,
+  client: CachedClient,
+  idle: number,
+): Credential => {
+  const { session } = grant
+  const sessionEnd =
+    session === null ? Number.POSITIVE_INFINITY : Math.min(session.expiresAt, session.lastRequestAt + idle)
+  return {
+    credentialId: claims.grantId ?? '',
+    client,
+    scopes: claims.scopes.filter(scope => grant.scopes.includes(scope)),
+    amr: NO_AMR,
+    impersonatedBy: null,
+    authenticatedAt: 0,
+    expiresAt: Math.min(claims.expiresAt, grant.expiresAt, sessionEnd),
+    // Its requests are not written: the grant was used when its token was issued.
+    lastRequestAt: Number.POSITIVE_INFINITY,
+  }
+}
+
 export class Authenticator implements InvalidationListener {
   readonly #deps: AuthenticatorDeps
   /** The first level: the tokens that are used most often. */
@@ -88,6 +126,7 @@ export class Authenticator implements InvalidationListener {
   /** The second level: tokens that the first had no place for, also those of them that have moved there since. */
   readonly #offHeapCache: OffHeapTokenCache
   readonly #rejectedTokens: RejectedTokens
+  readonly #clients = new ClientCache()
   readonly #inFlightLookups = new InFlightLookups()
   readonly #validity = new CacheValidity()
   readonly #capacity: number
@@ -161,12 +200,16 @@ export class Authenticator implements InvalidationListener {
     return this.#validity.isReliable
   }
 
-  /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */
-  invalidate(userId: string): void {
+  /**
+   * Must be called for every change of a user, or of a session, an API key or a grant of theirs, and of a client, before the change is
+   * acknowledged.
+   */
+  invalidate(id: string): void {
     this.#validity.recordInvalidation()
-    this.#inFlightLookups.invalidate(userId)
-    this.#deps.userCache.evict(userId)
-    this.#offHeapCache.invalidate(userId)
+    this.#inFlightLookups.invalidate(id)
+    this.#deps.userCache.evict(id)
+    this.#clients.evict(id)
+    this.#offHeapCache.invalidate(id)
   }
 
   /** Evicts all tokens, after changes by another process whose users are unknown. */
@@ -174,6 +217,7 @@ export class Authenticator implements InvalidationListener {
     this.#validity.recordInvalidation()
     this.#inFlightLookups.invalidateAll()
     this.#deps.userCache.evictAll()
+    this.#clients.evictAll()
     this.#cache.clear()
     this.#offHeapCache.clear()
   }
@@ -193,9 +237,10 @@ export class Authenticator implements InvalidationListener {
   }
 
   /** Whether a principal may be used without another query: nothing has changed since, or its query is recent. */
-  isCurrent({ cachedUser, queriedAt }: Principal): boolean {
+  isCurrent({ cachedUser, client, queriedAt }: Principal): boolean {
     this.#deps.deliverInvalidations()
-    return (cachedUser.current && this.#validity.isReliable) || this.#validity.isRecent(queriedAt)
+    const isUnchanged = cachedUser.current && (client === null || client.current)
+    return (isUnchanged && this.#validity.isReliable) || this.#validity.isRecent(queriedAt)
   }
 
   /** Cached tokens. Those that the first level evicts can exceed the capacity by its size. */
@@ -227,8 +272,15 @@ export class Authenticator implements InvalidationListener {
       this.#offHeapCache.remove(record)
       return null
     }
+    const { clientId } = record
+    const client = clientId === null ? null : this.#clients.get(clientId)
+    if (client === undefined) {
+      // The client has changed.
+      this.#offHeapCache.remove(record)
+      return null
+    }
     const isHot = this.#isHot(record)
-    const principal = isHot ? this.#promoted(record) : this.#detached(record)
+    const principal = isHot ? this.#promoted(record, client) : this.#detached(record, client)
     if (!this.#alive(principal, now)) {
       // As in the first level.
       this.#offHeapCache.remove(record)
@@ -250,20 +302,20 @@ export class Authenticator implements InvalidationListener {
     return this.#requests - record.usedAt <= this.#cache.capacity || this.#cache.hasRoom
   }
 
-  #promoted(record: TokenRecord): Principal {
+  #promoted(record: TokenRecord, client: CachedClient | null): Principal {
     const cachedUser = this.#deps.userCache.recordOf(record.user(), record.userKey)
     cachedUser.accountText ??= record.accountText
-    return record.principal(cachedUser, Number.NEGATIVE_INFINITY)
+    return record.principal(cachedUser, client, Number.NEGATIVE_INFINITY)
   }
 
   /** A principal for one request: valid like the result of a query, or as long as another token keeps the user in the cache. */
-  #detached(record: TokenRecord): Principal {
+  #detached(record: TokenRecord, client: CachedClient | null): Principal {
     const { userCache } = this.#deps
     const cached = userCache.get(record.userId)
-    if (cached !== undefined) return record.principal(cached, Number.NEGATIVE_INFINITY)
+    if (cached !== undefined) return record.principal(cached, client, Number.NEGATIVE_INFINITY)
     const cachedUser = userCache.uncachedRecordOf(record.user(), record.userKey)
     cachedUser.accountText = record.accountText
-    return record.principal(cachedUser, performance.now())
+    return record.principal(cachedUser, client, performance.now())
   }
 
   /**
@@ -306,6 +358,7 @@ export class Authenticator implements InvalidationListener {
       return null
     }
     if (this.#deps.clock() >= claims.expiresAt) return null
+    if ('clientId' in claims) return this.#resolveGrant(token, claims, isRequest)
     const lookup = new Lookup(onStart => this.#deps.sessions.find(claims.sessionId, onStart))
     const onResult = (found: FoundSession | undefined): Principal | null => {
       if (found !== undefined && !found.user.disabled && isTokenOf(claims, found.session))
@@ -366,6 +419,43 @@ export class Authenticator implements InvalidationListener {
       : onResult(found)
   }
 
+  #resolveGrant(
+    token: string,
+    claims: ClientTokenClaims,
+    isRequest: boolean,
+  ): MaybePromise<Principal | null> {
+    const { grantId, subject, clientId, tokenId } = claims
+    // A token of the client's own has no user.
+    if (grantId === null) return null
+    const { grants, limits } = this.#deps
+    const lookup = new Lookup(onStart => grants.find(grantId, tokenId, onStart))
+    const onResult = (found: FoundGrant | undefined): Principal | null => {
+      if (
+        found !== undefined &&
+        !found.user.disabled &&
+        found.user.id === subject &&
+        found.grant.clientId === clientId
+      ) {
+        const credential = grantCredential(claims, found, this.#clients.recordOf(clientId), limits.idle)
+        return this.#createPrincipal(token, found, credential, { queriedAt: lookup.queriedAt, isRequest })
+      }
+      // As for sessions.
+      this.invalidate(subject)
+      return null
+    }
+    const found = lookup.run()
+    return found instanceof Promise
+      ? this.#inFlightLookups.awaitUnchanged({
+          subject,
+          lookup,
+          firstRun: found,
+          onResult,
+          ownerOf: () => clientId,
+          isOutdated: this.#isOutdated,
+        })
+      : onResult(found)
+  }
+
   /** Whether a newer version of the user of a lookup's result was read lately. */
   readonly #isOutdated = (found: Pick<FoundSession, 'user'> | undefined): boolean =>
     found !== undefined && this.#deps.userCache.isOutdated(found.user.id, found.user.version)
@@ -407,6 +497,7 @@ export class Authenticator implements InvalidationListener {
       token: copyString(token),
       cachedUser: isCacheable ? userCache.recordOf(user, userKey) : userCache.uncachedRecordOf(user, userKey),
       credentialId: credential.credentialId,
+      client: credential.client,
       scopes: credential.scopes,
       amr: credential.amr,
       impersonatedBy: credential.impersonatedBy,
@@ -419,7 +510,8 @@ export class Authenticator implements InvalidationListener {
     }
   }
 
-  #alive({ scopes, expiresAt, lastRequestAt }: Principal, now: number): boolean {
-    return now < expiresAt && (scopes !== null || now - lastRequestAt < this.#deps.limits.idle)
+  #alive({ scopes, client, expiresAt, lastRequestAt }: Principal, now: number): boolean {
+    if (now >= expiresAt) return false
+    return scopes === null ? now - lastRequestAt < this.#deps.limits.idle : client === null || client.current
   }
 }

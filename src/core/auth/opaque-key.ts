@@ -1,5 +1,5 @@
 /**
- * Keys for programs: API keys (`gate_pat_…`) and admin keys (`gate_adm_…`). A key is its prefix, 32 random bytes and the CRC-32 of both, in
+ * Keys for programs: API keys (`gate_pat_…`), admin keys (`gate_adm_…`) and client secrets (`gate_cls_…`). A key is its prefix, 32 random bytes and the CRC-32 of both, in
  * base62. Secret scanners recognise the prefix, and verify the checksum without a request. The store has only the SHA-256: 256 random bits
  * need no slow hash.
  */
@@ -8,8 +8,9 @@ import { crc32 } from 'node:zlib'
 
 export const API_KEY_PREFIX = 'gate_pat_'
 export const ADMIN_KEY_PREFIX = 'gate_adm_'
+export const CLIENT_SECRET_PREFIX = 'gate_cls_'
 
-export type KeyPrefix = typeof API_KEY_PREFIX | typeof ADMIN_KEY_PREFIX
+export type KeyPrefix = typeof API_KEY_PREFIX | typeof ADMIN_KEY_PREFIX | typeof CLIENT_SECRET_PREFIX
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SECRET_BYTES = 32

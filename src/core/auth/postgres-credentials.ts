@@ -10,6 +10,15 @@ import { refusalOf, type UserRefusal, type UserState } from '../users/refusals.t
 import { selectUser, toUser, type UserRow } from '../users/user-rows.ts'
 import type { AdminKey } from './admin-key.ts'
 import type { FoundApiKey } from './api-key.ts'
+import {
+  type ClientRow,
+  type ClientTokenQueries,
+  type FoundClient,
+  type FoundGrant,
+  type GrantRow,
+  toClient,
+  toGrant,
+} from './client-tokens.ts'
 import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type ApiKeyRow, toAdminKey, toApiKey } from './key-rows.ts'
 import type { Session } from './session.ts'
 import { SESSION_COLUMNS, type SessionRow, sessionColumns, toSession } from './session-rows.ts'
@@ -88,7 +97,13 @@ const toFoundApiKey = (row: FoundApiKeyRow): FoundApiKey => ({
 
 const FIND_ADMIN_KEY = `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys WHERE digest = $1`
 
-export const sessionStatements = (database: Database) => ({
+type FoundGrantRow = UserRow & GrantRow & { readonly key: number }
+
+const findGrantText = ({ grant }: ClientTokenQueries): string =>
+  `${selectUser('key', 'found.*')} JOIN (${grant}) AS found ON found.user_key = users.key`
+
+/** @param clientTokens `null`: there are none. */
+export const sessionStatements = (database: Database, clientTokens: ClientTokenQueries | null) => ({
   async openSession(
     session: Session,
     verified: VerifiedState | null,
@@ -115,5 +130,19 @@ export const sessionStatements = (database: Database) => ({
     const statement = { name: 'admin-key', text: FIND_ADMIN_KEY, values: [digest] }
     const [row] = await database.readByKey<AdminKeyRow>(statement, onStart)
     return row && toAdminKey(row)
+  },
+
+  async findGrant(id: string, tokenId: string, onStart?: () => void): Promise<FoundGrant | undefined> {
+    if (clientTokens === null) return undefined
+    const statement = { name: 'grant', text: findGrantText(clientTokens), values: [id, tokenId] }
+    const [row] = await database.readByKey<FoundGrantRow>(statement, onStart)
+    return row && { grant: toGrant(row), user: toUser(row), userKey: row.key }
+  },
+
+  async findClient(id: string, tokenId: string, onStart?: () => void): Promise<FoundClient | undefined> {
+    if (clientTokens === null) return undefined
+    const statement = { name: 'client', text: clientTokens.client, values: [id, tokenId] }
+    const [row] = await database.readByKey<ClientRow>(statement, onStart)
+    return row && toClient(row)
   },
 })

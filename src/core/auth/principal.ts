@@ -1,6 +1,7 @@
 /** What the authenticator caches: principals by token, and their users. */
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
+import type { CachedClient } from './client-tokens.ts'
 
 /** The last request of a user who has made none. Earlier than every timestamp: an imported user's may be before 1970. */
 export const NEVER = Number.NEGATIVE_INFINITY
@@ -25,13 +26,15 @@ export interface Principal {
   readonly token: string
   readonly cachedUser: CachedUser
   readonly credentialId: string
+  /** The client to which the user has granted access; `null` for a session or an API key. */
+  readonly client: CachedClient | null
   /** `null` for a session, which may do everything. */
   readonly scopes: readonly string[] | null
-  /** How the session was authenticated, see `Session.amr`; empty for an API key. */
+  /** How the session was authenticated, see `Session.amr`; empty for an API key or a grant. */
   readonly amr: readonly string[]
   /** The admin key that impersonates the user; else `null`. */
   readonly impersonatedBy: string | null
-  /** When the user last proved their identity; 0 for an API key, an impersonated session, and after the removal of factors. */
+  /** When the user last proved their identity; 0 for an API key, a grant, an impersonated session, and after the removal of factors. */
   readonly authenticatedAt: number
   /** Milliseconds since the epoch, or infinity. */
   readonly expiresAt: number
@@ -57,4 +60,5 @@ export const actingSession = ({ cachedUser, credentialId, authenticatedAt }: Ses
   authenticatedAt,
 })
 
+/** Whether it is no session, but an API key or a grant: it may do what its scopes allow. */
 export const isApiKeyPrincipal = ({ scopes }: Principal): boolean => scopes !== null

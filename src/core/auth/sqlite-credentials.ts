@@ -1,9 +1,19 @@
 /** The look-up of sessions and keys on SQLite. Two statements take less time than a join, see `USER_VALUES`. */
+import { bindingsOf } from '#storage/sqlite/operation-runner'
 import type { Reader } from '#storage/sqlite/reader'
 import type { FoundSession } from '../store/store.ts'
 import { selectUser, toUser, type UserRow } from '../users/user-rows.ts'
 import type { AdminKey } from './admin-key.ts'
 import type { FoundApiKey } from './api-key.ts'
+import {
+  type ClientRow,
+  type ClientTokenQueries,
+  type FoundClient,
+  type FoundGrant,
+  type GrantRow,
+  toClient,
+  toGrant,
+} from './client-tokens.ts'
 import {
   ADMIN_KEY_COLUMNS,
   type AdminKeyRow,
@@ -23,7 +33,8 @@ interface Owned {
   readonly user_key: number
 }
 
-export const credentialReads = (reader: Reader) => {
+/** @param clientTokens `null`: there are none. */
+export const credentialReads = (reader: Reader, clientTokens: ClientTokenQueries | null) => {
   const userOf = ({ user_key }: Owned) => reader.get<UserRow>(FIND_USER_BY_KEY, user_key)
   return {
     findSession(id: string): FoundSession | undefined {
@@ -41,6 +52,19 @@ export const credentialReads = (reader: Reader) => {
     findAdminKey(digest: string): AdminKey | undefined {
       const row = reader.get<AdminKeyRow>(FIND_ADMIN_KEY, digest)
       return row && toAdminKey(row)
+    },
+
+    findGrant(id: string, tokenId: string): FoundGrant | undefined {
+      if (clientTokens === null) return undefined
+      const row = reader.get<GrantRow>(clientTokens.grant, bindingsOf([id, tokenId]))
+      const user = row && userOf(row)
+      return user && { grant: toGrant(row), user: toUser(user), userKey: row.user_key }
+    },
+
+    findClient(id: string, tokenId: string): FoundClient | undefined {
+      if (clientTokens === null) return undefined
+      const row = reader.get<ClientRow>(clientTokens.client, bindingsOf([id, tokenId]))
+      return row && toClient(row)
     },
   }
 }

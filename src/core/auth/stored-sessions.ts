@@ -33,6 +33,7 @@ import {
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../audit-log/stored-events.ts'
 import { type Factor, needsCode } from '../users/factors.ts'
+import { endWithSessions, type OwnedTables } from '../users/owned-rows.ts'
 import { refusalOf, type SessionRefusal, type UserRefusal, type UserState } from '../users/refusals.ts'
 import { lockUser } from '../users/user-locks.ts'
 import { factorsColumn, toFactors } from '../users/user-rows.ts'
@@ -227,7 +228,7 @@ export function* beginChange(
   return refused
 }
 
-export const sessionOperations = {
+export const sessionOperations = (tables: Pick<OwnedTables, 'endWithSessions'>) => ({
   /** Opens a session if the user is enabled and has the verified state. @param verified `null` for a session that no password opens. */
   *open(
     session: Session,
@@ -273,6 +274,7 @@ export const sessionOperations = {
     yield* endPendingChanges(userId, exceptId)
     // No event where no session ended: nothing limits these requests, because they must always work.
     if (revoked.length > 0) yield recordStatement(event)
+    if (exceptId === null) yield* endWithSessions(tables.endWithSessions, event)
     // Also where none ended: another request may have ended them, and still wait for other processes.
     return endsAccess(userId, 'revoked')
   },
@@ -297,7 +299,7 @@ export const sessionOperations = {
     yield recordStatement(event)
     return invalidates(userId, 'recorded')
   },
-}
+})
 
 const KNOWN_NETWORK = 'SELECT digest FROM known_networks WHERE digest = $1 AND signed_in_at > $2'
 const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions

@@ -4,6 +4,7 @@ import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import { compileFields, FIELDS, type FieldValues } from '../users/fields.ts'
 import { accountTextOf } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
+import type { CachedClient } from './client-tokens.ts'
 import { type CachedUser, NEVER, type Principal } from './principal.ts'
 import { MAX_RECORD, type RecordLog, type Segment } from './record-log.ts'
 import { NO_AMR } from './session.ts'
@@ -46,8 +47,9 @@ const UNIT = {
   factors: NUMBERS * 4 + 16,
   amr: NUMBERS * 4 + 18,
   hasPassword: NUMBERS * 4 + 20,
+  clientId: NUMBERS * 4 + 22,
   /** The first field of the user; the others follow. */
-  fields: NUMBERS * 4 + 22,
+  fields: NUMBERS * 4 + 24,
 } as const
 
 /** Bytes before the token, which the text follows. */
@@ -135,6 +137,7 @@ export class TokenRecord {
     add(UNIT.impersonatedBy, principal.impersonatedBy)
     add(UNIT.factors, listText(user.factors))
     add(UNIT.amr, listText(principal.amr))
+    add(UNIT.clientId, principal.client?.id ?? null)
     const width = WIDE.test(text) ? 2 : 1
     const size = HEADER + token.length + text.length * width
     if (size > MAX_RECORD || WIDE.test(token)) return 0
@@ -201,6 +204,11 @@ export class TokenRecord {
     return this.#decodedUserId
   }
 
+  /** `null` unless it is a token of a grant. */
+  get clientId(): string | null {
+    return this.#string(UNIT.clientId)
+  }
+
   get accountText(): string {
     return this.#text.slice(0, this.#unit(UNIT.accountLength))
   }
@@ -234,12 +242,16 @@ export class TokenRecord {
     }
   }
 
-  /** @param queriedAt when the store was queried, in milliseconds of `performance.now()`. */
-  principal(cachedUser: CachedUser, queriedAt: number): Principal {
+  /**
+   * @param client that of {@link clientId}.
+   * @param queriedAt when the store was queried, in milliseconds of `performance.now()`.
+   */
+  principal(cachedUser: CachedUser, client: CachedClient | null, queriedAt: number): Principal {
     return {
       token: this.token,
       cachedUser,
       credentialId: this.#copiedString(UNIT.credentialId),
+      client,
       scopes: fromJson<readonly string[] | null>(this.#string(UNIT.scopes), null),
       amr: fromJson(this.#string(UNIT.amr), NO_AMR),
       impersonatedBy: this.#string(UNIT.impersonatedBy),

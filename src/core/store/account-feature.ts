@@ -2,6 +2,7 @@
 import type { Steps } from '#storage/operations/operation'
 import type { StoredFactor, StoredFeature } from '#storage/stored-feature'
 import type { AuditEvent } from '../audit-log/event.ts'
+import type { ClientTokenQueries } from '../auth/client-tokens.ts'
 import type { Factor } from '../users/factors.ts'
 
 /**
@@ -37,4 +38,10 @@ export interface AccountFeature extends StoredFeature {
   /** What the sign-in methods of the feature use up: `SignIns` runs them by their name. */
   readonly signInProofs?: Readonly<Record<string, SignInProof>>
   readonly userRemoval?: UserRemoval
+  /** How authentication finds what tokens of clients stand for. One feature of a service has it. */
+  readonly clientTokens?: ClientTokenQueries
 }
+
+/** @returns `null` if no feature has tokens of clients. */
+export const clientTokensOf = (features: readonly AccountFeature[]): ClientTokenQueries | null =>
+  features.find(({ clientTokens }) => clientTokens !== undefined)?.clientTokens ?? null

@@ -19,6 +19,8 @@ export interface ByHand {
   readonly sessions: OmitDerived<'sessions'> & Partial<Pick<Storage['sessions'], 'open'>>
   readonly apiKeys: OmitDerived<'apiKeys'>
   readonly adminKeys: OmitDerived<'adminKeys'>
+  readonly grants: Storage['grants']
+  readonly clients: Storage['clients']
   readonly events: OmitDerived<'events'>
   readonly cleanUp: OmitDerived<'cleanUp'> & Partial<Pick<Storage['cleanUp'], 'removeSessions'>>
   readonly bulkUsers: OmitDerived<'bulkUsers'> & Partial<Pick<Storage['bulkUsers'], 'importUsers'>>
@@ -95,6 +97,8 @@ export const createStore = (engine: Engine, byHand: ByHand, features: readonly A
     features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
     apiKeys: { ...coreStore('apiKeys'), ...byHand.apiKeys },
     adminKeys: { ...coreStore('adminKeys'), ...byHand.adminKeys },
+    grants: byHand.grants,
+    clients: byHand.clients,
     lastRequests: byHand.lastRequests,
     bulkUsers: { ...coreStore('bulkUsers'), ...byHand.bulkUsers },
     openRateLimit: engine.openRateLimit,

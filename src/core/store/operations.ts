@@ -30,7 +30,7 @@ export const coreOperations = (features: readonly AccountFeature[]) => {
       ...signInOperations(features, tables),
       ...signInMethodOperations(features, tables),
     },
-    sessions: sessionOperations,
+    sessions: sessionOperations(tables),
     apiKeys: apiKeyOperations,
     adminKeys: adminKeyOperations,
     emailTokens: emailTokenOperations(tables, removals),

@@ -7,7 +7,7 @@ import { cleanUp } from '../accounts/postgres-clean-up.ts'
 import { sessionStatements } from '../auth/postgres-credentials.ts'
 import { lastRequestOperations } from '../auth/postgres-last-requests.ts'
 import type { UserFilter } from '../users/listing.ts'
-import type { AccountFeature } from './account-feature.ts'
+import { type AccountFeature, clientTokensOf } from './account-feature.ts'
 import { createStore } from './create-store.ts'
 import { schemaOf } from './migrations.ts'
 import { operationsOf } from './operations.ts'
@@ -43,7 +43,7 @@ export const openPostgresStorage = async (
   )
   const { database } = engine
   const { addUser, importUsers } = accountStatements(database, tablesOf(features).filter(isOwned))
-  const sessions = sessionStatements(database)
+  const sessions = sessionStatements(database, clientTokensOf(features))
   const listOf = (filter: UserFilter) => (namesUsers(filter) ? engine.readListOnPrimary : engine.readList)
 
   return createStore(
@@ -85,6 +85,8 @@ export const openPostgresStorage = async (
       },
       apiKeys: { find: sessions.findApiKey },
       adminKeys: { find: sessions.findAdminKey },
+      grants: { find: sessions.findGrant },
+      clients: { find: sessions.findClient },
       lastRequests: lastRequestOperations(database),
       bulkUsers: {
         importUsers,

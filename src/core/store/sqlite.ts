@@ -8,7 +8,7 @@ import {
 } from '#storage/sqlite/engine'
 import type { StartWriter } from '#storage/sqlite/writer-owner'
 import { credentialReads } from '../auth/sqlite-credentials.ts'
-import type { AccountFeature } from './account-feature.ts'
+import { type AccountFeature, clientTokensOf } from './account-feature.ts'
 import { createStore } from './create-store.ts'
 import { schemaOf } from './migrations.ts'
 import type { Storage } from './store.ts'
@@ -34,7 +34,7 @@ const OPERATIONS = new URL('./sqlite-operations.ts', import.meta.url).href
 
 const storeOf = (engine: SqliteEngine, features: readonly AccountFeature[]): Storage => {
   const { reader, timeSlicer } = engine
-  const credentials = credentialReads(reader)
+  const credentials = credentialReads(reader, clientTokensOf(features))
   return createStore(
     engine,
     {
@@ -52,6 +52,8 @@ const storeOf = (engine: SqliteEngine, features: readonly AccountFeature[]): Sto
       },
       apiKeys: { find: credentials.findApiKey },
       adminKeys: { find: credentials.findAdminKey },
+      grants: { find: credentials.findGrant },
+      clients: { find: credentials.findClient },
       lastRequests: {
         recordLastRequests: async (...args) => void (await engine.write('recordLastRequests', args)),
       },

@@ -12,6 +12,7 @@ import type { AuditEvent } from '../audit-log/event.ts'
 import type { EventQuery, FollowPage, FollowQuery, LogPosition } from '../audit-log/listing.ts'
 import type { AdminKey } from '../auth/admin-key.ts'
 import type { FoundApiKey } from '../auth/api-key.ts'
+import type { FoundClient, FoundGrant } from '../auth/client-tokens.ts'
 import type { LastRequestStore } from '../auth/last-requests.ts'
 import type { Session } from '../auth/session.ts'
 import type { Position, SignInTables, UserFilter, UserQuery } from '../users/listing.ts'
@@ -80,6 +81,24 @@ export interface AdminKeyStore extends Derived<'adminKeys'> {
   find(digest: string, onStart?: () => void): MaybePromise<AdminKey | undefined>
 }
 
+/** What authentication needs of the grants of users to clients. */
+export interface GrantStore {
+  /**
+   * Finds expired grants too: the caller checks expiry. `undefined` if the grant has ended, or the token was revoked.
+   * @param onStart called when the query starts. The result includes every change that was committed before.
+   */
+  find(id: string, tokenId: string, onStart?: () => void): MaybePromise<FoundGrant | undefined>
+}
+
+/** What authentication needs of clients, for tokens of their own. */
+export interface ClientStore {
+  /**
+   * `undefined` if there is no such client, or the token was revoked.
+   * @param onStart called when the query starts. The result includes every change that was committed before.
+   */
+  find(id: string, tokenId: string, onStart?: () => void): MaybePromise<FoundClient | undefined>
+}
+
 export type EmailTokenStore = Derived<'emailTokens'>
 
 export interface BulkUserStore extends Derived<'bulkUsers'> {
@@ -130,6 +149,8 @@ export interface Storage
   readonly sessions: SessionStore
   readonly apiKeys: ApiKeyStore
   readonly adminKeys: AdminKeyStore
+  readonly grants: GrantStore
+  readonly clients: ClientStore
   readonly emailTokens: EmailTokenStore
   readonly lastRequests: LastRequestStore
   readonly events: EventStore

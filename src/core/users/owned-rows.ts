@@ -3,6 +3,8 @@
 import { type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
 import { invalidatesNothing, type UncachedWrite } from '#storage/operations/write'
 import {
+  type AccessTable,
+  grantsAccess,
   isOwned,
   type NamedTable,
   type OwnedTable,
@@ -11,6 +13,8 @@ import {
   tablesOf,
   uniquesOf,
 } from '#storage/stored-feature'
+import type { AuditEvent } from '../audit-log/event.ts'
+import { consequenceOf, recordStatement } from '../audit-log/stored-events.ts'
 
 /** A row in a table of a feature, without the column that names the owner. */
 export interface OwnedRow {
@@ -23,6 +27,7 @@ export interface OwnedTables {
   readonly all: readonly OwnedTable[]
   readonly mailed: readonly OwnedTable[]
   readonly factors: readonly OwnedTable[]
+  readonly endWithSessions: readonly AccessTable[]
 }
 
 export const ownedTablesOf = (features: readonly StoredFeature[]): OwnedTables => {
@@ -32,6 +37,7 @@ export const ownedTablesOf = (features: readonly StoredFeature[]): OwnedTables =
     all,
     mailed: all.filter(({ isMailed }) => isMailed === true),
     factors: all.filter(({ isFactor }) => isFactor === true),
+    endWithSessions: all.filter(grantsAccess).filter(({ endsWithSessions }) => endsWithSessions === true),
   }
 }
 
@@ -56,6 +62,18 @@ export function* takeOwned({ name, owner, key }: OwnedTable, userId: string): St
     values: [userId],
   })
   return taken.map(row => row.key).toSorted()
+}
+
+/** Deletes the rows that end with all sessions of the event's user, who must be locked. Each is an event after the given one. */
+export function* endWithSessions(tables: readonly AccessTable[], event: AuditEvent): Steps<void> {
+  let last = event
+  for (const table of tables) {
+    const { type, detail } = table.grantsAccess
+    for (const key of yield* takeOwned(table, event.userId)) {
+      last = consequenceOf(last, type, { [detail]: key })
+      yield recordStatement(last)
+    }
+  }
 }
 
 /** @throws {Error} if no table of that name has an owner. */

@@ -28,7 +28,7 @@ import {
 } from '../auth/stored-sessions.ts'
 import { OWN_FIELDS } from './fields.ts'
 import type { SignInTables } from './listing.ts'
-import { deleteOwned, type OwnedTables } from './owned-rows.ts'
+import { deleteOwned, endWithSessions, type OwnedTables } from './owned-rows.ts'
 import { refusalOf, type SessionRefusal } from './refusals.ts'
 import type { RemovalRefused, Removed, UserRemovals } from './stored-removals.ts'
 import type { User, UserChanges } from './user.ts'
@@ -144,6 +144,16 @@ function* changeUser(
 const endImpersonationsBy = (id: string): Steps<readonly string[]> =>
   endImpersonatedSessions(impersonatorOf({ id, isAdministrator: true }))
 
+/** Ends what an update of a user, who is locked, takes away. */
+function* endAccessOf(
+  { mailed }: OwnedTables,
+  id: string,
+  { revokeSessions, invalidateTokens }: UpdateOptions,
+): Steps<void> {
+  if (revokeSessions) yield* revokeAllSessions(id)
+  if (invalidateTokens) yield* invalidateMails(mailed, id)
+}
+
 export const userOperations = (tables: OwnedTables, removals: UserRemovals) => ({
   /** @returns the user, or why nothing changed. A user who has these values already keeps the version, without an event. */
   *update(
@@ -158,9 +168,9 @@ export const userOperations = (tables: OwnedTables, removals: UserRemovals) => (
     // Also without a change: another request may have made it, and still wait for other processes.
     if (!isChanged) return (mayEndAccess(changes) ? endsAccess : refusedFor)(id, toUser(row))
     // A separate statement: it sees the sessions of transactions that held the user's lock before.
-    if (options.revokeSessions) yield* revokeAllSessions(id)
-    if (options.invalidateTokens) yield* invalidateMails(tables.mailed, id)
+    yield* endAccessOf(tables, id, options)
     if (!(yield* recordUnlessRevoked(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
+    if (options.revokeSessions) yield* endWithSessions(tables.endWithSessions, event)
     if (!mayEndAccess(changes)) return invalidates(id, toUser(row))
     return endsAccess([id, ...(yield* endImpersonationsBy(id))], toUser(row))
   },

@@ -10,7 +10,13 @@ import { hash } from '#core/passwords/hashing-thread'
 import { canonicalPassword } from '#core/passwords/policy'
 import { noLoginThrottle } from '#core/rate-limits/login-throttle'
 import { openStorage } from '#core/store/open'
-import { type FeatureServicesDeps, finishRemovalOf, metricsOf, settingsOf } from '#feature/assembly'
+import {
+  type FeatureServicesDeps,
+  finishRemovalOf,
+  metricsOf,
+  settingsOf,
+  userScopesOf,
+} from '#feature/assembly'
 import { CommandError } from '#feature/commands/failure'
 import { printStatus } from '#feature/commands/output'
 import type { DatabaseOptions } from '#feature/declaration'
@@ -67,6 +73,7 @@ const ABSENT = {
   loginThrottle: noLoginThrottle,
   openCache: openNoCache,
   ed25519Signer: () => null,
+  clientTokens: () => null,
   mails: NO_MAILS,
 }
 const ABSENT_USE_CASES = {
@@ -101,7 +108,11 @@ export const withStore = async (
     return createdKeyring
   }
   const metrics = new FeatureMetrics(metricsOf(features)).recorders
-  const given = { keyring, logger, metrics, deferred, clock: Date.now, settings: featureSettings, ...ABSENT }
+  const userScopes = userScopesOf(features)
+  const given = {
+    ...{ keyring, logger, metrics, deferred, userScopes, clock: Date.now },
+    ...{ settings: featureSettings, ...ABSENT },
+  }
   const { deps, close } = createFeatureDeps(siteOf(values), storage, given)
   const services = createStoreServices({
     storage,

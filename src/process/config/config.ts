@@ -158,7 +158,11 @@ const featureContradictionsOf = (
   { values: v, featureSettings }: Settings,
   features: readonly Feature[],
 ): string[] => {
-  const service = { sendsMails: v.MAIL_URL !== 'off', encrypts: encryptionKeyOf(v) !== null }
+  const service = {
+    sendsMails: v.MAIL_URL !== 'off',
+    encrypts: encryptionKeyOf(v) !== null,
+    signsForOthers: v.JWT_ALGORITHM !== 'HS256',
+  }
   return features.flatMap(({ checkSettings }) => checkSettings?.(featureSettings, service) ?? [])
 }
 
@@ -254,6 +258,8 @@ export const siteOf = (v: Values, basePath = '') => {
     nativeOrigins: v.ALLOWED_ORIGINS.native,
     /** Milliseconds that the audit log keeps an event. */
     eventsKept: v.EVENTS_KEPT,
+    /** Milliseconds without a request after which a session ends. A shorter lifetime lowers the default. */
+    sessionIdle: Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME),
     /** Whether signing in requires a verified e-mail. Sign-up then does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
   }
@@ -326,8 +332,6 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     hasDocs: v.DOCS === 'on',
     /** Milliseconds until the absolute end of a session. */
     sessionLifetime: v.SESSION_LIFETIME,
-    /** Milliseconds without a request after which a session ends. A shorter lifetime lowers the default. */
-    sessionIdle: Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME),
     /** Milliseconds between two writes of users' last requests. */
     lastRequestInterval: v.LAST_REQUEST_INTERVAL,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
