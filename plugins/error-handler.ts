@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Sampler } from '#base/concurrency/sampler'
-import { ERRORS } from '#base/errors'
+import { ERRORS, type FieldErrors } from '#base/errors'
 import { closeAfter } from '#http/connection'
 import { logError, orDisconnected } from '#http/error-log'
 import { type ErrorResponse, errorResponseFor, withErrors } from '#http/error-responses'
@@ -13,8 +13,17 @@ declare module 'fastify' {
     readonly logSampler: Sampler
     /** Limits log lines that every request causes during an outage. */
     readonly outageSampler: Sampler
+    /**
+     * Adds members to the bodies of errors of this scope, for protocols that have their own.
+     * @param membersOf returns them for what was raised.
+     */
+    extendErrors(membersOf: ErrorMembers): void
   }
 }
+
+const NO_MEMBERS = {}
+
+type ErrorMembers = (error: unknown, status: number, errors: FieldErrors) => object
 
 /** Milliseconds. */
 const OUTAGE_INTERVAL = 1_000
@@ -75,16 +84,27 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
     }
   })
 
-  app.setErrorHandler((raised, request, reply) => {
-    const error = orDisconnected(raised, reply)
-    const response = errorResponseFor(error, app.config)
-    logError(error, request, response.status)
-    reply.headers(response.headers)
-    closeIfIncomplete(request, reply)
-    if (response.redirectTo !== undefined && sendRedirect(response.redirectTo, response, request, reply))
-      return
-    // As text, so that no response schema of the route applies.
-    reply.code(response.status).type('application/json; charset=utf-8').send(JSON.stringify(response.body))
+  const handleErrors = (scope: FastifyInstance, membersOf: ErrorMembers): FastifyInstance =>
+    scope.setErrorHandler((raised, request, reply) => {
+      const error = orDisconnected(raised, reply)
+      const response = errorResponseFor(error, app.config)
+      logError(error, request, response.status)
+      reply.headers(response.headers)
+      closeIfIncomplete(request, reply)
+      if (response.redirectTo !== undefined && sendRedirect(response.redirectTo, response, request, reply))
+        return
+      // As text, so that no response schema of the route applies.
+      reply
+        .code(response.status)
+        .type('application/json; charset=utf-8')
+        .send(
+          JSON.stringify({ ...membersOf(error, response.status, response.body.errors), ...response.body }),
+        )
+    })
+
+  handleErrors(app, () => NO_MEMBERS)
+  app.decorate('extendErrors', function extendErrors(this: FastifyInstance, membersOf) {
+    handleErrors(this, membersOf)
   })
 }
 

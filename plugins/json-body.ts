@@ -11,8 +11,15 @@ import { BODY_LIMIT, parseStrictJson } from '#http/validation/strict-json'
 declare module 'fastify' {
   interface FastifyInstance {
     /** Accepts forms (`application/x-www-form-urlencoded`) besides JSON, on all routes of this instance. */
-    acceptForms(): void
+    acceptForms(options?: FormOptions): void
   }
+}
+
+export interface FormOptions {
+  /** Whether JSON is not accepted: for protocols that have forms alone. */
+  readonly isOnly?: boolean
+  /** Names of fields that a form may have several times: their values are lists. */
+  readonly repeated?: readonly string[]
 }
 
 const JSON_TYPE = 'application/json'
@@ -42,13 +49,19 @@ const jsonBody = async (app: FastifyInstance): Promise<void> => {
   app.removeAllContentTypeParsers()
   const options = { parseAs: 'buffer', bodyLimit: BODY_LIMIT } as const
   app.addContentTypeParser(JSON_TYPE, options, parserOf(parseStrictJson))
-  app.decorate('acceptForms', function acceptForms(this: FastifyInstance) {
+  app.decorate('acceptForms', function acceptForms(this: FastifyInstance, { isOnly, repeated } = {}) {
     // For the OpenAPI document.
     this.addHook('onRoute', route => {
-      route.schema = { consumes: [JSON_TYPE, FORM_TYPE], ...route.schema }
+      route.schema = { consumes: isOnly ? [FORM_TYPE] : [JSON_TYPE, FORM_TYPE], ...route.schema }
     })
-    this.addContentTypeParser(FORM_TYPE, options, parserOf(parseForm))
-    this.addContentTypeParser('*', (_request, _payload, done) => done(new ServiceError('formOrJsonRequired')))
+    if (isOnly) this.removeContentTypeParser(JSON_TYPE)
+    this.addContentTypeParser(
+      FORM_TYPE,
+      options,
+      parserOf(text => parseForm(text, repeated)),
+    )
+    const other = isOnly ? 'formRequired' : 'formOrJsonRequired'
+    this.addContentTypeParser('*', (_request, _payload, done) => done(new ServiceError(other)))
   })
 }
 

@@ -119,6 +119,7 @@ export const ERRORS = defineErrors({
   bodyTooLarge: define(413, 'The body is too large'),
   unsupportedMediaType: define(415, 'The body must be application/json'),
   formOrJsonRequired: define(415, 'The body must be application/json or application/x-www-form-urlencoded'),
+  formRequired: define(415, 'The body must be application/x-www-form-urlencoded'),
   ndjsonRequired: define(415, 'The body must be application/x-ndjson'),
   contentCodingNotSupported: define(415, 'The body must not have a Content-Encoding'),
   charsetNotSupported: define(415, 'The body must be UTF-8'),

@@ -12,8 +12,14 @@ const decode = (text: string): string => {
   }
 }
 
-/** @throws {ServiceError} `malformedForm`, `notUtf8`, `duplicateKey` */
-export const parseForm = (text: string): Record<string, string> => {
+/**
+ * @param repeated names of fields that a form may have several times: their values are lists.
+ * @throws {ServiceError} `malformedForm`, `notUtf8`, `duplicateKey`
+ */
+export const parseForm = (
+  text: string,
+  repeated: readonly string[] = [],
+): Record<string, string | string[]> => {
   const fields = text
     .split('&')
     .filter(field => field !== '')
@@ -21,7 +27,11 @@ export const parseForm = (text: string): Record<string, string> => {
       const [name = '', ...value] = field.split('=')
       return [decode(name), decode(value.join('='))]
     })
-  const form = Object.fromEntries(fields)
-  if (Object.keys(form).length < fields.length) throw new ServiceError('duplicateKey')
+  const isRepeated = ([name]: readonly string[]): boolean => repeated.includes(name ?? '')
+  const single = fields.filter(field => !isRepeated(field))
+  const form: Record<string, string | string[]> = Object.fromEntries(single)
+  if (Object.keys(form).length < single.length) throw new ServiceError('duplicateKey')
+  const lists = Map.groupBy(fields.filter(isRepeated), ([name = '']) => name)
+  for (const [name, values] of lists) form[name] = values.map(([, value = '']) => value)
   return form
 }
