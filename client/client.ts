@@ -1,4 +1,5 @@
 // Generated from the OpenAPI document of the service: `npm run client` in its project, or gatehouse-client. Do not edit.
+// Without POST /oauth/introspect, POST /oauth/revoke, POST /oauth/token.
 import {
   adminTransport,
   segment,
@@ -152,9 +153,12 @@ export interface AccountEvent {
     | 'organization.changed' | 'organization.deleted' | 'organization.member-added'
     | 'organization.member-changed' | 'organization.member-removed'
     | 'organization.invitation-created' | 'organization.invitation-revoked'
-    | 'organization.invitation-accepted' | 'console.signed-in'
+    | 'organization.invitation-accepted' | 'client.created' | 'client.changed'
+    | 'client.secret-rotated' | 'client.deleted' | 'resource.created' | 'resource.changed'
+    | 'resource.deleted' | 'grant.created' | 'grant.revoked' | 'grant.reused'
+    | 'console.signed-in'
   actor: {
-    type: 'user' | 'apiKey' | 'adminKey' | 'administrator' | 'anonymous' | 'system'
+    type: 'user' | 'apiKey' | 'client' | 'adminKey' | 'administrator' | 'anonymous' | 'system'
     id: string | null
   }
   ip: string | null
@@ -196,6 +200,12 @@ export interface AccountEvent {
       roles?: string[]
       /** The id of the invitation */
       invitation?: string
+      /** The id of the client */
+      client?: string
+      /** The id of the resource */
+      resource?: string
+      /** The id of the grant */
+      grant?: string
     }
     | null
 }
@@ -515,7 +525,7 @@ export interface CreateAdminKeyRequest {
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:impersonate'
     | 'users:import' | 'users:export' | 'events:read' | 'keys:write' | 'tokens:introspect'
     | 'metrics:read' | 'status:read' | 'webhooks:write' | 'organizations:read'
-    | 'organizations:write'>
+    | 'organizations:write' | 'clients:read' | 'clients:write' | 'clients:trust'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
 }
@@ -932,6 +942,253 @@ export interface InvitationPage {
   nextCursor: string | null
 }
 
+export interface CreateOAuthClientRequest {
+  name: string
+  /** Where users return: compared as text, except for the port of a loopback address */
+  redirectUris?: string[]
+  /** How the client gets tokens */
+  grantTypes?: Array<'authorization_code' | 'refresh_token' | 'client_credentials'>
+  /** How the client authenticates; `none`: it keeps no secret */
+  authMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  /** The public keys (RFC 7517) with which the client signs assertions, for `private_key_jwt` */
+  jwks?: 
+    | {
+      keys: Array<{
+        kty: 'RSA' | 'EC' | 'OKP'
+        kid?: string
+        alg?: string
+        use?: string
+        crv?: string
+        x?: string
+        y?: string
+        n?: string
+        e?: string
+      }>
+    }
+    | null
+  /** What the client may ask users for: of OpenID Connect, of API keys, and of resources */
+  scopes?: string[]
+  /** Scopes of admin keys that tokens of the client’s own may have, among those of your key */
+  adminScopes?: Array<
+    | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:import'
+    | 'users:export' | 'events:read' | 'tokens:introspect' | 'metrics:read' | 'status:read'
+    | 'webhooks:write' | 'organizations:read' | 'organizations:write' | 'clients:read'
+    | 'clients:write' | 'clients:trust'>
+  /** Whether users are not asked for their consent; needs the scope `clients:trust` */
+  firstParty?: boolean
+  /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
+  requirePkce?: boolean
+  /** A page about the client */
+  uri?: string | null
+  /** Its privacy policy */
+  policyUri?: string | null
+  /** Its terms of service */
+  termsUri?: string | null
+}
+
+export interface CreatedOAuthClient extends OAuthClient {
+  /** Shown only here; `null` for a client without a secret */
+  secret: string | null
+}
+
+export interface OAuthClient {
+  id: string
+  name: string
+  redirectUris: string[]
+  grantTypes: string[]
+  authMethod: string
+  /** Its public keys, for `private_key_jwt` */
+  jwks: { [name: string]: unknown } | null
+  scopes: string[]
+  adminScopes: string[]
+  firstParty: boolean
+  requirePkce: boolean
+  /** A page about the client */
+  uri: string | null
+  /** Its privacy policy */
+  policyUri: string | null
+  /** Its terms of service */
+  termsUri: string | null
+  formerSecretExpiresAt: string | null
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  updatedAt: string
+}
+
+export interface OAuthClientPage {
+  results: OAuthClient[]
+  /** `null` on the last page */
+  nextCursor: string | null
+}
+
+export interface UpdateOAuthClientRequest {
+  name?: string
+  /** Where users return: compared as text, except for the port of a loopback address */
+  redirectUris?: string[]
+  /** How the client gets tokens */
+  grantTypes?: Array<'authorization_code' | 'refresh_token' | 'client_credentials'>
+  /** How the client authenticates; `none`: it keeps no secret */
+  authMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  /** The public keys (RFC 7517) with which the client signs assertions, for `private_key_jwt` */
+  jwks?: 
+    | {
+      keys: Array<{
+        kty: 'RSA' | 'EC' | 'OKP'
+        kid?: string
+        alg?: string
+        use?: string
+        crv?: string
+        x?: string
+        y?: string
+        n?: string
+        e?: string
+      }>
+    }
+    | null
+  /** What the client may ask users for: of OpenID Connect, of API keys, and of resources */
+  scopes?: string[]
+  /** Scopes of admin keys that tokens of the client’s own may have, among those of your key */
+  adminScopes?: Array<
+    | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:import'
+    | 'users:export' | 'events:read' | 'tokens:introspect' | 'metrics:read' | 'status:read'
+    | 'webhooks:write' | 'organizations:read' | 'organizations:write' | 'clients:read'
+    | 'clients:write' | 'clients:trust'>
+  /** Whether users are not asked for their consent; needs the scope `clients:trust` */
+  firstParty?: boolean
+  /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
+  requirePkce?: boolean
+  /** A page about the client */
+  uri?: string | null
+  /** Its privacy policy */
+  policyUri?: string | null
+  /** Its terms of service */
+  termsUri?: string | null
+}
+
+export interface RotatedClientSecret {
+  /** Shown only here */
+  secret: string
+  /** ISO 8601 in UTC, with milliseconds */
+  formerSecretExpiresAt: string
+}
+
+export interface CreateResourceRequest {
+  /** An absolute URI: `resource` of requests, and `aud` of tokens */
+  identifier: string
+  name: string
+  /** What each scope of the resource allows, in words for users */
+  scopes?: { [name: string]: string }
+  /** The clients that may introspect tokens for the resource */
+  clientIds?: string[]
+}
+
+export interface Resource {
+  id: string
+  identifier: string
+  name: string
+  /** What each scope allows */
+  scopes: { [name: string]: string }
+  /** The clients that may introspect tokens for the resource */
+  clientIds: string[]
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  updatedAt: string
+}
+
+export interface ResourceList { results: Resource[] }
+
+export interface UpdateResourceRequest {
+  /** An absolute URI: `resource` of requests, and `aud` of tokens */
+  identifier?: string
+  name?: string
+  /** What each scope of the resource allows, in words for users */
+  scopes?: { [name: string]: string }
+  /** The clients that may introspect tokens for the resource */
+  clientIds?: string[]
+}
+
+export interface Grant {
+  id: string
+  client: {
+    id: string
+    name: string
+    /** A page about the client */
+    uri: string | null
+  }
+  scopes: string[]
+  /** The resource that the access is for; `null`: your account */
+  resource: string | null
+  /** Whether the access ends when you sign out */
+  endsWithSession: boolean
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  lastUsedAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  expiresAt: string
+}
+
+export interface GrantList { results: Grant[] }
+
+export interface PresentedToken {
+  token: string
+  /** Ignored */
+  token_type_hint?: string
+  /** The id of the client, unless it authenticates otherwise */
+  client_id?: string
+  /** For `client_secret_post` */
+  client_secret?: string
+  /** For `private_key_jwt` */
+  client_assertion?: string
+  /** For `private_key_jwt` */
+  client_assertion_type?: string
+  [name: string]: unknown
+}
+
+/** With the claims of an active token */
+export interface IntrospectedClientToken { active: boolean; [name: string]: unknown }
+
+export type RevokedToken = Record<string, unknown>
+
+export interface TokenRequest {
+  grant_type: string
+  /** For `authorization_code` */
+  code?: string
+  /** For `authorization_code`: as in the authorization request */
+  redirect_uri?: string
+  /** For `authorization_code` (RFC 7636) */
+  code_verifier?: string
+  /** For `refresh_token` */
+  refresh_token?: string
+  /** Separated by spaces; by default all that the client may have */
+  scope?: string
+  /** The identifier of a resource (RFC 8707); by default the token is for this service */
+  resource?: string[]
+  /** The id of the client, unless it authenticates otherwise */
+  client_id?: string
+  /** For `client_secret_post` */
+  client_secret?: string
+  /** For `private_key_jwt` */
+  client_assertion?: string
+  /** For `private_key_jwt` */
+  client_assertion_type?: string
+  [name: string]: unknown
+}
+
+export interface ClientToken {
+  access_token: string
+  token_type: 'Bearer'
+  /** Seconds */
+  expires_in: number
+  scope: string
+  /** If the client is registered for one */
+  refresh_token?: string
+}
+
+export interface ServerMetadata { issuer: string; jwks_uri: string; [name: string]: unknown }
+
 export interface ListOwnEventsQuery {
   limit?: number
   /** The `nextCursor` of the previous page */
@@ -1039,6 +1296,8 @@ export type ListOwnOrganizationsQuery = ListMembersOfOrganizationQuery
 export type ListMembersQuery = ListMembersOfOrganizationQuery
 
 export type ListInvitationsQuery = ListMembersOfOrganizationQuery
+
+export type ListOAuthClientsQuery = ListMembersOfOrganizationQuery
 
 export const createClient = (options: ClientOptions) => {
   const transport = userTransport(options)
@@ -1238,6 +1497,18 @@ export const createClient = (options: ClientOptions) => {
     /** Revoke an invitation. API keys need the scope `organizations:write`. `DELETE /organizations/{organizationId}/invitations/{invitationId}` */
     revokeInvitation: (organizationId: string, invitationId: string, options?: CallOptions): Call<void> =>
       transport.json('DELETE', `/organizations/${segment(organizationId)}/invitations/${segment(invitationId)}`, { options }),
+    /** List the applications that have access to your account, the last used first. API keys are not accepted. `GET /account/grants` */
+    listGrants: (options?: CallOptions): Call<GrantList> =>
+      transport.json('GET', '/account/grants', { options }),
+    /** End the access of an application. Its tokens end at once. API keys are not accepted. `DELETE /account/grants/{id}` */
+    deleteGrant: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/account/grants/${segment(id)}`, { options }),
+    /** Metadata of the authorization server, for clients and for verifiers of tokens (RFC 8414). Needs no credentials. `GET /.well-known/oauth-authorization-server` */
+    getServerMetadata: (options?: CallOptions): Call<ServerMetadata> =>
+      transport.json('GET', '/.well-known/oauth-authorization-server', { options }),
+    /** Metadata of the authorization server, for clients and for verifiers of tokens (RFC 8414). Needs no credentials. `GET /.well-known/openid-configuration` */
+    getOpenIdMetadata: (options?: CallOptions): Call<ServerMetadata> =>
+      transport.json('GET', '/.well-known/openid-configuration', { options }),
   }
 }
 
@@ -1382,6 +1653,39 @@ export const createAdminClient = (options: AdminClientOptions) => {
     /** List the organizations of a user, with the roles there, in the order in which the user joined them. Needs the scope `organizations:read`. `GET /admin/users/{id}/organizations` */
     listOrganizationsOfUser: (id: string, query?: ListOrganizationsOfUserQuery, options?: CallOptions): Pages<OwnOrganizationPage> =>
       transport.pages(`/admin/users/${segment(id)}/organizations`, query, options),
+    /** List the clients of the authorization server, oldest first. Needs the scope `clients:read`. `GET /admin/clients` */
+    listOAuthClients: (query?: ListOAuthClientsQuery, options?: CallOptions): Pages<OAuthClientPage> =>
+      transport.pages('/admin/clients', query, options),
+    /** Register a client of the authorization server. The response shows its secret for the only time. Needs the scope `clients:write`. `firstParty`, `requirePkce` need `clients:trust` instead. `POST /admin/clients` */
+    createOAuthClient: (body: CreateOAuthClientRequest, options?: CallOptions): Call<CreatedOAuthClient> =>
+      transport.json('POST', '/admin/clients', { body, options }),
+    /** Get a client of the authorization server. Needs the scope `clients:read`. `GET /admin/clients/{id}` */
+    getOAuthClient: (id: string, options?: CallOptions): Call<OAuthClient> =>
+      transport.json('GET', `/admin/clients/${segment(id)}`, { options }),
+    /** Change a client. What is not given stays; tokens lose at once what the client may not do any more. Needs the scope `clients:write`. `firstParty`, `requirePkce` need `clients:trust` instead. `PUT /admin/clients/{id}` */
+    updateOAuthClient: (id: string, body: UpdateOAuthClientRequest, options?: CallOptions): Call<OAuthClient> =>
+      transport.json('PUT', `/admin/clients/${segment(id)}`, { body, options }),
+    /** Delete a client. Its tokens and grants end at once. Needs the scope `clients:write`. `DELETE /admin/clients/{id}` */
+    deleteOAuthClient: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/clients/${segment(id)}`, { options }),
+    /** Get a new secret. The current one is valid for another day. Needs the scope `clients:write`. `POST /admin/clients/{id}/rotate-secret` */
+    rotateClientSecret: (id: string, options?: CallOptions): Call<RotatedClientSecret> =>
+      transport.json('POST', `/admin/clients/${segment(id)}/rotate-secret`, { options }),
+    /** List all resources, oldest first. Needs the scope `clients:read`. `GET /admin/resources` */
+    listResources: (options?: CallOptions): Call<ResourceList> =>
+      transport.json('GET', '/admin/resources', { options }),
+    /** Add a resource: an API that accepts tokens which the authorization server issues for it. Needs the scope `clients:write`. `POST /admin/resources` */
+    createResource: (body: CreateResourceRequest, options?: CallOptions): Call<Resource> =>
+      transport.json('POST', '/admin/resources', { body, options }),
+    /** Get a resource. Needs the scope `clients:read`. `GET /admin/resources/{id}` */
+    getResource: (id: string, options?: CallOptions): Call<Resource> =>
+      transport.json('GET', `/admin/resources/${segment(id)}`, { options }),
+    /** Change a resource. What is not given stays. Needs the scope `clients:write`. `PUT /admin/resources/{id}` */
+    updateResource: (id: string, body: UpdateResourceRequest, options?: CallOptions): Call<Resource> =>
+      transport.json('PUT', `/admin/resources/${segment(id)}`, { body, options }),
+    /** Delete a resource. No further tokens are issued for it. Needs the scope `clients:write`. `DELETE /admin/resources/{id}` */
+    deleteResource: (id: string, options?: CallOptions): Call<void> =>
+      transport.json('DELETE', `/admin/resources/${segment(id)}`, { options }),
   }
 }
 

@@ -182,6 +182,7 @@ const SETTING_LINKS: Readonly<Record<string, string>> = {
   OIDC_PROVIDERS: '#other-providers',
   WEBHOOK_ALLOWED_HOSTS: 'events.md#webhooks',
   ORGANIZATION_ROLES: 'organizations.md#roles',
+  OAUTH: 'oauth.md',
   CONSOLE: 'console.md',
 }
 

@@ -20,6 +20,8 @@ export const withEveryRoute = async <Result>(
           LOG_LEVEL: 'silent',
           EMAIL_CODES: 'on',
           MAGIC_LINKS: 'on',
+          JWT_ALGORITHM: 'EdDSA',
+          OAUTH: 'on',
           DRAIN_DELAY: '0s',
           DATABASE_URL: `sqlite:${join(folder, 'empty.db')}`,
         },

@@ -12,6 +12,7 @@ import { apiKeys } from './api-keys/api-keys.ts'
 import { consoleFeature } from './console/console.ts'
 import { emailCodes } from './email-codes/email-codes.ts'
 import { identities } from './identities/identities.ts'
+import { oauth } from './oauth/feature.ts'
 import { organizations } from './organizations/feature.ts'
 import { FEATURES } from './own.ts'
 import { passkeys } from './passkeys/passkeys.ts'
@@ -32,6 +33,7 @@ export const BUILT_IN_FEATURES = [
   consumers,
   webhooks,
   organizations,
+  oauth,
   consoleFeature,
   // A database of a service without such fields knows nothing of them.
   ...(Object.keys(teamFields.migrations).length === 0 ? [] : [teamFields]),

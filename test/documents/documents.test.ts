@@ -79,6 +79,7 @@ t.test('the documents of ENCRYPTION_KEY name every feature that encrypts', async
     console: /console/,
     'email-codes': /mailed \[?codes/,
     identities: /other\s+providers/,
+    oauth: /refresh\s+tokens/,
     totp: /authenticator\s+apps/,
     webhooks: /webhooks/,
   }

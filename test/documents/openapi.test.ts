@@ -90,7 +90,7 @@ t.test('the document has what client generators need', async t => {
   const { paths, components } = document
   t.same(components.schemas.AuditEvent.properties.actor.properties.type, {
     type: 'string',
-    enum: ['user', 'apiKey', 'adminKey', 'administrator', 'anonymous', 'system'],
+    enum: ['user', 'apiKey', 'client', 'adminKey', 'administrator', 'anonymous', 'system'],
   })
   const { get } = paths['/admin/users/export']
   t.same(Object.keys(get.responses['200'].content), ['application/x-ndjson'])

@@ -1,3 +1,4 @@
-/** Identities at other providers, and organizations. */
+/** Identities at other providers, organizations, and the authorization server. */
 import '../identities.test.ts'
+import '../oauth.test.ts'
 import '../organizations.test.ts'

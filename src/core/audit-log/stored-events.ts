@@ -38,7 +38,7 @@ export const recordStatement = (event: AuditEvent<string | null>): Statement => 
 })
 
 /**
- * Records an event, unless the session or API key that makes the change has been revoked. As the last statement of the change the check costs
+ * Records an event, unless the session, API key or grant that makes the change has been revoked. As the last statement of the change the check costs
  * no round trip: it sees what was revoked before the user was locked.
  * @param credentialId `null`: nothing is checked. @returns false if it has been revoked: the change must be refused.
  */
@@ -53,7 +53,8 @@ export function* recordUnlessRevoked(
   const recorded = yield* firstRow({
     name: 'record-unless-revoked',
     text: `${INSERT_EVENT} SELECT ${parameters(EVENT_COLUMNS, 1)}
-      WHERE EXISTS (SELECT 1 FROM sessions WHERE id = $${BY}) OR EXISTS (SELECT 1 FROM api_keys WHERE id = $${BY}) RETURNING id`,
+      WHERE EXISTS (SELECT 1 FROM sessions WHERE id = $${BY}) OR EXISTS (SELECT 1 FROM api_keys WHERE id = $${BY})
+        OR EXISTS (SELECT 1 FROM oauth_grants WHERE id = $${BY}) RETURNING id`,
     values: [...eventValues(event), credentialId],
   })
   return recorded !== undefined

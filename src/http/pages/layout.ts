@@ -69,6 +69,8 @@ export interface Page {
   readonly hasErrors?: boolean
   /** For pages with lists: a bar above, and room to the sides. Others are one card. */
   readonly isWide?: boolean
+  /** Whether the card is wider than a form needs. */
+  readonly hasWideCard?: boolean
   /** Links to the sections of a wide page. */
   readonly sections?: readonly Link[]
   /** Whether there is a button to sign out. */
@@ -177,9 +179,9 @@ ${body}
 ${pageFoot(context)}</body>`
 
 /** A page of one card. */
-const cardBody = (context: PageContext, { body, isSignedIn }: Page): Html =>
+const cardBody = (context: PageContext, { body, isSignedIn, hasWideCard }: Page): Html =>
   html`<body class="hosted auth">
-<main>
+<main${hasWideCard && html` class="wide"`}>
 ${brandLink(context)}
 ${body}
 </main>

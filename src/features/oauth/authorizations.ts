@@ -1,0 +1,263 @@
+/**
+ * The code flow (RFC 6749 §4.1): a client asks, the user decides, and the client redeems the code. A request is one row, which becomes the
+ * code, and is redeemed in the transaction that creates the grant.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Principal } from '#core/auth/principal'
+import { type Actor, ServiceError } from '#feature/declaration'
+import {
+  type AuthorizationParameters,
+  type AuthorizationRequest,
+  knownScopes,
+  type RequestError,
+  readRequest,
+} from './authorization-request.ts'
+import { type Client, isPublic, type StoredClient } from './client.ts'
+import type { Clients } from './clients.ts'
+import { ERRORS, type OAuthDeps } from './definitions.ts'
+import type { GrantedAccess, Grants } from './grants.ts'
+import { isOfDevice, isRegistered } from './redirect-uris.ts'
+import type { Resources } from './resources.ts'
+
+/** Milliseconds. */
+const REQUEST_LIFETIME = 600_000
+const CODE_LIFETIME = 60_000
+
+/** What the browser does next. */
+export type Step =
+  | { readonly kind: 'page'; readonly request: string }
+  | { readonly kind: 'client'; readonly url: string }
+
+/** What a request needs before the client gets a code. */
+export type Need =
+  | { readonly kind: 'signIn' }
+  | { readonly kind: 'proof' }
+  | {
+      readonly kind: 'consent'
+      readonly client: Client
+      readonly request: AuthorizationRequest
+      readonly scopes: ConsentScopes
+    }
+  | { readonly kind: 'client'; readonly url: string }
+
+/** What is asked for, with words. */
+export type ConsentScopes = readonly (readonly [scope: string, description: string])[]
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+const newToken = (): string => randomBytes(32).toString('base64url')
+
+const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+
+/** RFC 7636 §4.1. */
+const VERIFIER = /^[\w.~-]{43,128}$/
+
+const isError = (read: AuthorizationRequest | RequestError): read is RequestError => 'error' in read
+
+/** The session of a browser that a person is signed in with: no API key, no grant, no administrator who acts as the user. */
+const sessionOf = (principal: Principal | null): Principal | null =>
+  principal === null || principal.scopes !== null || principal.impersonatedBy !== null ? null : principal
+
+export class Authorizations {
+  readonly #deps: OAuthDeps
+  readonly #clients: Clients
+  readonly #resources: Resources
+  readonly #grants: Grants
+
+  constructor(deps: OAuthDeps, clients: Clients, resources: Resources, grants: Grants) {
+    this.#deps = deps
+    this.#clients = clients
+    this.#resources = resources
+    this.#grants = grants
+  }
+
+  /**
+   * Begins a request.
+   * @throws {ServiceError} `unknownClient`, `unknownRedirectUri`: the browser must not be sent to the client.
+   */
+  async begin(parameters: AuthorizationParameters, principal: Principal | null): Promise<Step> {
+    const { store, clock, userScopes } = this.#deps
+    const client = await this.#clients.find(parameters.client_id ?? '')
+    if (client === undefined) throw new ServiceError(ERRORS.unknownClient)
+    const redirectUri = redirectUriOf(parameters, client)
+    const [identifier] = parameters.resource ?? []
+    const resource = identifier === undefined ? null : await this.#resources.find(identifier)
+    const read = readRequest(parameters, client, redirectUri, resource, userScopes, clock())
+    if (isError(read)) return this.#refused({ redirectUri, state: parameters.state ?? null }, read)
+    const request = newToken()
+    await store.addRequest(digestOf(request), read, clock() + REQUEST_LIFETIME)
+    if (!read.prompt.includes('none')) return { kind: 'page', request }
+    const need = await this.need(request, principal)
+    if (need.kind === 'client') return need
+    const error = need.kind === 'consent' ? 'consent_required' : 'login_required'
+    await store.denyRequest(digestOf(request))
+    return this.#refused(read, { error, description: 'The user must be asked' })
+  }
+
+  /**
+   * What a pending request needs next. Reading it changes nothing, unless the user need not be asked.
+   * @throws {ServiceError} `requestNotFound`
+   */
+  async need(token: string, principal: Principal | null): Promise<Need> {
+    const { request, client } = await this.#pending(token)
+    const session = sessionOf(principal)
+    if (session === null) return { kind: 'signIn' }
+    if (this.#mustProve(request, session)) return { kind: 'proof' }
+    if (await this.#isAgreed(client, request, session)) return this.#allow(token, request, session)
+    const resource = request.resource === null ? null : await this.#resources.find(request.resource)
+    const known = knownScopes(resource ?? null, this.#deps.userScopes)
+    const scopes = request.scopes.map((scope): [string, string] => [scope, known[scope] ?? scope])
+    return { kind: 'consent', client, request, scopes }
+  }
+
+  /**
+   * The user allows what a request asks for.
+   * @returns where the browser goes. @throws {ServiceError} `requestNotFound`, `signInRequired`
+   */
+  async allow(token: string, principal: Principal | null): Promise<string> {
+    const { request } = await this.#pending(token)
+    const session = sessionOf(principal)
+    if (session === null || this.#mustProve(request, session)) throw new ServiceError('signInRequired')
+    return (await this.#allow(token, request, session)).url
+  }
+
+  /** The user denies it. @returns where the browser goes. @throws {ServiceError} `requestNotFound` */
+  async deny(token: string): Promise<string> {
+    const { request } = await this.#pending(token)
+    if (!(await this.#deps.store.denyRequest(digestOf(token)))) throw new ServiceError(ERRORS.requestNotFound)
+    return this.#refused(request, { error: 'access_denied', description: 'The user has denied it' }).url
+  }
+
+  /**
+   * Redeems a code.
+   * @throws {ServiceError} `invalidGrant`
+   */
+  async redeem(
+    code: string,
+    {
+      redirectUri,
+      verifier,
+    }: { readonly redirectUri: string | undefined; readonly verifier: string | undefined },
+    client: StoredClient,
+  ): Promise<GrantedAccess> {
+    const { store, clock, config, newEvent } = this.#deps
+    const digest = digestOf(code)
+    const found = await store.findCode(digest)
+    // A code of another client stays valid for its own.
+    if (found === undefined || found.request.clientId !== client.id) throw invalidGrant()
+    const { request, decision, userId, state, grantId } = found
+    if (decision === null || userId === null) throw invalidGrant()
+    const actor: Actor = { type: 'client', id: client.id, ip: null }
+    if (state === 'used') {
+      if (grantId !== null) await this.#grants.end(grantId, userId, actor, false)
+      throw invalidGrant()
+    }
+    if (!isRedirectOf(request, redirectUri) || !isVerified(request, verifier, client)) throw invalidGrant()
+    const { grant, refreshToken } = this.#grants.create(client, request.resource, decision)
+    const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
+    const kept = clock() + REQUEST_LIFETIME
+    const outcome = await store.redeemCode(digest, grant, decision, config.sessionIdle, kept, event)
+    if (outcome === 'redeemed') return { grant, userId, refreshToken }
+    throw invalidGrant()
+  }
+
+  /** @throws {ServiceError} `requestNotFound` */
+  async #pending(token: string): Promise<{ request: AuthorizationRequest; client: StoredClient }> {
+    const found = await this.#deps.store.findRequest(digestOf(token))
+    const client = found && (await this.#clients.find(found.request.clientId))
+    if (found?.state !== 'pending' || client === undefined || found.expiresAt <= this.#deps.clock())
+      throw new ServiceError(ERRORS.requestNotFound)
+    return { request: found.request, client }
+  }
+
+  #mustProve({ prompt, maxAge, requestedAt }: AuthorizationRequest, { authenticatedAt }: Principal): boolean {
+    if (prompt.includes('login') && authenticatedAt < requestedAt) return true
+    return maxAge !== null && authenticatedAt + maxAge * 1_000 < requestedAt
+  }
+
+  /** Whether the user need not be asked: they have agreed before, or an administrator vouches for the client. */
+  async #isAgreed(client: Client, request: AuthorizationRequest, session: Principal): Promise<boolean> {
+    if (request.prompt.includes('consent')) return false
+    if (isOfDevice(request.redirectUri))
+      return isRemembered(client, request) && this.#hasAgreed(request, session)
+    return client.firstParty || this.#hasAgreed(request, session)
+  }
+
+  async #hasAgreed(
+    { clientId, scopes, resource }: AuthorizationRequest,
+    session: Principal,
+  ): Promise<boolean> {
+    const grants = await this.#deps.store.listGrants(session.cachedUser.user.id, this.#deps.clock())
+    return grants.some(
+      grant =>
+        grant.clientId === clientId &&
+        grant.resource === resource &&
+        scopes.every(scope => grant.scopes.includes(scope)),
+    )
+  }
+
+  /** @throws {ServiceError} `requestNotFound` if it was decided at the same time. */
+  async #allow(token: string, request: AuthorizationRequest, session: Principal) {
+    const { store, clock } = this.#deps
+    const code = newToken()
+    const now = clock()
+    const decision = {
+      scopes: request.scopes,
+      sessionId: session.credentialId,
+      authenticatedAt: session.authenticatedAt,
+    }
+    const { id: userId } = session.cachedUser.user
+    const isFirst = await store.allowRequest(
+      ...([digestOf(token), userId, digestOf(code)] as const),
+      ...([decision, now + CODE_LIFETIME, now] as const),
+    )
+    if (!isFirst) throw new ServiceError(ERRORS.requestNotFound)
+    return this.#toClient(request, { code })
+  }
+
+  #refused(to: Pick<AuthorizationRequest, 'redirectUri' | 'state'>, { error, description }: RequestError) {
+    return this.#toClient(to, { error, error_description: description })
+  }
+
+  /** RFC 9207: every response names the issuer. */
+  #toClient(
+    { redirectUri, state }: Pick<AuthorizationRequest, 'redirectUri' | 'state'>,
+    parameters: Readonly<Record<string, string>>,
+  ): { readonly kind: 'client'; readonly url: string } {
+    const added = new URLSearchParams({
+      ...parameters,
+      ...(state !== null && { state }),
+      iss: this.#deps.config.publicUrl,
+    })
+    const separator = redirectUri.includes('?') ? (/[?&]$/.test(redirectUri) ? '' : '&') : '?'
+    return { kind: 'client', url: `${redirectUri}${separator}${added}` }
+  }
+}
+
+const invalidGrant = (): ServiceError => new ServiceError(ERRORS.invalidGrant, { sampledAs: 'oauth-grant' })
+
+/** Whether an earlier consent counts: another program on the user's machine cannot pretend to be a client with a secret. */
+const isRemembered = (client: Client, { redirectUri }: AuthorizationRequest): boolean =>
+  !isPublic(client) || !isOfDevice(redirectUri)
+
+/** @throws {ServiceError} `unknownRedirectUri` */
+const redirectUriOf = ({ redirect_uri: given }: AuthorizationParameters, client: Client): string => {
+  const [only, ...others] = client.redirectUris
+  const uri = given ?? (others.length === 0 ? only : undefined)
+  if (uri === undefined || !isRegistered(uri, client.redirectUris))
+    throw new ServiceError(ERRORS.unknownRedirectUri)
+  return uri
+}
+
+/** RFC 6749 §4.1.3: the same, if the authorization request named it. */
+const isRedirectOf = (request: AuthorizationRequest, given: string | undefined): boolean =>
+  given === undefined ? !request.isRedirectUriGiven : given === request.redirectUri
+
+const isVerified = (
+  { codeChallenge }: AuthorizationRequest,
+  verifier: string | undefined,
+  client: Client,
+): boolean => {
+  if (codeChallenge === null) return verifier === undefined && !client.requirePkce && !isPublic(client)
+  return verifier !== undefined && VERIFIER.test(verifier) && challengeOf(verifier) === codeChallenge
+}

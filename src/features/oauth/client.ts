@@ -1,0 +1,100 @@
+/** Clients of the authorization server (RFC 7591 §2): applications that act for users, and programs that act for themselves. */
+
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials'] as const
+
+export type GrantType = (typeof GRANT_TYPES)[number]
+
+export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
+
+export type AuthMethod = (typeof AUTH_METHODS)[number]
+
+/** A public key (RFC 7517). */
+export type Jwk = Readonly<Record<string, unknown>> & { readonly kty: string }
+
+/** What administrators choose. */
+export interface ClientMetadata {
+  readonly name: string
+  readonly redirectUris: readonly string[]
+  readonly grantTypes: readonly GrantType[]
+  /** How the client authenticates; `none`: it keeps no secret, and is public. */
+  readonly authMethod: AuthMethod
+  /** The keys of `private_key_jwt`. */
+  readonly jwks: { readonly keys: readonly Jwk[] } | null
+  /** What the client may ask users for. */
+  readonly scopes: readonly string[]
+  /** Scopes of admin keys that tokens of the client's own may have. */
+  readonly adminScopes: readonly string[]
+  /** Whether users are not asked for their consent. */
+  readonly firstParty: boolean
+  /** Whether the code flow needs PKCE. Only confidential clients can be exempt. */
+  readonly requirePkce: boolean
+  readonly uri: string | null
+  readonly policyUri: string | null
+  readonly termsUri: string | null
+}
+
+/** Times are milliseconds since the epoch. */
+export interface Client extends ClientMetadata {
+  readonly id: string
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** Until when the former secret is valid beside the one that follows it; `null`: there is none. */
+  readonly formerSecretExpiresAt: number | null
+}
+
+/** A client with the digests of its secrets. */
+export interface StoredClient extends Client {
+  readonly secretDigest: string | null
+  readonly formerDigest: string | null
+}
+
+export const isPublic = ({ authMethod }: Pick<ClientMetadata, 'authMethod'>): boolean => authMethod === 'none'
+
+export const hasSecret = ({ authMethod }: Pick<ClientMetadata, 'authMethod'>): boolean =>
+  authMethod === 'client_secret_basic' || authMethod === 'client_secret_post'
+
+/** What a client is registered with; only its name is needed. */
+export type NewClientOptions = Pick<ClientMetadata, 'name'> & Partial<ClientMetadata>
+
+/** By default a web application of users, which authenticates with a secret. */
+export const newClientMetadata = (options: NewClientOptions): ClientMetadata => ({
+  redirectUris: [],
+  grantTypes: ['authorization_code', 'refresh_token'],
+  authMethod: 'client_secret_basic',
+  jwks: null,
+  scopes: [],
+  adminScopes: [],
+  firstParty: false,
+  requirePkce: true,
+  uri: null,
+  policyUri: null,
+  termsUri: null,
+  ...options,
+})
+
+/** Clients in the store. */
+export const MAX_CLIENTS = 10_000
+
+const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString()
+
+export const serializeClient = (client: Client) => {
+  const { createdAt, updatedAt, formerSecretExpiresAt } = client
+  return {
+    id: client.id,
+    name: client.name,
+    redirectUris: client.redirectUris,
+    grantTypes: client.grantTypes,
+    authMethod: client.authMethod,
+    jwks: client.jwks,
+    scopes: client.scopes,
+    adminScopes: client.adminScopes,
+    firstParty: client.firstParty,
+    requirePkce: client.requirePkce,
+    uri: client.uri,
+    policyUri: client.policyUri,
+    termsUri: client.termsUri,
+    formerSecretExpiresAt: formerSecretExpiresAt === null ? null : timestamp(formerSecretExpiresAt),
+    createdAt: timestamp(createdAt),
+    updatedAt: timestamp(updatedAt),
+  }
+}

@@ -1,0 +1,158 @@
+/** Clients: what administrators do with them. Each change ends the tokens that it takes away before it is acknowledged. */
+import type { IdCache } from '#core/auth/feature-caches'
+import { CLIENT_SECRET_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
+import {
+  type Actor,
+  idOfCursor,
+  type JobRun,
+  type MaybePromise,
+  newId,
+  type Page,
+  pageOf,
+  ServiceError,
+} from '#feature/declaration'
+import { type Client, type ClientMetadata, hasSecret, type StoredClient } from './client.ts'
+import { assertClient } from './client-rules.ts'
+import { ERRORS, type OAuthDeps } from './definitions.ts'
+
+/** How long a secret is valid beside the one that follows it, in milliseconds. */
+const ROTATION = 86_400_000
+
+/** Clients in memory. */
+const CACHED = 10_000
+
+/** Grants that one write removes. */
+const SLICE = 200
+
+export interface CreatedClient {
+  readonly client: Client
+  /** Shown once; `null` for a client without a secret. */
+  readonly secret: string | null
+}
+
+export interface RotatedSecret {
+  /** Shown once. */
+  readonly secret: string
+  /** Milliseconds since the epoch. */
+  readonly formerExpiresAt: number
+}
+
+/** The admin scopes of whoever makes a change; `null`: all. */
+export type ActingScopes = readonly string[] | null
+
+/** @throws {ServiceError} `scopeRequired` for scopes that they do not have themselves. */
+const assertGrantable = (given: readonly string[], acting: ActingScopes): void => {
+  const missing = acting === null ? [] : given.filter(scope => !acting.includes(scope))
+  if (missing.length > 0) throw new ServiceError('scopeRequired', { missingAdminScopes: missing })
+}
+
+export class Clients {
+  readonly #deps: OAuthDeps
+  readonly #cache: IdCache<StoredClient | undefined>
+
+  constructor(deps: OAuthDeps) {
+    this.#deps = deps
+    this.#cache = deps.openCache({ load: id => deps.store.findClient(id), max: CACHED })
+  }
+
+  /** From memory, as current as a cached user. */
+  find(id: string): MaybePromise<StoredClient | undefined> {
+    return this.#cache.get(id)
+  }
+
+  /**
+   * Registers a client.
+   * @throws {ServiceError} an error of its metadata, `scopeRequired`, `tooManyClients`
+   */
+  async create(metadata: ClientMetadata, acting: ActingScopes, actor: Actor): Promise<CreatedClient> {
+    const { store, newEvent, clock } = this.#deps
+    assertClient(metadata)
+    assertGrantable(metadata.adminScopes, acting)
+    const id = newId(clock())
+    const secret = hasSecret(metadata) ? newOpaqueKey(CLIENT_SECRET_PREFIX) : null
+    const event = newEvent('client.created', actor, null, { client: id })
+    if ((await store.addClient(id, metadata, secret?.digest ?? null, event)) !== 'added')
+      throw new ServiceError(ERRORS.tooManyClients)
+    return { client: await this.get(id), secret: secret?.text ?? null }
+  }
+
+  /** A page of all clients, in the order of their creation. @throws {ServiceError} `badCursor` */
+  async list(limit: number, cursor?: string): Promise<Page<Client>> {
+    return pageOf(await this.#deps.store.listClients(idOfCursor(cursor) ?? '', limit + 1), limit)
+  }
+
+  /** @throws {ServiceError} `clientNotFound` */
+  async get(id: string): Promise<StoredClient> {
+    const found = await this.#deps.store.findClient(id)
+    if (found === undefined) throw new ServiceError(ERRORS.clientNotFound)
+    return found
+  }
+
+  /**
+   * Changes what is given.
+   * @throws {ServiceError} `clientNotFound`, an error of its metadata, `scopeRequired`, `clientChanged`
+   */
+  async change(
+    id: string,
+    changes: Partial<ClientMetadata>,
+    acting: ActingScopes,
+    actor: Actor,
+  ): Promise<Client> {
+    const { store, newEvent } = this.#deps
+    const former = await this.get(id)
+    const changed = { ...metadataOf(former), ...changes }
+    assertClient(changed)
+    const added = changed.adminScopes.filter(scope => !former.adminScopes.includes(scope))
+    assertGrantable(added, acting)
+    const event = newEvent('client.changed', actor, null, { client: id })
+    if (!(await store.changeClient(id, former.updatedAt, changed, event)))
+      throw new ServiceError(ERRORS.clientChanged)
+    return this.get(id)
+  }
+
+  /** Replaces the secret. The current one is valid for another day. @throws {ServiceError} `clientNotFound`, `clientWithoutSecret` */
+  async rotateSecret(id: string, actor: Actor): Promise<RotatedSecret> {
+    const { store, newEvent, clock } = this.#deps
+    if (!hasSecret(await this.get(id))) throw new ServiceError(ERRORS.clientWithoutSecret)
+    const { text, digest } = newOpaqueKey(CLIENT_SECRET_PREFIX)
+    const formerExpiresAt = clock() + ROTATION
+    const event = newEvent('client.secret-rotated', actor, null, { client: id })
+    if (!(await store.rotateSecret(id, digest, formerExpiresAt, event)))
+      throw new ServiceError(ERRORS.clientNotFound)
+    return { secret: text, formerExpiresAt }
+  }
+
+  /** Ends its tokens at once, everywhere. @throws {ServiceError} `clientNotFound` */
+  async remove(id: string, actor: Actor): Promise<void> {
+    const { store, newEvent } = this.#deps
+    if (!(await store.removeClient(id, newEvent('client.deleted', actor, null, { client: id }))))
+      throw new ServiceError(ERRORS.clientNotFound)
+  }
+
+  /** Removes the grants of deleted clients, whose tokens have ended already. */
+  async removeDeleted({ signal }: JobRun): Promise<void> {
+    const { store } = this.#deps
+    for (const id of await store.listDeletedClients(SLICE)) {
+      let isGone = false
+      while (!isGone) {
+        signal.throwIfAborted()
+        isGone = await store.removeGrantsOf(id, SLICE)
+      }
+    }
+  }
+}
+
+const metadataOf = (client: Client): ClientMetadata => ({
+  name: client.name,
+  redirectUris: client.redirectUris,
+  grantTypes: client.grantTypes,
+  authMethod: client.authMethod,
+  jwks: client.jwks,
+  scopes: client.scopes,
+  adminScopes: client.adminScopes,
+  firstParty: client.firstParty,
+  requirePkce: client.requirePkce,
+  uri: client.uri,
+  policyUri: client.policyUri,
+  termsUri: client.termsUri,
+})

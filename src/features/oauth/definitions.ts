@@ -1,0 +1,181 @@
+/** The errors, events, settings, scopes and limits of the authorization server, which its use cases need. `feature.ts` declares the feature. */
+import { Type } from '@sinclair/typebox'
+import { type DepsOf, defineErrors, duration, oneOf } from '#feature/declaration'
+import { changeMail } from '#feature/mails'
+import { MAX_CLIENTS } from './client.ts'
+import { MAX_RESOURCES } from './resource.ts'
+import { storedOAuth } from './stored-oauth.ts'
+
+const IS_URI = 'must be an absolute URI such as https://api.example.com, without a fragment'
+
+export const ERRORS = defineErrors({
+  redirectUriRequired: {
+    status: 400,
+    field: 'redirectUris',
+    message: 'must have at least one URI for the grant type authorization_code',
+  },
+  redirectUriUnused: {
+    status: 400,
+    field: 'redirectUris',
+    message: 'must be empty without the grant type authorization_code',
+  },
+  refreshWithoutCode: {
+    status: 400,
+    field: 'grantTypes',
+    message: 'must have authorization_code beside refresh_token',
+  },
+  machineWithoutSecret: {
+    status: 400,
+    field: 'authMethod',
+    message: 'must not be none with the grant type client_credentials',
+  },
+  adminScopesUnused: {
+    status: 400,
+    field: 'adminScopes',
+    message: 'must be empty without the grant type client_credentials',
+  },
+  keysUnusable: {
+    status: 400,
+    field: 'jwks',
+    message: 'must be keys for signatures: RSA of at least 2048 bits, P-256 or Ed25519',
+  },
+  keysOfClient: {
+    status: 400,
+    field: 'jwks',
+    message: 'must have the public keys of a client that authenticates with private_key_jwt, and of no other',
+  },
+  firstPartyOnDevice: {
+    status: 400,
+    field: 'firstParty',
+    message: 'must be false unless every redirect URI begins with https://',
+  },
+  pkceOfPublicClient: {
+    status: 400,
+    field: 'requirePkce',
+    message: 'must be true for a client without a secret',
+  },
+  identifierInvalid: { status: 400, field: 'identifier', message: IS_URI },
+  identifierOfService: {
+    status: 400,
+    field: 'identifier',
+    message: 'must not be JWT_AUDIENCE, which stands for this service',
+  },
+  invalidClient: { status: 401, message: 'The client is not known, or its authentication is wrong' },
+  invalidRequest: { status: 400, message: 'The request is not valid' },
+  invalidScope: { status: 400, field: 'scope', message: 'has no scope that the client may have' },
+  invalidTarget: { status: 400, field: 'resource', message: 'must be the identifier of a resource' },
+  severalResources: { status: 400, field: 'resource', message: 'must be given once' },
+  invalidGrant: {
+    status: 400,
+    message: 'The code or refresh token is not valid, has expired, or was issued to another client',
+  },
+  unknownClient: { status: 400, field: 'client_id', message: 'is not the id of a client' },
+  unknownRedirectUri: {
+    status: 400,
+    field: 'redirect_uri',
+    message: 'is not a redirect URI of the client',
+  },
+  unauthorizedClient: {
+    status: 400,
+    field: 'grant_type',
+    message: 'is not one that the client is registered for',
+  },
+  unsupportedGrantType: { status: 400, field: 'grant_type', message: 'is not supported' },
+  grantNotFound: { status: 404, message: 'There is no such grant' },
+  requestNotFound: {
+    status: 404,
+    message: 'This request has expired, or was decided already: begin again at the application',
+  },
+  clientNotFound: { status: 404, message: 'There is no such client' },
+  resourceNotFound: { status: 404, message: 'There is no such resource' },
+  clientChanged: { status: 409, message: 'The client was changed at the same time: read it and try again' },
+  clientWithoutSecret: { status: 409, message: 'The client has no secret: it authenticates otherwise' },
+  tooManyClients: { status: 409, message: `There are ${MAX_CLIENTS} clients: delete one first` },
+  resourceChanged: {
+    status: 409,
+    message: 'The resource was changed at the same time: read it and try again',
+  },
+  tooManyResources: { status: 409, message: `There are ${MAX_RESOURCES} resources: delete one first` },
+  identifierTaken: { status: 409, field: 'identifier', message: 'is already taken' },
+})
+
+const MAILS = {
+  grantReused: {
+    ...changeMail(
+      {
+        subject: 'The access of an application has ended',
+        text: 'The application {client} has no access to your account at {product} any more: somebody used a credential of it that had been replaced, so it may have been stolen. Connect the application again if you use it.',
+      },
+      {
+        subject: 'Der Zugriff einer Anwendung ist beendet',
+        text: 'Die Anwendung {client} hat keinen Zugriff mehr auf Ihr Konto bei {product}: Jemand hat Zugangsdaten von ihr verwendet, die schon ersetzt waren, vielleicht gestohlene. Verbinden Sie die Anwendung neu, wenn Sie sie verwenden.',
+      },
+    ),
+    places: ({ client }: { readonly client: string }) => ({ client }),
+  },
+}
+
+const client = Type.String({ description: 'The id of the client' })
+const OfClient = Type.Object({ client })
+const OfResource = Type.Object({ resource: Type.String({ description: 'The id of the resource' }) })
+const grant = Type.String({ description: 'The id of the grant' })
+const OfGrant = Type.Object({ grant })
+const OfGrantAndClient = Type.Object({ grant, client })
+
+export const definitions = {
+  ...storedOAuth,
+  errors: ERRORS,
+  mails: MAILS,
+  events: {
+    'client.created': OfClient,
+    'client.changed': OfClient,
+    'client.secret-rotated': OfClient,
+    'client.deleted': OfClient,
+    'resource.created': OfResource,
+    'resource.changed': OfResource,
+    'resource.deleted': OfResource,
+    'grant.created': OfGrantAndClient,
+    'grant.revoked': OfGrant,
+    'grant.reused': OfGrantAndClient,
+  },
+  adminScopes: {
+    'clients:read': 'List and read clients and resources of the authorization server',
+    'clients:write': 'Create, change and delete clients and resources',
+    'clients:trust': 'Exempt clients from the consent of users, and from PKCE',
+  },
+  settings: {
+    OAUTH: {
+      read: oneOf('off', 'on'),
+      default: 'off',
+      description: 'Whether other applications and programs get access by OAuth',
+    },
+    OAUTH_ACCESS_TOKEN: {
+      read: duration('60s', '1d'),
+      default: '1h',
+      description: 'Lifetime of access tokens of clients',
+    },
+    OAUTH_GRANT: {
+      read: duration('1h'),
+      default: '180d',
+      description: 'Time after which a user must grant access to a client again',
+    },
+    OAUTH_GRANT_IDLE: {
+      read: duration('1h'),
+      default: '30d',
+      description: 'Time without a refresh after which a grant ends',
+    },
+    OAUTH_REFRESH_WINDOW: {
+      read: duration('1s', '10m'),
+      default: '60s',
+      description: 'Time for which a refresh token of a client without a secret is not replaced',
+    },
+  },
+  rateLimits: {
+    // Programs behind one address share it: a token of a client costs a signature, and no row.
+    'oauth-token': { points: 1_200, seconds: 60 },
+    // Each is a row for ten minutes.
+    'oauth-authorize': { points: 60, seconds: 60 },
+  },
+} as const
+
+export type OAuthDeps = DepsOf<typeof definitions>

@@ -1,0 +1,35 @@
+/** The authorization server (OAuth 2.1), as a feature. */
+import { defineFeature } from '#feature/declaration'
+import { Clients } from './clients.ts'
+import { definitions } from './definitions.ts'
+import { OAuthServer } from './oauth-server.ts'
+import { Resources } from './resources.ts'
+
+export const oauth = defineFeature({
+  ...definitions,
+  checkSettings: ({ OAUTH }, { signsForOthers, encrypts }) => {
+    if (OAUTH === 'off') return []
+    return [
+      ...(signsForOthers
+        ? []
+        : ['OAUTH needs JWT_ALGORITHM=EdDSA or ES256: others could not verify the tokens of clients']),
+      ...(encrypts
+        ? []
+        : ['ENCRYPTION_KEY is needed with PostgreSQL and OAUTH: refresh tokens depend on it']),
+    ]
+  },
+  routes: new URL('routes/', import.meta.url),
+  pages: () => import('./pages.ts'),
+  services: {
+    clients: deps => new Clients(deps),
+    resources: deps => new Resources(deps),
+    /** `null` with `OAUTH=off`, and on the command line. */
+    oauth: deps => {
+      const signer = deps.settings.OAUTH === 'on' ? deps.clientTokens() : null
+      return signer && new OAuthServer(deps, signer)
+    },
+  },
+  jobs: {
+    removeDeleted: { every: 60_000, run: (deps, run) => new Clients(deps).removeDeleted(run) },
+  },
+})

@@ -1,0 +1,160 @@
+/** Grants: issued for codes, refreshed, listed and ended. */
+
+import type { MaybePromise } from '#base/maybe-promise'
+import { type Actor, newId, ServiceError } from '#feature/declaration'
+import { DecryptionError } from '#feature/encryption/keyring'
+import { type Client, isPublic, type StoredClient } from './client.ts'
+import type { Clients } from './clients.ts'
+import { ERRORS, type OAuthDeps } from './definitions.ts'
+import type { Grant, NewGrant } from './grant.ts'
+import {
+  isAuthentic,
+  newGrantSecret,
+  type PresentedRefreshToken,
+  readRefreshToken,
+  refreshTokenOf,
+} from './refresh-tokens.ts'
+import type { Decision } from './stored-requests.ts'
+
+/** A grant with what its next tokens are made of. */
+export interface GrantedAccess {
+  readonly grant: Grant
+  readonly userId: string
+  /** `null`: the client is not registered for one. */
+  readonly refreshToken: string | null
+}
+
+/** A grant as its user sees it. */
+export interface OwnGrant extends Grant {
+  readonly client: Pick<Client, 'id' | 'name' | 'uri'>
+}
+
+const invalidGrant = (): ServiceError => new ServiceError(ERRORS.invalidGrant, { sampledAs: 'oauth-grant' })
+
+export class Grants {
+  readonly #deps: OAuthDeps
+  readonly #clients: Clients
+
+  constructor(deps: OAuthDeps, clients: Clients) {
+    this.#deps = deps
+    this.#clients = clients
+  }
+
+  /** A new grant, with the secret of its refresh tokens. @param decision of the user. */
+  create(client: Client, resource: string | null, { scopes, sessionId, authenticatedAt }: Decision) {
+    const { clock, settings } = this.#deps
+    const now = clock()
+    const id = newId(now)
+    const secret = client.grantTypes.includes('refresh_token') ? newGrantSecret() : null
+    const grant: NewGrant = {
+      ...{ id, clientId: client.id, scopes, resource, authenticatedAt, createdAt: now, usedAt: now },
+      sessionId: scopes.includes('offline_access') ? null : sessionId,
+      expiresAt: now + settings.OAUTH_GRANT,
+      secret: secret === null ? null : this.#encrypted(id, secret),
+    }
+    return { grant, refreshToken: secret === null ? null : refreshTokenOf(id, 0, secret) }
+  }
+
+  /**
+   * Uses a refresh token.
+   * @throws {ServiceError} `invalidGrant`
+   */
+  async refresh(text: string, client: StoredClient): Promise<GrantedAccess> {
+    const { store, settings, config, newEvent, findUser, mails } = this.#deps
+    const { presented, grant, userId, secret } = await this.#authentic(text, client)
+    const actor: Actor = { type: 'client', id: client.id, ip: null }
+    const limits = {
+      window: isPublic(client) ? settings.OAUTH_REFRESH_WINDOW : null,
+      idle: settings.OAUTH_GRANT_IDLE,
+      sessionIdle: config.sessionIdle,
+    }
+    const event = newEvent('grant.reused', actor, userId, { grant: grant.id, client: client.id })
+    const outcome = await store.refreshGrant(grant.id, presented.generation, limits, event)
+    if (outcome === 'reused') {
+      const user = await findUser(userId)
+      if (user !== undefined) mails.send('grantReused', user, { client: client.name })
+    }
+    if (typeof outcome === 'string') throw invalidGrant()
+    return { grant, userId, refreshToken: refreshTokenOf(grant.id, outcome, secret) }
+  }
+
+  /** Ends the grant of a refresh token that was issued to the client; any other text changes nothing. */
+  async revokeByToken(text: string, client: StoredClient): Promise<void> {
+    const found = await this.#authentic(text, client).catch(error => {
+      if (error instanceof ServiceError && error.code === ERRORS.invalidGrant.code) return null
+      throw error
+    })
+    if (found === null) return
+    await this.end(found.grant.id, found.userId, { type: 'client', id: client.id, ip: null }, false)
+  }
+
+  /** @param onlyEnabled whether the user must be enabled. @returns whether there was the grant. */
+  async end(id: string, userId: string, actor: Actor, onlyEnabled: boolean): Promise<boolean> {
+    const { store, newEvent } = this.#deps
+    return store.endGrant(id, newEvent('grant.revoked', actor, userId, { grant: id }), onlyEnabled)
+  }
+
+  /** Ends a grant of the user's own. @throws {ServiceError} `grantNotFound` */
+  async revokeOwn(userId: string, id: string, actor: Actor): Promise<void> {
+    if (!(await this.end(id, userId, actor, true))) throw new ServiceError(ERRORS.grantNotFound)
+  }
+
+  /** The grants of a user, the last used first. */
+  async list(userId: string): Promise<readonly OwnGrant[]> {
+    const { store, clock } = this.#deps
+    const grants = await store.listGrants(userId, clock())
+    const own = await Promise.all(
+      grants.map(async grant => ({
+        grant,
+        client: await (this.#clients.find(grant.clientId) as MaybePromise<StoredClient | undefined>),
+      })),
+    )
+    return own.flatMap(({ grant, client }) =>
+      client === undefined
+        ? []
+        : [{ ...grant, client: { id: client.id, name: client.name, uri: client.uri } }],
+    )
+  }
+
+  /** @throws {ServiceError} `invalidGrant` */
+  async #authentic(
+    text: string,
+    client: StoredClient,
+  ): Promise<{ presented: PresentedRefreshToken; grant: Grant; userId: string; secret: string }> {
+    const presented = readRefreshToken(text)
+    const found = presented === null ? undefined : await this.#deps.store.findGrant(presented.grantId)
+    if (presented === null || found === undefined || found.grant.clientId !== client.id) throw invalidGrant()
+    const { secret: encrypted, ...grant } = found.grant
+    const secret = encrypted === null ? null : this.#decrypted(grant.id, encrypted)
+    if (secret === null || !isAuthentic(presented, secret)) throw invalidGrant()
+    return { presented, grant, userId: found.userId, secret }
+  }
+
+  #encrypted(id: string, secret: string): string {
+    const keyring = this.#deps.keyring()
+    // The start requires one.
+    if (keyring === null) throw new Error('OAUTH needs ENCRYPTION_KEY')
+    return keyring.encrypt(secret, contextOf(id))
+  }
+
+  #decrypted(id: string, encrypted: string): string | null {
+    try {
+      return this.#deps.keyring()?.decrypt(encrypted, contextOf(id)).text ?? null
+    } catch (error) {
+      if (error instanceof DecryptionError) return null
+      throw error
+    }
+  }
+}
+
+const contextOf = (owner: string) => ({ purpose: 'oauth-grant', owner })
+
+const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString()
+
+export const serializeGrant = ({ id, client, scopes, resource, sessionId, ...times }: OwnGrant) => ({
+  ...{ id, client, scopes, resource },
+  endsWithSession: sessionId !== null,
+  createdAt: timestamp(times.createdAt),
+  lastUsedAt: timestamp(times.usedAt),
+  expiresAt: timestamp(times.expiresAt),
+})

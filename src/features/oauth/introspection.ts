@@ -1,0 +1,91 @@
+/**
+ * Introspection (RFC 7662) and revocation (RFC 7009) by clients. A client learns of its own tokens, and of those for resources that list it;
+ * of every other token it learns as much as of an invented one.
+ */
+import type { ClientTokenClaims } from '#core/auth/access-tokens'
+import type { ClientTokens } from '#feature/deps'
+import type { StoredClient } from './client.ts'
+import type { OAuthDeps } from './definitions.ts'
+import type { Grants } from './grants.ts'
+import { isRefreshToken } from './refresh-tokens.ts'
+import type { Resources } from './resources.ts'
+
+export interface IntrospectedToken {
+  readonly active: true
+  readonly token_type: 'Bearer'
+  readonly client_id: string
+  readonly sub: string
+  readonly scope: string
+  readonly aud: string
+  readonly iss: string
+  readonly iat: number
+  readonly exp: number
+  readonly jti: string
+  readonly sid?: string
+  readonly auth_time?: number
+}
+
+export interface InactiveToken {
+  readonly active: false
+}
+
+const INACTIVE: InactiveToken = { active: false }
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1_000)
+
+export class Introspection {
+  readonly #deps: OAuthDeps
+  readonly #resources: Resources
+  readonly #grants: Grants
+  readonly #signer: ClientTokens
+
+  constructor(deps: OAuthDeps, resources: Resources, grants: Grants, signer: ClientTokens) {
+    this.#deps = deps
+    this.#resources = resources
+    this.#grants = grants
+    this.#signer = signer
+  }
+
+  /** @param client that asks. */
+  async introspect(token: string, client: StoredClient): Promise<IntrospectedToken | InactiveToken> {
+    const claims = this.#signer.inspect(token)
+    if (claims === null || this.#deps.clock() >= claims.expiresAt) return INACTIVE
+    if (!(await this.#mayKnow(client, claims)) || !(await this.#isLive(claims))) return INACTIVE
+    const { grantId, authenticatedAt } = claims
+    return {
+      active: true,
+      token_type: 'Bearer',
+      client_id: claims.clientId,
+      sub: claims.subject,
+      scope: claims.scopes.join(' '),
+      aud: claims.audience,
+      iss: this.#deps.config.publicUrl,
+      iat: seconds(claims.issuedAt),
+      exp: seconds(claims.expiresAt),
+      jti: claims.tokenId,
+      ...(grantId !== null && { sid: grantId }),
+      ...(authenticatedAt !== null && { auth_time: seconds(authenticatedAt) }),
+    }
+  }
+
+  /** Ends a token that was issued to the client, everywhere; with a refresh token its grant. Any other text changes nothing. */
+  async revoke(token: string, client: StoredClient): Promise<void> {
+    if (isRefreshToken(token)) return this.#grants.revokeByToken(token, client)
+    const claims = this.#signer.inspect(token)
+    if (claims === null || claims.clientId !== client.id) return
+    // Also one that was revoked before: that request may still wait for other processes.
+    await this.#deps.store.revokeToken(claims.tokenId, claims.expiresAt, claims.subject)
+  }
+
+  async #mayKnow(client: StoredClient, { clientId, audience }: ClientTokenClaims): Promise<boolean> {
+    if (clientId === client.id) return true
+    return (await this.#resources.find(audience))?.clientIds.includes(client.id) ?? false
+  }
+
+  async #isLive({ clientId, grantId, tokenId, subject }: ClientTokenClaims): Promise<boolean> {
+    const { store } = this.#deps
+    return grantId === null
+      ? store.isClientToken(clientId, tokenId)
+      : store.isGrantToken(grantId, tokenId, subject, this.#deps.clock())
+  }
+}

@@ -1,0 +1,32 @@
+/** Errors of `/oauth/…`: the members of the RFCs beside the one body of the service (RFC 6749 §5.2). */
+import { type FieldErrors, ServiceError, sentence } from '#base/errors'
+import { ERRORS } from './definitions.ts'
+
+/** The values of `error` by the codes of errors. */
+const NAMES: Readonly<Record<string, string>> = {
+  [ERRORS.invalidClient.code]: 'invalid_client',
+  [ERRORS.invalidGrant.code]: 'invalid_grant',
+  [ERRORS.invalidScope.code]: 'invalid_scope',
+  [ERRORS.invalidTarget.code]: 'invalid_target',
+  [ERRORS.severalResources.code]: 'invalid_target',
+  [ERRORS.unauthorizedClient.code]: 'unauthorized_client',
+  [ERRORS.unsupportedGrantType.code]: 'unsupported_grant_type',
+}
+
+const nameOfStatus = (status: number): string => {
+  if (status === 429 || status === 503) return 'temporarily_unavailable'
+  return status >= 500 ? 'server_error' : 'invalid_request'
+}
+
+/** RFC 6749 §5.2: visible ASCII and spaces, without quotes and backslashes. */
+const asDescription = (text: string): string => text.replaceAll(/["\\]/g, "'").replaceAll(/[^ -~]/g, '?')
+
+/** @param error that was raised. @returns the members beside `errors`. */
+export const oauthMembers = (error: unknown, status: number, errors: FieldErrors) => ({
+  error: (error instanceof ServiceError ? NAMES[error.code] : undefined) ?? nameOfStatus(status),
+  error_description: asDescription(
+    Object.entries(errors)
+      .flatMap(([field, messages]) => messages.map(message => sentence(field, message)))
+      .join(', '),
+  ),
+})

@@ -1,0 +1,31 @@
+/** The endpoints of the authorization server, put together. */
+import type { ClientTokens } from '#feature/deps'
+import { Authorizations } from './authorizations.ts'
+import { ClientAuthentication } from './client-authentication.ts'
+import { Clients } from './clients.ts'
+import type { OAuthDeps } from './definitions.ts'
+import { Grants } from './grants.ts'
+import { Introspection } from './introspection.ts'
+import { Resources } from './resources.ts'
+import { TokenEndpoint } from './token-endpoint.ts'
+import { Tokens } from './tokens.ts'
+
+export class OAuthServer {
+  readonly authentication: ClientAuthentication
+  readonly authorizations: Authorizations
+  readonly grants: Grants
+  readonly tokenEndpoint: TokenEndpoint
+  readonly introspection: Introspection
+
+  constructor(deps: OAuthDeps, signer: ClientTokens) {
+    const resources = new Resources(deps)
+    const clients = new Clients(deps)
+    const tokens = new Tokens(deps, signer)
+    this.authentication = new ClientAuthentication(deps, clients)
+    this.grants = new Grants(deps, clients)
+    this.authorizations = new Authorizations(deps, clients, resources, this.grants)
+    const { authentication, authorizations, grants } = this
+    this.tokenEndpoint = new TokenEndpoint({ authentication, authorizations, grants, resources, tokens })
+    this.introspection = new Introspection(deps, resources, grants, signer)
+  }
+}

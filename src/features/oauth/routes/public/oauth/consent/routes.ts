@@ -1,0 +1,42 @@
+/** The page on which a user decides what a client may do. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import { consentPage, leavingPage } from '#features/oauth/pages'
+import { returnToPage, withReturn } from '#http/pages/return-links'
+import { FormText, linkedPage, pageForm } from '#routes/schemas'
+
+const consent: FastifyPluginAsyncTypebox = async app => {
+  const { oauth } = app.services
+  if (oauth === null || !app.config.hasPages) return
+  const { authorizations } = oauth
+  app.servePages()
+
+  const sessionOf = ({ accessTokenSource, principal }: FastifyRequest) =>
+    accessTokenSource === 'cookie' ? principal : null
+
+  app.get('', linkedPage({ request: Type.String({ maxLength: 128 }) }), async (request, reply) => {
+    const { request: token } = request.validatedData.query
+    const need = await authorizations.need(token, sessionOf(request))
+    if (need.kind === 'client') return reply.header('cache-control', 'no-store').redirect(need.url, 303)
+    const back = returnToPage(`oauth/consent?request=${encodeURIComponent(token)}`, app.config.publicUrl)
+    if (need.kind !== 'consent')
+      return reply.redirectToPage(withReturn(need.kind === 'signIn' ? 'sign-in' : 'security/proof', back))
+    const { client, scopes } = need
+    const { redirectUri } = need.request
+    const { email } = request.requirePrincipal().cachedUser.user
+    return reply.sendPage(context =>
+      consentPage(context, { request: token, client, redirectUri, scopes, email, back }),
+    )
+  })
+
+  app.post('', pageForm({ request: FormText, decision: FormText }), async (request, reply) => {
+    const { request: token, decision } = request.validatedData.body
+    const url = await (decision === 'allow'
+      ? authorizations.allow(token, sessionOf(request))
+      : authorizations.deny(token))
+    return reply.sendPage(context => leavingPage(context, url))
+  })
+}
+
+export default consent

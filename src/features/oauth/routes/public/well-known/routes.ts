@@ -1,0 +1,50 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { serverMetadata } from '#features/oauth/metadata'
+
+/** The prefix (RFC 8615 §3), because tools ignore folders whose name begins with a dot. */
+export const autoPrefix = '/.well-known'
+
+const NAMES = { 'oauth-authorization-server': 'Server', 'openid-configuration': 'OpenId' } as const
+
+const Metadata = Type.Object(
+  { issuer: Type.String(), jwks_uri: Type.String() },
+  {
+    title: 'ServerMetadata',
+    additionalProperties: true,
+    examples: [
+      { issuer: 'https://id.example.com', jwks_uri: 'https://id.example.com/.well-known/jwks.json' },
+    ],
+  },
+)
+
+const wellKnown: FastifyPluginAsyncTypebox = async app => {
+  const { config, services } = app
+  // With a secret alone nobody else can verify tokens.
+  if (services.jwks.length === 0) return
+  const metadata = serverMetadata(config, services.oauth !== null) as { issuer: string; jwks_uri: string }
+  // RFC 8414 §3.1: the path of an issuer follows the name of the document.
+  const { pathname } = new URL(config.publicUrl)
+  const paths = pathname === '/' ? [''] : ['', pathname]
+
+  for (const [name, id] of Object.entries(NAMES))
+    for (const path of paths)
+      app.get(
+        `/${name}${path}`,
+        {
+          schema: {
+            operationId: `get${id}Metadata${path === '' ? '' : 'OfPath'}`,
+            summary:
+              'Metadata of the authorization server, for clients and for verifiers of tokens (RFC 8414)',
+            tags: ['oauth'],
+            response: { 200: Metadata },
+          },
+        },
+        async (_request, reply) => {
+          reply.header('cache-control', 'public, max-age=300')
+          return metadata
+        },
+      )
+}
+
+export default wellKnown

@@ -1,0 +1,157 @@
+/** Clients in the store. The writer thread of SQLite imports this module. */
+import type { AuditEvent } from '#core/audit-log/event'
+import { recordStatement } from '#core/audit-log/stored-events'
+import { firstRow, type Query, query, rows, type Statement, type Steps } from '#storage/operations/operation'
+import {
+  endsAccess,
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type Write,
+} from '#storage/operations/write'
+import { type ClientMetadata, MAX_CLIENTS, type StoredClient } from './client.ts'
+import type { ClientsTable } from './stored-rows.ts'
+
+/** Concerns no user. */
+type ClientEvent = AuditEvent<null>
+
+/** The bound of their number is exact. */
+const LOCK: Statement = { text: ({ lockByName }) => lockByName('$1'), values: ['oauth_clients'] }
+
+const columnsOf = ({ adminScopes, ...metadata }: ClientMetadata): readonly [string, string] => [
+  JSON.stringify(metadata),
+  JSON.stringify(adminScopes),
+]
+
+function* addClient(
+  id: string,
+  metadata: ClientMetadata,
+  secretDigest: string | null,
+  event: ClientEvent,
+): Steps<Write<'added' | 'tooManyClients'>> {
+  yield LOCK
+  const added = yield* firstRow({
+    text: `INSERT INTO oauth_clients (id, metadata, admin_scopes, secret_digest, former_digest, former_expires_at,
+        created_at, updated_at, deleted_at)
+      SELECT $1, $2, $3, $4, NULL, NULL, CAST($5 AS bigint), CAST($5 AS bigint), 0
+      WHERE (SELECT count(*) FROM oauth_clients) < ${MAX_CLIENTS} RETURNING id`,
+    values: [id, ...columnsOf(metadata), secretDigest, event.at],
+  })
+  if (added === undefined) return invalidatesNothing('tooManyClients')
+  yield recordStatement(event)
+  return invalidatesNothing('added')
+}
+
+/** @param updatedAt of the client that the change was made of: of two changes at once, one is not done. */
+function* changeClient(
+  id: string,
+  updatedAt: number,
+  metadata: ClientMetadata,
+  event: ClientEvent,
+): Steps<Write<boolean>> {
+  const changed = yield* firstRow({
+    text: `UPDATE oauth_clients SET metadata = $3, admin_scopes = $4, updated_at = $5
+      WHERE id = $1 AND updated_at = $2 AND deleted_at = 0 RETURNING id`,
+    // Each change increases it, also within a millisecond.
+    values: [id, updatedAt, ...columnsOf(metadata), Math.max(event.at, updatedAt + 1)],
+  })
+  if (changed === undefined) return refusedFor(id, false)
+  yield recordStatement(event)
+  return endsAccess(id, true)
+}
+
+/** @param formerExpiresAt when the current secret ends. */
+function* rotateSecret(
+  id: string,
+  digest: string,
+  formerExpiresAt: number,
+  event: ClientEvent,
+): Steps<Write<boolean>> {
+  const rotated = yield* firstRow({
+    text: `UPDATE oauth_clients SET former_digest = secret_digest, former_expires_at = $3, secret_digest = $2
+      WHERE id = $1 AND deleted_at = 0 RETURNING id`,
+    values: [id, digest, formerExpiresAt],
+  })
+  if (rotated === undefined) return refusedFor(id, false)
+  yield recordStatement(event)
+  // The secret before the former one has ended.
+  return endsAccess(id, true)
+}
+
+/** Ends every token of the client. Its grants are removed afterwards. */
+function* removeClient(id: string, event: ClientEvent): Steps<Write<boolean>> {
+  const removed = yield* firstRow({
+    text: 'UPDATE oauth_clients SET deleted_at = $2 WHERE id = $1 AND deleted_at = 0 RETURNING id',
+    values: [id, Math.max(1, event.at)],
+  })
+  if (removed === undefined) return refusedFor(id, false)
+  yield recordStatement(event)
+  return endsAccess(id, true)
+}
+
+/** Removes a slice of the grants of a deleted client, and then the client. @returns whether the client is gone. */
+function* removeGrantsOf(id: string, limit: number): Steps<Write<boolean>> {
+  const removed = yield* rows({
+    text: ({ forUpdateSkipLocked }) => `DELETE FROM oauth_grants WHERE id IN (
+        SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY id LIMIT $2 ${forUpdateSkipLocked}
+      ) RETURNING id`,
+    values: [id, limit],
+  })
+  if (removed.length > 0) return invalidatesNothing(false)
+  const gone = yield* firstRow({
+    text: `DELETE FROM oauth_clients WHERE id = $1 AND deleted_at > 0
+      AND NOT EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = oauth_clients.id) RETURNING id`,
+    values: [id],
+  })
+  return invalidates(id, gone !== undefined)
+}
+
+type ClientRow = Omit<ClientsTable, 'deleted_at'>
+
+const COLUMNS = `id, metadata, admin_scopes, secret_digest, former_digest, former_expires_at, created_at, updated_at`
+
+const clientOf = (row: ClientRow): StoredClient => ({
+  ...(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes'>),
+  id: row.id,
+  adminScopes: JSON.parse(row.admin_scopes) as string[],
+  secretDigest: row.secret_digest,
+  formerDigest: row.former_digest,
+  formerSecretExpiresAt: row.former_expires_at,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+const findClient = (id: string): Query<StoredClient | undefined> =>
+  query(
+    {
+      name: 'client',
+      text: `SELECT ${COLUMNS} FROM oauth_clients WHERE id = $1 AND deleted_at = 0`,
+      values: [id],
+    },
+    ([found]: readonly ClientRow[]) => found && clientOf(found),
+  )
+
+/** In the order of their creation. @param after the id before the page; `''` at the beginning. */
+const listClients = (after: string, limit: number): Query<readonly StoredClient[]> =>
+  query(
+    {
+      name: 'clients',
+      text: `SELECT ${COLUMNS} FROM oauth_clients WHERE id > $1 AND deleted_at = 0 ORDER BY id LIMIT $2`,
+      values: [after, limit],
+    },
+    (found: readonly ClientRow[]) => found.map(clientOf),
+  )
+
+/** The ids of clients whose grants have to be removed. */
+const listDeletedClients = (limit: number): Query<readonly string[]> =>
+  query(
+    {
+      name: 'deleted-clients',
+      text: 'SELECT id FROM oauth_clients WHERE deleted_at > 0 ORDER BY deleted_at LIMIT $1',
+      values: [limit],
+    },
+    (found: readonly { id: string }[]) => found.map(({ id }) => id),
+  )
+
+export const clientOperations = { addClient, changeClient, rotateSecret, removeClient, removeGrantsOf }
+export const clientReads = { findClient, listClients, listDeletedClients }

@@ -1,0 +1,5 @@
+import './oauth/clients.test.ts'
+import './oauth/resources.test.ts'
+import './oauth/client-credentials.test.ts'
+import './oauth/code-flow.test.ts'
+import './oauth/refresh.test.ts'
