@@ -29,6 +29,10 @@ export const oauth = defineFeature({
       return signer && new OAuthServer(deps, signer)
     },
   },
+  async commands(program, withServices, { adminScopes }) {
+    const { clientCommands } = await import('./commands.ts')
+    clientCommands(program, withServices, adminScopes)
+  },
   jobs: {
     removeDeleted: { every: 60_000, run: (deps, run) => new Clients(deps).removeDeleted(run) },
   },
