@@ -111,7 +111,7 @@ const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).to
 export const clientKey = () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: randomUUID() }
-  return { jwk, assert: (claims: object) => signedWith(privateKey, jwk.kid, claims) }
+  return { jwk, privateKey, assert: (claims: object) => signedWith(privateKey, jwk.kid, claims) }
 }
 
 const signedWith = (key: KeyObject, kid: string, claims: object): string => {

@@ -5,7 +5,7 @@ import { keysOf } from './client-keys.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-export const ASSERTION_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+export const ASSERTION_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const
 
 /** Characters. */
 const MAX_LENGTH = 8_192
@@ -52,7 +52,7 @@ export const readAssertion = (text: string): Assertion | null => {
 }
 
 const isSignedBy = (key: KeyObject, algorithm: unknown, { signed, signature }: Assertion): boolean => {
-  if (algorithm === 'EdDSA') return verify(null, signed, key, signature)
+  if (algorithm === 'EdDSA' || algorithm === 'Ed25519') return verify(null, signed, key, signature)
   if (algorithm === 'ES256') return verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, signature)
   const padding = algorithm === 'PS256' ? constants.RSA_PKCS1_PSS_PADDING : constants.RSA_PKCS1_PADDING
   const saltLength = constants.RSA_PSS_SALTLEN_DIGEST

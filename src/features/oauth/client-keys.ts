@@ -14,7 +14,8 @@ export interface ClientKey {
 
 const algorithmsOf = ({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject): readonly string[] => {
   if (type === 'rsa') return (asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA ? [] : ['RS256', 'PS256']
-  if (type === 'ed25519') return ['EdDSA']
+  // Two names of one algorithm (RFC 9864 §2.2).
+  if (type === 'ed25519') return ['EdDSA', 'Ed25519']
   return asymmetricKeyDetails?.namedCurve === 'prime256v1' ? ['ES256'] : []
 }
 
@@ -22,7 +23,9 @@ const algorithmsOf = ({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObje
 const keyOf = (jwk: Jwk): ClientKey | undefined => {
   try {
     const key = createPublicKey({ key: jwk, format: 'jwk' })
-    const algorithms = algorithmsOf(key).filter(each => jwk.alg === undefined || jwk.alg === each)
+    const possible = algorithmsOf(key)
+    const isOtherName = jwk.crv === 'Ed25519' && possible.includes(String(jwk.alg))
+    const algorithms = possible.filter(each => jwk.alg === undefined || jwk.alg === each || isOtherName)
     return algorithms.length === 0 || (jwk.use !== undefined && jwk.use !== 'sig')
       ? undefined
       : { id: typeof jwk.kid === 'string' ? jwk.kid : null, key, algorithms }

@@ -1,0 +1,87 @@
+/** The authorization server with unmodified clients of others: openid-client. */
+
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import * as openid from 'openid-client'
+import t from 'tap'
+import { signUp } from '../support/build.ts'
+import { onEnginesOfRun } from '../support/engines.ts'
+import { adminStatus, buildOAuth, clientKey, registerClient, registerMachine } from '../support/oauth.ts'
+import { CALLBACK, decide, openConsent, targetOf } from '../support/oauth-flow.ts'
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+await onEnginesOfRun(t, async (t, engine) => {
+  const service = async (t: Parameters<typeof buildOAuth>[1]) => {
+    const port = await freePort()
+    const issuer = `http://127.0.0.1:${port}`
+    const app = await buildOAuth(engine, t, { env: { PUBLIC_URL: issuer } })
+    await app.listen({ host: '127.0.0.1', port })
+    const discover = (id: string, authentication: openid.ClientAuth) =>
+      openid.discovery(new URL(issuer), id, undefined, authentication, {
+        algorithm: 'oauth2',
+        execute: [openid.allowInsecureRequests],
+      })
+    return { app, discover }
+  }
+
+  t.test('client credentials, introspection and revocation', async t => {
+    const { app, discover } = await service(t)
+    const { id, secret } = await registerMachine(app)
+    const config = await discover(id, openid.ClientSecretBasic(secret ?? ''))
+    const { access_token: token } = await openid.clientCredentialsGrant(config)
+    t.equal(await adminStatus(app, token), 200)
+    t.match(await openid.tokenIntrospection(config, token), { active: true, client_id: id })
+    await openid.tokenRevocation(config, token)
+    t.equal(await adminStatus(app, token), 401)
+    t.strictSame(await openid.tokenIntrospection(config, token), { active: false })
+  })
+
+  t.test('private_key_jwt', async t => {
+    const { app, discover } = await service(t)
+    const { jwk, privateKey } = clientKey()
+    const metadata = { authMethod: 'private_key_jwt', jwks: { keys: [jwk] }, adminScopes: ['users:read'] }
+    const { id } = await registerMachine(app, metadata)
+    const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' })
+    const key = await crypto.subtle.importKey('pkcs8', new Uint8Array(pkcs8), 'Ed25519', false, ['sign'])
+    const config = await discover(id, openid.PrivateKeyJwt({ key, kid: jwk.kid }))
+    const { access_token: token } = await openid.clientCredentialsGrant(config)
+    t.equal(await adminStatus(app, token), 200)
+  })
+
+  t.test('the code flow with PKCE, and refresh', async t => {
+    const { app, discover } = await service(t)
+    const scopes = ['account:read', 'offline_access']
+    const { id } = await registerClient(app, { authMethod: 'none', redirectUris: [CALLBACK], scopes })
+    const { token } = await signUp(app)
+    const config = await discover(id, openid.None())
+    const verifier = openid.randomPKCECodeVerifier()
+    const state = openid.randomState()
+    const url = openid.buildAuthorizationUrl(config, {
+      ...{ redirect_uri: CALLBACK, scope: scopes.join(' '), state },
+      ...{ code_challenge: await openid.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+    })
+    const begun = await app.inject({ url: url.pathname + url.search, headers: { accept: 'text/html' } })
+    const request = String(begun.headers.location).split('request=')[1] ?? ''
+    t.equal((await openConsent(app, request, token)).statusCode, 200)
+    const callback = targetOf(await decide(app, request, 'allow', token))
+    const checks = { pkceCodeVerifier: verifier, expectedState: state }
+    const tokens = await openid.authorizationCodeGrant(config, callback, checks)
+    t.equal(tokens.scope, scopes.join(' '))
+    const account = await openid.fetchProtectedResource(
+      config,
+      tokens.access_token,
+      new URL('/account', url),
+      'GET',
+    )
+    t.equal(account.status, 200)
+    const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    t.equal(refreshed.scope, scopes.join(' '))
+  })
+})
