@@ -103,7 +103,17 @@ export interface Health { status: 'ok' }
 
 export interface Readiness { status: 'ready' }
 
-export interface JsonWebKey { kty: string; crv: string; x: string; y?: string; kid: string; alg: string; use: 'sig' }
+export interface JsonWebKey {
+  kty: string
+  crv?: string
+  x?: string
+  y?: string
+  n?: string
+  e?: string
+  kid: string
+  alg: string
+  use: 'sig'
+}
 
 export interface JsonWebKeySet { keys: JsonWebKey[] }
 
@@ -978,6 +988,8 @@ export interface CreateOAuthClientRequest {
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
   requirePkce?: boolean
+  /** What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens */
+  idTokenAlgorithm?: 'RS256' | 'ES256' | 'EdDSA'
   /** A page about the client */
   uri?: string | null
   /** Its privacy policy */
@@ -1003,6 +1015,7 @@ export interface OAuthClient {
   adminScopes: string[]
   firstParty: boolean
   requirePkce: boolean
+  idTokenAlgorithm: string
   /** A page about the client */
   uri: string | null
   /** Its privacy policy */
@@ -1058,6 +1071,8 @@ export interface UpdateOAuthClientRequest {
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
   requirePkce?: boolean
+  /** What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens */
+  idTokenAlgorithm?: 'RS256' | 'ES256' | 'EdDSA'
   /** A page about the client */
   uri?: string | null
   /** Its privacy policy */
@@ -1185,7 +1200,12 @@ export interface ClientToken {
   scope: string
   /** If the client is registered for one */
   refresh_token?: string
+  /** For a code with the scope `openid` */
+  id_token?: string
 }
+
+/** With the claims of the scopes `profile` and `email` */
+export interface UserInfo { sub: string; [name: string]: unknown }
 
 export interface ServerMetadata { issuer: string; jwks_uri: string; [name: string]: unknown }
 
@@ -1503,6 +1523,12 @@ export const createClient = (options: ClientOptions) => {
     /** End the access of an application. Its tokens end at once. API keys are not accepted. `DELETE /account/grants/{id}` */
     deleteGrant: (id: string, options?: CallOptions): Call<void> =>
       transport.json('DELETE', `/account/grants/${segment(id)}`, { options }),
+    /** Who has granted the access token, which needs the scope openid (OpenID Connect Core §5.3). Needs no credentials. `GET /oauth/userinfo` */
+    getUserInfo: (options?: CallOptions): Call<UserInfo> =>
+      transport.json('GET', '/oauth/userinfo', { options }),
+    /** Who has granted the access token, which needs the scope openid (OpenID Connect Core §5.3). Needs no credentials. `POST /oauth/userinfo` */
+    postUserInfo: (options?: CallOptions): Call<UserInfo> =>
+      transport.json('POST', '/oauth/userinfo', { options }),
     /** Metadata of the authorization server, for clients and for verifiers of tokens (RFC 8414). Needs no credentials. `GET /.well-known/oauth-authorization-server` */
     getServerMetadata: (options?: CallOptions): Call<ServerMetadata> =>
       transport.json('GET', '/.well-known/oauth-authorization-server', { options }),

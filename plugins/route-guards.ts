@@ -5,7 +5,7 @@
 import type { FastifyContextConfig, FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '#base/errors'
-import { isMultiFactor } from '#core/accounts/sign-in-methods'
+import { isMultiFactor, MULTI_FACTOR_POLICY } from '#core/accounts/sign-in-methods'
 import { type Guard, roleGuard, rolesProblem } from '#http/route-access'
 import { checkDeclarations } from '#http/route-declarations'
 import { guardHook } from '#http/route-guards'
@@ -19,10 +19,7 @@ declare module 'fastify' {
   }
 }
 
-/** The name of the policy in OpenID Connect PAPE, which identity providers use. */
-const MULTI_FACTOR = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor'
-
-const CHALLENGE = `Bearer error="insufficient_user_authentication", acr_values="${MULTI_FACTOR}"`
+const CHALLENGE = `Bearer error="insufficient_user_authentication", acr_values="${MULTI_FACTOR_POLICY}"`
 
 // Created once: capturing the stack, which is not used, costs more than the check.
 const REQUIRED = new ServiceError('multiFactorRequired', { headers: { 'www-authenticate': CHALLENGE } })

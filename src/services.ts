@@ -25,6 +25,7 @@ import { Authenticator } from '#core/auth/authenticator'
 import { FeatureCaches } from '#core/auth/feature-caches'
 import { withInvalidationLog } from '#core/auth/invalidation-log'
 import { LastRequests } from '#core/auth/last-requests'
+import { featureKeyFileOf } from '#core/auth/secret-file'
 import { UserCache } from '#core/auth/user-cache'
 import { EmailConfirmations } from '#core/email-confirmation/email-confirmations'
 import { PendingSignUps } from '#core/email-confirmation/pending-sign-ups'
@@ -59,6 +60,7 @@ import {
   methodListsOf,
   metricsOf,
   protectedRoleOf,
+  publicKeysOf,
   rateLimitsOf,
   routeGuardsOf,
   secondFactorOf,
@@ -442,6 +444,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       openCache: featureCaches.open,
       ed25519Signer: () => tokens.ed25519Signer,
       clientTokens: () => tokens,
+      keyFile: name =>
+        config.storage.engine === 'sqlite' ? featureKeyFileOf(config.storage.file, name) : null,
       userScopes: userScopesOf(features),
       settings: config.featureSettings,
       metrics: featureMetrics.recorders,
@@ -510,8 +514,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     adminAuthenticator,
     /** `null`: there is none. */
     protectedRole: protectedRoleOf(features, config.featureSettings),
-    /** The public keys of access tokens. */
-    jwks: tokens.publicKeys,
+    /** The public keys of tokens. */
+    jwks: [...tokens.publicKeys, ...publicKeysOf(features, featureDeps)],
     features,
     /** Every type of event. */
     eventSchemas: eventSchemasOf(features),

@@ -11,6 +11,7 @@ import { CORE_SIGN_IN_METHODS, type SignInMethods } from '#core/accounts/sign-in
 import type { NamedSignInMethod } from '#core/accounts/sign-ins'
 import { type Actor, type AuditEvent, EVENTS, type EventSchemas } from '#core/audit-log/event'
 import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from '#core/auth/scopes'
+import type { PublicKey } from '#core/auth/signing-keys'
 import type { MailKinds, MailSender } from '#core/mail/kinds'
 import type { WindowLimit } from '#core/rate-limits/limits'
 import type { User } from '#core/users/user'
@@ -190,6 +191,12 @@ const refusalErrorOf = (features: readonly Feature[], name: string): DeclaredErr
   if (error === undefined) throw new Error(`No feature declares the error ${name}, which refuses a removal`)
   return error
 }
+
+/** The public keys of tokens that features sign. */
+export const publicKeysOf = (
+  features: readonly Feature[],
+  shared: FeatureServicesDeps,
+): readonly PublicKey[] => features.flatMap(feature => feature.publicKeys?.(depsOf(feature, shared)) ?? [])
 
 /** The guards of features, by the property of `config` that declares them. */
 export const routeGuardsOf = (

@@ -16,6 +16,7 @@ import type { SecondFactor } from '#core/accounts/second-factor'
 import type { SignInMethods } from '#core/accounts/sign-in-methods'
 import type { EventSchemas } from '#core/audit-log/event'
 import type { ScopeDescriptions } from '#core/auth/scopes'
+import type { PublicKey } from '#core/auth/signing-keys'
 import type { MailKinds } from '#core/mail/kinds'
 import type { WindowLimit } from '#core/rate-limits/limits'
 import type { AccountFeature } from '#core/store/account-feature'
@@ -91,6 +92,8 @@ export interface ServiceAbilities {
   readonly encrypts: boolean
   /** Whether others can verify the tokens that the service signs: `JWT_ALGORITHM` is not HS256. */
   readonly signsForOthers: boolean
+  /** Whether the store is SQLite, beside which keys are generated. */
+  readonly isEmbedded: boolean
 }
 
 /**
@@ -134,6 +137,8 @@ interface Declaration<Declared extends Typed, Services extends object, Deps exte
   readonly routes?: URL
   /** What private routes of every folder can require, by the property of their `config` that declares it. */
   readonly guards?: Readonly<Record<string, (deps: Deps) => RouteGuard>>
+  /** The public keys of tokens that the feature signs, for `/.well-known/jwks.json`. */
+  readonly publicKeys?: (deps: Deps) => readonly PublicKey[]
   /**
    * What it adds to the hosted pages, or a function of the settings that returns it: `() => import('./pages.ts')`, because commands and
    * threads load the declaration too.

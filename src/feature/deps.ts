@@ -55,7 +55,10 @@ export interface FeatureConfig {
   readonly requireEmailVerification: boolean
 }
 
-export type ClientTokens = Pick<AccessTokens, 'issueToClient' | 'inspect' | 'audience' | 'isAccepted'>
+export type ClientTokens = Pick<
+  AccessTokens,
+  'issueToClient' | 'inspect' | 'audience' | 'isAccepted' | 'keyPairs'
+>
 
 /** What features get from the core before there are use cases. The second factor is created with it. */
 export interface BaseDeps {
@@ -88,6 +91,8 @@ export interface BaseDeps {
   readonly openHttpClient: (options: Omit<HttpClientOptions, 'resolve'>) => HttpClient
   /** Signs with the key of access tokens. Returns `null` unless it is an Ed25519 key, and on the command line. */
   readonly ed25519Signer: () => Ed25519Signer | null
+  /** The path of a private key that the feature generates beside the SQLite file, by a name. Returns `null` on PostgreSQL. */
+  readonly keyFile: (name: string) => string | null
   /** Issues and reads tokens of clients of the authorization server. Returns `null` on the command line. */
   readonly clientTokens: () => ClientTokens | null
   /** Runs work after the response, whose time does not reveal it then. */

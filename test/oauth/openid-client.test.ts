@@ -1,7 +1,8 @@
-/** The authorization server with unmodified clients of others: openid-client. */
+/** The authorization server with unmodified clients of others: openid-client and oauth4webapi. */
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
+import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import t from 'tap'
 import { signUp } from '../support/build.ts'
@@ -23,12 +24,16 @@ await onEnginesOfRun(t, async (t, engine) => {
     const issuer = `http://127.0.0.1:${port}`
     const app = await buildOAuth(engine, t, { env: { PUBLIC_URL: issuer } })
     await app.listen({ host: '127.0.0.1', port })
-    const discover = (id: string, authentication: openid.ClientAuth) =>
-      openid.discovery(new URL(issuer), id, undefined, authentication, {
+    const discover = (
+      id: string,
+      authentication: openid.ClientAuth,
+      metadata: Partial<openid.ClientMetadata> = {},
+    ) =>
+      openid.discovery(new URL(issuer), id, metadata, authentication, {
         algorithm: 'oauth2',
         execute: [openid.allowInsecureRequests],
       })
-    return { app, discover }
+    return { app, issuer, discover }
   }
 
   t.test('client credentials, introspection and revocation', async t => {
@@ -83,5 +88,73 @@ await onEnginesOfRun(t, async (t, engine) => {
     t.equal(account.status, 200)
     const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '')
     t.equal(refreshed.scope, scopes.join(' '))
+  })
+
+  t.test('OpenID Connect: the ID token and UserInfo, with each algorithm', async t => {
+    const { app, discover, issuer } = await service(t)
+    const scopes = ['openid', 'profile', 'email']
+    const { token, id: userId, email } = await signUp(app, { firstName: 'Ann', lastName: 'Keeper' })
+    for (const idTokenAlgorithm of ['RS256', 'EdDSA'] as const) {
+      const client = await registerClient(app, { redirectUris: [CALLBACK], scopes, idTokenAlgorithm })
+      const config = await discover(client.id, openid.ClientSecretBasic(client.secret ?? ''), {
+        id_token_signed_response_alg: idTokenAlgorithm,
+      })
+      openid.enableNonRepudiationChecks(config)
+      const [verifier, nonce] = [openid.randomPKCECodeVerifier(), openid.randomNonce()]
+      const url = openid.buildAuthorizationUrl(config, {
+        ...{ redirect_uri: CALLBACK, scope: scopes.join(' '), nonce, max_age: '600' },
+        ...{
+          code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+          code_challenge_method: 'S256',
+        },
+      })
+      const begun = await app.inject({ url: url.pathname + url.search, headers: { accept: 'text/html' } })
+      const request = String(begun.headers.location).split('request=')[1] ?? ''
+      const callback = targetOf(await decide(app, request, 'allow', token))
+      const tokens = await openid.authorizationCodeGrant(config, callback, {
+        ...{ pkceCodeVerifier: verifier, expectedNonce: nonce, maxAge: 600, idTokenExpected: true },
+      })
+      const claims = tokens.claims()
+      const expected = { sub: userId, given_name: 'Ann', family_name: 'Keeper', name: 'Ann Keeper', email }
+      t.match(claims, { ...expected, iss: issuer, aud: client.id, nonce, amr: ['pwd'], at_hash: String })
+      t.match(await openid.fetchUserInfo(config, tokens.access_token, userId), expected)
+    }
+  })
+
+  t.test('oauth4webapi: the code flow of a public client with OpenID Connect', async t => {
+    const { app, issuer } = await service(t)
+    const scopes = ['openid', 'email']
+    const { id: client_id } = await registerClient(app, {
+      authMethod: 'none',
+      redirectUris: [CALLBACK],
+      scopes,
+    })
+    const { token, email, id: userId } = await signUp(app)
+    const insecure = { [oauth.allowInsecureRequests]: true }
+    const discovered = await oauth.discoveryRequest(new URL(issuer), insecure)
+    const server = await oauth.processDiscoveryResponse(new URL(issuer), discovered)
+    const client: oauth.Client = { client_id }
+    const verifier = oauth.generateRandomCodeVerifier()
+    const nonce = oauth.generateRandomNonce()
+    const query = new URLSearchParams({
+      ...{ client_id, redirect_uri: CALLBACK, response_type: 'code', scope: scopes.join(' '), nonce },
+      ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+    })
+    const begun = await app.inject({ url: `/oauth/authorize?${query}`, headers: { accept: 'text/html' } })
+    const request = String(begun.headers.location).split('request=')[1] ?? ''
+    const callback = targetOf(await decide(app, request, 'allow', token))
+    const parameters = oauth.validateAuthResponse(server, client, callback, oauth.expectNoState)
+    const response = await oauth.authorizationCodeGrantRequest(
+      ...([server, client, oauth.None(), parameters, CALLBACK, verifier, insecure] as const),
+    )
+    const result = await oauth.processAuthorizationCodeResponse(server, client, response, {
+      expectedNonce: nonce,
+      requireIdToken: true,
+    })
+    const info = await oauth.userInfoRequest(server, client, result.access_token, insecure)
+    t.match(await oauth.processUserInfoResponse(server, client, userId, info), {
+      email,
+      email_verified: false,
+    })
   })
 })

@@ -9,12 +9,17 @@ export const ISSUER = 'https://id.example.test'
 
 const PRIVATE_KEY = newPem('EdDSA')
 
+/** An RSA key as PKCS#8 PEM. */
+export const newRsaPem = (modulusLength = 2_048): string =>
+  generateKeyPairSync('rsa', { modulusLength }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+
 /** Settings of a service that is an authorization server. Instances on one database share them. */
 export const OAUTH_ENV = {
   OAUTH: 'on',
   JWT_ALGORITHM: 'EdDSA',
   JWT_PRIVATE_KEY: PRIVATE_KEY,
   PUBLIC_URL: ISSUER,
+  OAUTH_RSA_KEY: newRsaPem(),
   ENCRYPTION_KEY: 'test-encryption-key-0123456789abcdef0123456789',
 }
 

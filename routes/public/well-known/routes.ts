@@ -10,9 +10,11 @@ const MAX_AGE = 300
 const JsonWebKey = Type.Object(
   {
     kty: Type.String(),
-    crv: Type.String(),
-    x: Type.String(),
+    crv: Type.Optional(Type.String()),
+    x: Type.Optional(Type.String()),
     y: Type.Optional(Type.String()),
+    n: Type.Optional(Type.String()),
+    e: Type.Optional(Type.String()),
     kid: Type.String(),
     alg: Type.String(),
     use: Type.Literal('sig'),

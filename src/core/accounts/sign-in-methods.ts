@@ -35,6 +35,9 @@ export type SignInMethods<Settings = never> = Readonly<Record<string, SignInMeth
 
 const MULTI_FACTOR = 'mfa'
 
+/** The name of two factors in OpenID Connect PAPE, which identity providers use as `acr`. */
+export const MULTI_FACTOR_POLICY = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor'
+
 export const isMultiFactor = (amr: readonly string[]): boolean => amr.includes(MULTI_FACTOR)
 
 const CODE = 'otp'

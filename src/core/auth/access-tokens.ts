@@ -186,8 +186,8 @@ export class AccessTokens {
   readonly #verifiersByHeader = new Map<string, Verifier>()
   /** `null` unless the signing key is an Ed25519 key. */
   readonly ed25519Signer: Ed25519Signer | null
-  /** The signing key first; empty if all keys are secrets. */
-  readonly publicKeys: readonly PublicJwk[]
+  /** The keys with a public part: the one that signs first; empty if all keys are secrets. */
+  readonly keyPairs: readonly SigningKey[]
 
   /** @throws {Error} when the file of a key cannot be read or created. */
   static from({ signingKeys, publicUrl, jwtAudiences }: AccessTokenSettings): AccessTokens {
@@ -201,12 +201,16 @@ export class AccessTokens {
     this.#issuer = current.algorithm === 'HS256' ? HS256_ISSUER : issuer
     this.#audiences = audiences
     this.ed25519Signer = ed25519SignerOf(current)
-    this.publicKeys = keys.flatMap(({ publicJwk }) => publicJwk ?? [])
+    this.keyPairs = keys.filter(({ publicJwk }) => publicJwk !== null)
     for (const key of keys) {
       const verifier = verifierFor(key)
       this.#verifiers.set(key.id, verifier)
       this.#verifiersByHeader.set(headerOf(signerFor(key)({})), verifier)
     }
+  }
+
+  get publicKeys(): readonly PublicJwk[] {
+    return this.keyPairs.flatMap(({ publicJwk }) => publicJwk ?? [])
   }
 
   issue(session: Pick<Session, 'id' | 'userId' | 'createdAt' | 'expiresAt'>): string {

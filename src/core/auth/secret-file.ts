@@ -6,11 +6,12 @@ import {
   fsyncSync,
   linkSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { syncDirectory } from '#base/files'
 import {
   ASYMMETRIC_ALGORITHMS,
@@ -24,6 +25,8 @@ import {
 
 const MIN_BYTES = 32
 
+const PRIVATE_KEY_SUFFIX = '.pem'
+
 export const secretFileOf = (databaseFile: string): string => `${databaseFile}.jwt-secret`
 
 /** The key that encrypts second factors (docs/design.md, "Second factors"). */
@@ -31,7 +34,11 @@ export const encryptionKeyFileOf = (databaseFile: string): string => `${database
 
 /** One file for each algorithm: after a change of the algorithm, the former key still verifies. */
 export const privateKeyFileOf = (databaseFile: string, algorithm: AsymmetricAlgorithm): string =>
-  `${databaseFile}.jwt-${algorithm.toLowerCase()}.pem`
+  `${databaseFile}.jwt-${algorithm.toLowerCase()}${PRIVATE_KEY_SUFFIX}`
+
+/** A private key that a feature generates. @param name in lower case. */
+export const featureKeyFileOf = (databaseFile: string, name: string): string =>
+  `${databaseFile}.${name}${PRIVATE_KEY_SUFFIX}`
 
 /** The text of a file without white space at both ends; `null` if there is none. */
 const readIfExists = (file: string): string | null => {
@@ -60,8 +67,11 @@ const createFile = (file: string, secret: string): void => {
   }
 }
 
-/** The first start creates the file, readable by its owner only. */
-const readOrCreate = (file: string, newSecret: () => string): string => {
+/**
+ * The text of the file of a generated key. The first start creates it, readable by its owner only.
+ * @param newSecret makes the key.
+ */
+export const readOrCreate = (file: string, newSecret: () => string): string => {
   const existing = readIfExists(file)
   if (existing !== null) return existing
   createFile(file, newSecret())
@@ -141,14 +151,22 @@ export const readExistingPrivateKeys = (source: PrivateKeySource): PrivateKey[] 
   })
 }
 
+/** Private keys beside a database, those of features too. */
+const privateKeyFiles = (databaseFile: string): readonly string[] => {
+  const folder = dirname(databaseFile)
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  return names
+    .filter(name => name.startsWith(`${basename(databaseFile)}.`) && name.endsWith(PRIVATE_KEY_SUFFIX))
+    .sort()
+    .map(name => join(folder, name))
+}
+
 export const generatedKeyFiles = (
   databaseFile: string,
-): { kind: 'secret' | 'private key' | 'encryption key'; file: string }[] =>
-  [
+): { kind: 'secret' | 'private key' | 'encryption key'; file: string }[] => [
+  ...[
     { kind: 'secret' as const, file: secretFileOf(databaseFile) },
     { kind: 'encryption key' as const, file: encryptionKeyFileOf(databaseFile) },
-    ...ASYMMETRIC_ALGORITHMS.map(algorithm => ({
-      kind: 'private key' as const,
-      file: privateKeyFileOf(databaseFile, algorithm),
-    })),
-  ].filter(({ file }) => existsSync(file))
+  ].filter(({ file }) => existsSync(file)),
+  ...privateKeyFiles(databaseFile).map(file => ({ kind: 'private key' as const, file })),
+]

@@ -23,6 +23,18 @@ export interface PublicJwk {
   readonly use: 'sig'
 }
 
+/** Of an RSA key, which signs no access tokens. */
+export interface RsaPublicJwk {
+  readonly kty: 'RSA'
+  readonly n: string
+  readonly e: string
+  readonly kid: string
+  readonly alg: 'RS256'
+  readonly use: 'sig'
+}
+
+export type PublicKey = PublicJwk | RsaPublicJwk
+
 export interface SigningKey {
   /** Names the key in a token's header. Does not reveal a secret. */
   readonly id: string

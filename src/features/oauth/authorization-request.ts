@@ -13,6 +13,7 @@ export interface AuthorizationParameters {
   readonly state?: string | undefined
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined
+  readonly nonce?: string | undefined
   readonly prompt?: string | undefined
   readonly max_age?: string | undefined
   readonly resource?: readonly string[] | undefined
@@ -33,6 +34,8 @@ export interface AuthorizationRequest {
   readonly resource: string | null
   /** S256; `null` only for clients that are exempt from PKCE. */
   readonly codeChallenge: string | null
+  /** What the ID token repeats, so that the client knows its request. */
+  readonly nonce: string | null
   readonly prompt: readonly string[]
   /** Seconds since the sign-in; `null`: any. */
   readonly maxAge: number | null
@@ -127,6 +130,7 @@ export const readRequest = (
     scopes,
     resource: resource?.identifier ?? null,
     codeChallenge: parameters.code_challenge ?? null,
+    nonce: parameters.nonce ?? null,
     prompt: promptsOf(parameters),
     maxAge: parameters.max_age === undefined ? null : Number(parameters.max_age),
     requestedAt: now,

@@ -40,6 +40,13 @@ export type Need =
     }
   | { readonly kind: 'client'; readonly url: string }
 
+/** What a code is redeemed for, with what an ID token says of the sign-in. */
+export interface RedeemedCode extends GrantedAccess {
+  readonly amr: readonly string[]
+  /** Of the request. */
+  readonly nonce: string | null
+}
+
 /** What is asked for, with words. */
 export type ConsentScopes = readonly (readonly [scope: string, description: string])[]
 
@@ -139,7 +146,7 @@ export class Authorizations {
       verifier,
     }: { readonly redirectUri: string | undefined; readonly verifier: string | undefined },
     client: StoredClient,
-  ): Promise<GrantedAccess> {
+  ): Promise<RedeemedCode> {
     const { store, clock, config, newEvent } = this.#deps
     const digest = digestOf(code)
     const found = await store.findCode(digest)
@@ -157,7 +164,8 @@ export class Authorizations {
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     const kept = clock() + REQUEST_LIFETIME
     const outcome = await store.redeemCode(digest, grant, decision, config.sessionIdle, kept, event)
-    if (outcome === 'redeemed') return { grant, userId, refreshToken }
+    if (outcome === 'redeemed')
+      return { grant, userId, refreshToken, amr: decision.amr, nonce: request.nonce }
     throw invalidGrant()
   }
 
@@ -205,6 +213,7 @@ export class Authorizations {
       scopes: request.scopes,
       sessionId: session.credentialId,
       authenticatedAt: session.authenticatedAt,
+      amr: session.amr,
     }
     const { id: userId } = session.cachedUser.user
     const isFirst = await store.allowRequest(

@@ -6,6 +6,11 @@ export type GrantType = (typeof GRANT_TYPES)[number]
 
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
+/** Of ID tokens. */
+export const ID_TOKEN_ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
+
+export type IdTokenAlgorithm = (typeof ID_TOKEN_ALGORITHMS)[number]
+
 export type AuthMethod = (typeof AUTH_METHODS)[number]
 
 /** A public key (RFC 7517). */
@@ -28,6 +33,7 @@ export interface ClientMetadata {
   readonly firstParty: boolean
   /** Whether the code flow needs PKCE. Only confidential clients can be exempt. */
   readonly requirePkce: boolean
+  readonly idTokenAlgorithm: IdTokenAlgorithm
   readonly uri: string | null
   readonly policyUri: string | null
   readonly termsUri: string | null
@@ -66,6 +72,7 @@ export const newClientMetadata = (options: NewClientOptions): ClientMetadata => 
   adminScopes: [],
   firstParty: false,
   requirePkce: true,
+  idTokenAlgorithm: 'RS256',
   uri: null,
   policyUri: null,
   termsUri: null,
@@ -90,6 +97,7 @@ export const serializeClient = (client: Client) => {
     adminScopes: client.adminScopes,
     firstParty: client.firstParty,
     requirePkce: client.requirePkce,
+    idTokenAlgorithm: client.idTokenAlgorithm,
     uri: client.uri,
     policyUri: client.policyUri,
     termsUri: client.termsUri,

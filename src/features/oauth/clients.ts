@@ -67,6 +67,7 @@ export class Clients {
   async create(metadata: ClientMetadata, acting: ActingScopes, actor: Actor): Promise<CreatedClient> {
     const { store, newEvent, clock } = this.#deps
     assertClient(metadata)
+    this.#assertSignable(metadata)
     assertGrantable(metadata.adminScopes, acting)
     const id = newId(clock())
     const secret = hasSecret(metadata) ? newOpaqueKey(CLIENT_SECRET_PREFIX) : null
@@ -102,6 +103,7 @@ export class Clients {
     const former = await this.get(id)
     const changed = { ...metadataOf(former), ...changes }
     assertClient(changed)
+    if (changed.idTokenAlgorithm !== former.idTokenAlgorithm) this.#assertSignable(changed)
     const added = changed.adminScopes.filter(scope => !former.adminScopes.includes(scope))
     assertGrantable(added, acting)
     const event = newEvent('client.changed', actor, null, { client: id })
@@ -129,6 +131,14 @@ export class Clients {
       throw new ServiceError(ERRORS.clientNotFound)
   }
 
+  /** @throws {ServiceError} `algorithmWithoutKey`; on the command line, which has no keys, everything can be signed. */
+  #assertSignable({ idTokenAlgorithm }: ClientMetadata): void {
+    const keyPairs = this.#deps.clientTokens()?.keyPairs ?? null
+    if (idTokenAlgorithm === 'RS256' || keyPairs === null) return
+    if (keyPairs.every(({ algorithm }) => algorithm !== idTokenAlgorithm))
+      throw new ServiceError(ERRORS.algorithmWithoutKey)
+  }
+
   /** Removes the grants of deleted clients, whose tokens have ended already. */
   async removeDeleted({ signal }: JobRun): Promise<void> {
     const { store } = this.#deps
@@ -152,6 +162,7 @@ const metadataOf = (client: Client): ClientMetadata => ({
   adminScopes: client.adminScopes,
   firstParty: client.firstParty,
   requirePkce: client.requirePkce,
+  idTokenAlgorithm: client.idTokenAlgorithm,
   uri: client.uri,
   policyUri: client.policyUri,
   termsUri: client.termsUri,

@@ -4,6 +4,7 @@ import { type DepsOf, defineErrors, duration, oneOf } from '#feature/declaration
 import { changeMail } from '#feature/mails'
 import { MAX_CLIENTS } from './client.ts'
 import { MAX_RESOURCES } from './resource.ts'
+import { rsaKey } from './rsa-key.ts'
 import { storedOAuth } from './stored-oauth.ts'
 
 const IS_URI = 'must be an absolute URI such as https://api.example.com, without a fragment'
@@ -33,6 +34,11 @@ export const ERRORS = defineErrors({
     status: 400,
     field: 'adminScopes',
     message: 'must be empty without the grant type client_credentials',
+  },
+  algorithmWithoutKey: {
+    status: 400,
+    field: 'idTokenAlgorithm',
+    message: 'must be RS256, or the algorithm of a key of access tokens of the service',
   },
   keysUnusable: {
     status: 400,
@@ -69,6 +75,8 @@ export const ERRORS = defineErrors({
     status: 400,
     message: 'The code or refresh token is not valid, has expired, or was issued to another client',
   },
+  invalidToken: { status: 401, message: 'The access token is not one of a grant, or it is not valid' },
+  openidRequired: { status: 403, message: 'The access token has not the scope openid' },
   unknownClient: { status: 400, field: 'client_id', message: 'is not the id of a client' },
   unknownRedirectUri: {
     status: 400,
@@ -163,6 +171,19 @@ export const definitions = {
       read: duration('1h'),
       default: '30d',
       description: 'Time without a refresh after which a grant ends',
+    },
+    OAUTH_RSA_KEY: {
+      read: rsaKey,
+      default: null,
+      canBeFile: true,
+      description:
+        'RSA key that signs ID tokens, as PKCS#8 PEM; needed on PostgreSQL, generated beside the SQLite file',
+    },
+    OAUTH_RSA_KEY_PREVIOUS: {
+      read: rsaKey,
+      default: null,
+      canBeFile: true,
+      description: 'a further RSA key; it is only published',
     },
     OAUTH_REFRESH_WINDOW: {
       read: duration('1s', '10m'),

@@ -2,12 +2,13 @@
 import { defineFeature } from '#feature/declaration'
 import { Clients } from './clients.ts'
 import { definitions } from './definitions.ts'
+import { publicRsaKeys } from './id-token-keys.ts'
 import { OAuthServer } from './oauth-server.ts'
 import { Resources } from './resources.ts'
 
 export const oauth = defineFeature({
   ...definitions,
-  checkSettings: ({ OAUTH }, { signsForOthers, encrypts }) => {
+  checkSettings: ({ OAUTH, OAUTH_RSA_KEY }, { signsForOthers, encrypts, isEmbedded }) => {
     if (OAUTH === 'off') return []
     return [
       ...(signsForOthers
@@ -16,8 +17,14 @@ export const oauth = defineFeature({
       ...(encrypts
         ? []
         : ['ENCRYPTION_KEY is needed with PostgreSQL and OAUTH: refresh tokens depend on it']),
+      ...(OAUTH_RSA_KEY !== null || isEmbedded
+        ? []
+        : [
+            'OAUTH_RSA_KEY is needed with PostgreSQL and OAUTH: make one with openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048',
+          ]),
     ]
   },
+  publicKeys: publicRsaKeys,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   services: {

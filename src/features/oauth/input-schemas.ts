@@ -1,7 +1,15 @@
 /** TypeBox schemas of input that routes and commands share. */
 import { type SchemaOptions, Type } from '@sinclair/typebox'
 import { InputId, KeyName, Strict } from '#http/validation/schemas'
-import { AUTH_METHODS, type AuthMethod, GRANT_TYPES, type GrantType, type Jwk } from './client.ts'
+import {
+  AUTH_METHODS,
+  type AuthMethod,
+  GRANT_TYPES,
+  type GrantType,
+  ID_TOKEN_ALGORITHMS,
+  type IdTokenAlgorithm,
+  type Jwk,
+} from './client.ts'
 import { MAX_URI, redirectUriProblem } from './redirect-uris.ts'
 import { MAX_IDENTIFIER } from './resources.ts'
 import { isScope, MAX_SCOPE, MAX_SCOPES } from './scopes.ts'
@@ -116,6 +124,14 @@ const optional = (declared: readonly string[]) => ({
     Type.Boolean({
       description: 'Whether the code flow needs PKCE; needs the scope `clients:trust`',
       examples: [true],
+    }),
+  ),
+  idTokenAlgorithm: Type.Optional(
+    Type.Unsafe<IdTokenAlgorithm>({
+      type: 'string',
+      enum: [...ID_TOKEN_ALGORITHMS],
+      description: 'What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens',
+      examples: ['RS256'],
     }),
   ),
   uri: Type.Optional(Link('A page about the client')),

@@ -1,8 +1,16 @@
 /** Metadata of the server (RFC 8414, OpenID Connect Discovery): what follows from the configuration, never from a request. */
+import { MULTI_FACTOR_POLICY } from '#core/accounts/sign-in-methods'
 import type { FeatureConfig } from '#feature/deps'
 import { ASSERTION_ALGORITHMS } from './assertions.ts'
 import { PROMPTS } from './authorization-request.ts'
-import { AUTH_METHODS, GRANT_TYPES } from './client.ts'
+import { AUTH_METHODS, GRANT_TYPES, type IdTokenAlgorithm } from './client.ts'
+import { OPENID_SCOPES } from './scopes.ts'
+
+/** Of ID tokens and UserInfo. */
+const CLAIMS = [
+  ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'acr', 'amr', 'at_hash'],
+  ...['name', 'given_name', 'family_name', 'locale', 'updated_at', 'email', 'email_verified'],
+]
 
 /** What those need who only verify tokens. */
 const verifierMetadata = ({ publicUrl }: FeatureConfig) => ({
@@ -13,17 +21,29 @@ const verifierMetadata = ({ publicUrl }: FeatureConfig) => ({
 /** Authentication of requests other than those for tokens: every method with a secret. */
 const CONFIDENTIAL = AUTH_METHODS.filter(method => method !== 'none')
 
-/** @param isOn `OAUTH`. */
-export const serverMetadata = (config: FeatureConfig, isOn: boolean): object => {
+/** @param algorithms of ID tokens; `null` with `OAUTH=off`. */
+export const serverMetadata = (
+  config: FeatureConfig,
+  algorithms: readonly IdTokenAlgorithm[] | null,
+): object => {
   const { publicUrl } = config
   const reduced = verifierMetadata(config)
-  if (!isOn) return reduced
+  if (algorithms === null) return reduced
   return {
     ...reduced,
     authorization_endpoint: `${publicUrl}/oauth/authorize`,
     token_endpoint: `${publicUrl}/oauth/token`,
+    userinfo_endpoint: `${publicUrl}/oauth/userinfo`,
     introspection_endpoint: `${publicUrl}/oauth/introspect`,
     revocation_endpoint: `${publicUrl}/oauth/revoke`,
+    scopes_supported: Object.keys(OPENID_SCOPES),
+    claims_supported: [...CLAIMS],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: [...algorithms],
+    acr_values_supported: [MULTI_FACTOR_POLICY],
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    claims_parameter_supported: false,
     grant_types_supported: [...GRANT_TYPES],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],

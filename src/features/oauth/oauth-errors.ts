@@ -6,6 +6,8 @@ import { ERRORS } from './definitions.ts'
 const NAMES: Readonly<Record<string, string>> = {
   [ERRORS.invalidClient.code]: 'invalid_client',
   [ERRORS.invalidGrant.code]: 'invalid_grant',
+  [ERRORS.invalidToken.code]: 'invalid_token',
+  [ERRORS.openidRequired.code]: 'insufficient_scope',
   [ERRORS.invalidScope.code]: 'invalid_scope',
   [ERRORS.invalidTarget.code]: 'invalid_target',
   [ERRORS.severalResources.code]: 'invalid_target',

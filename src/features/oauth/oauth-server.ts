@@ -1,10 +1,13 @@
 /** The endpoints of the authorization server, put together. */
 import type { ClientTokens } from '#feature/deps'
 import { Authorizations } from './authorizations.ts'
+import type { IdTokenAlgorithm } from './client.ts'
 import { ClientAuthentication } from './client-authentication.ts'
 import { Clients } from './clients.ts'
 import type { OAuthDeps } from './definitions.ts'
 import { Grants } from './grants.ts'
+import { IdTokenKeys } from './id-token-keys.ts'
+import { IdTokens } from './id-tokens.ts'
 import { Introspection } from './introspection.ts'
 import { Resources } from './resources.ts'
 import { TokenEndpoint } from './token-endpoint.ts'
@@ -16,16 +19,23 @@ export class OAuthServer {
   readonly grants: Grants
   readonly tokenEndpoint: TokenEndpoint
   readonly introspection: Introspection
+  /** What signs ID tokens. */
+  readonly algorithms: readonly IdTokenAlgorithm[]
 
   constructor(deps: OAuthDeps, signer: ClientTokens) {
     const resources = new Resources(deps)
     const clients = new Clients(deps)
     const tokens = new Tokens(deps, signer)
+    const keys = new IdTokenKeys(deps, signer.keyPairs)
+    const idTokens = new IdTokens(deps, keys)
+    this.algorithms = keys.algorithms
     this.authentication = new ClientAuthentication(deps, clients)
     this.grants = new Grants(deps, clients)
     this.authorizations = new Authorizations(deps, clients, resources, this.grants)
     const { authentication, authorizations, grants } = this
-    this.tokenEndpoint = new TokenEndpoint({ authentication, authorizations, grants, resources, tokens })
+    this.tokenEndpoint = new TokenEndpoint({
+      ...{ authentication, authorizations, grants, resources, tokens, idTokens },
+    })
     this.introspection = new Introspection(deps, resources, grants, signer)
   }
 }

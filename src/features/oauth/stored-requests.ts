@@ -14,6 +14,8 @@ export interface Decision {
   readonly scopes: readonly string[]
   readonly sessionId: string
   readonly authenticatedAt: number
+  /** How the session was authenticated, see `Session.amr`. */
+  readonly amr: readonly string[]
 }
 
 export interface StoredRequest {

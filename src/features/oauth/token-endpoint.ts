@@ -5,6 +5,7 @@ import type { GrantType, StoredClient } from './client.ts'
 import type { ClientAuthentication, ClientParameters, ClientRequest } from './client-authentication.ts'
 import { ERRORS } from './definitions.ts'
 import type { GrantedAccess, Grants } from './grants.ts'
+import type { IdTokens } from './id-tokens.ts'
 import type { Resource } from './resource.ts'
 import type { Resources } from './resources.ts'
 import { ownScopesOf, scopesOf } from './scopes.ts'
@@ -30,6 +31,7 @@ interface TokenEndpointDeps {
   readonly tokens: Tokens
   readonly authorizations: Authorizations
   readonly grants: Grants
+  readonly idTokens: IdTokens
 }
 
 type Exchange = (client: StoredClient, parameters: TokenParameters) => Promise<TokenResponse>
@@ -76,7 +78,9 @@ export class TokenEndpoint {
     // Before the code is used.
     const asked = await this.#resourceOf(resource)
     const access = await this.#deps.authorizations.redeem(code, { redirectUri, verifier }, client)
-    return this.#granted(client, access, access.grant.scopes, asked)
+    const response = await this.#granted(client, access, access.grant.scopes, asked)
+    const idToken = await this.#deps.idTokens.issue({ ...access, client, accessToken: response.access_token })
+    return idToken === null ? response : { ...response, id_token: idToken }
   }
 
   async #refresh(client: StoredClient, { refresh_token: text, scope, resource }: TokenParameters) {

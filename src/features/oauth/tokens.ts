@@ -22,6 +22,7 @@ export interface TokenResponse {
   readonly expires_in: number
   readonly scope: string
   readonly refresh_token?: string
+  readonly id_token?: string
 }
 
 const SECOND = 1_000

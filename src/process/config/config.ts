@@ -162,6 +162,7 @@ const featureContradictionsOf = (
     sendsMails: v.MAIL_URL !== 'off',
     encrypts: encryptionKeyOf(v) !== null,
     signsForOthers: v.JWT_ALGORITHM !== 'HS256',
+    isEmbedded: v.DATABASE_URL?.engine === 'sqlite',
   }
   return features.flatMap(({ checkSettings }) => checkSettings?.(featureSettings, service) ?? [])
 }

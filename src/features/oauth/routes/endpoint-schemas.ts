@@ -52,6 +52,12 @@ export const TokenResponse = Type.Object(
     refresh_token: Type.Optional(
       Type.String({ description: 'If the client is registered for one', examples: ['gate_ort_AZNrfko'] }),
     ),
+    id_token: Type.Optional(
+      Type.String({
+        description: 'For a code with the scope `openid`',
+        examples: ['eyJhbGciOiJSUzI1NiJ9.e30'],
+      }),
+    ),
   },
   { title: 'ClientToken' },
 )

@@ -22,7 +22,10 @@ const wellKnown: FastifyPluginAsyncTypebox = async app => {
   const { config, services } = app
   // With a secret alone nobody else can verify tokens.
   if (services.jwks.length === 0) return
-  const metadata = serverMetadata(config, services.oauth !== null) as { issuer: string; jwks_uri: string }
+  const metadata = serverMetadata(config, services.oauth?.algorithms ?? null) as {
+    issuer: string
+    jwks_uri: string
+  }
   // RFC 8414 §3.1: the path of an issuer follows the name of the document.
   const { pathname } = new URL(config.publicUrl)
   const paths = pathname === '/' ? [''] : ['', pathname]
