@@ -15,7 +15,15 @@ import {
 } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { FormClient } from '../support/form-client.ts'
-import { buildOAuth, claimsOf, ISSUER, postForm, registerClient, requestToken } from '../support/oauth.ts'
+import {
+  basic,
+  buildOAuth,
+  claimsOf,
+  ISSUER,
+  postForm,
+  registerClient,
+  requestToken,
+} from '../support/oauth.ts'
 import {
   authorize,
   CALLBACK,
@@ -449,5 +457,61 @@ await onEnginesOfRun(t, async (t, engine) => {
     await postForm(app, 'revoke', { token: second.refreshToken }, headers)
     t.equal(await accountStatus(app, second.accessToken), 401)
     t.equal((await refresh(app, client, second.refreshToken)).statusCode, 400)
+  })
+
+  t.test('a refresh token is introspected by its client alone, and as long as it works', async t => {
+    const clock = manualClock()
+    const app = await buildOAuth(engine, t, { clock: clock.now })
+    const [client, other] = [await registerClient(app, WEB), await registerClient(app, WEB)]
+    const user = await signUp(app)
+    const introspect = async (presented: string, asking = client) =>
+      (await postForm(app, 'introspect', { token: presented }, basic(asking))).json()
+    const { refreshToken } = await newTokens(app, client, user.token, { scope: 'account:read' })
+    const expected = { active: true, sub: user.id, client_id: client.id, scope: 'account:read', iss: ISSUER }
+    for (const _ of ['once', 'twice']) t.match(await introspect(refreshToken), expected)
+    t.equal((await refresh(app, client, refreshToken)).statusCode, 200, 'nothing is used up')
+    t.strictSame(await introspect(refreshToken, other), { active: false })
+    const forged = refreshToken.replace(/.(?=.{9}$)/, each => (each === 'A' ? 'B' : 'A'))
+    t.strictSame(await introspect(forged), { active: false }, 'forged')
+    const { refreshToken: offline, accessToken } = await newTokens(app, client, user.token)
+    clock.advance(11 * 86_400_000)
+    t.strictSame(await introspect(refreshToken), { active: false }, 'its session has ended')
+    t.strictSame(await introspect(accessToken), { active: false })
+    t.match(await introspect(offline), { active: true })
+    await postForm(app, 'revoke', { token: offline }, basic(client))
+    t.strictSame(await introspect(offline), { active: false })
+  })
+
+  t.test('P27, P28: a token for a resource, which is that of the grant', async t => {
+    const app = await buildOAuth(engine, t)
+    const headers = asAdmin
+    for (const name of ['reports', 'other']) {
+      const payload = { identifier: `https://${name}.example.test`, name, scopes: { 'reports:read': 'Read' } }
+      const { statusCode } = await app.inject({ method: 'POST', url: '/admin/resources', headers, payload })
+      t.equal(statusCode, 201)
+    }
+    const client = await registerClient(app, {
+      ...PUBLIC,
+      scopes: ['openid', 'reports:read', 'offline_access'],
+    })
+    const { token } = await signUp(app)
+    const resource = 'https://reports.example.test'
+    const granted = await newCode(app, client, token, { resource })
+    const foreign = await redeem(app, client, granted, { resource: 'https://other.example.test' })
+    t.match(foreign.json(), { error: 'invalid_target' })
+    const tokens = tokensIn(
+      await redeem(app, client, await newCode(app, client, token, { resource }), { resource }),
+    )
+    t.match(claimsOf(tokens.accessToken), { aud: resource, scope: 'openid reports:read offline_access' })
+    t.equal(await accountStatus(app, tokens.accessToken), 401, 'a foreign aud')
+    const userInfo = { url: '/oauth/userinfo', headers: bearer(tokens.accessToken) }
+    t.equal((await app.inject(userInfo)).statusCode, 401)
+    const next = await refresh(app, client, tokens.refreshToken, { resource })
+    t.equal(claimsOf(tokensIn(next).accessToken).aud, resource, 'P28')
+    const outside = await refresh(app, client, tokens.refreshToken, {
+      resource: 'https://other.example.test',
+    })
+    t.match(outside.json(), { error: 'invalid_target' })
+    t.equal((await refresh(app, client, tokens.refreshToken)).statusCode, 200, 'the grant is not lost')
   })
 })

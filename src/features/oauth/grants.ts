@@ -7,6 +7,7 @@ import { type Client, isPublic, type StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 import type { Grant, NewGrant } from './grant.ts'
+import { rotated } from './refresh-rule.ts'
 import {
   isAuthentic,
   newGrantSecret,
@@ -14,6 +15,7 @@ import {
   readRefreshToken,
   refreshTokenOf,
 } from './refresh-tokens.ts'
+import type { FoundGrant } from './stored-grants.ts'
 import type { Decision } from './stored-requests.ts'
 
 /** A grant with what its next tokens are made of. */
@@ -29,7 +31,21 @@ export interface OwnGrant extends Grant {
   readonly client: Pick<Client, 'id' | 'name' | 'uri'>
 }
 
+/** A refresh token with its grant. */
+interface AuthenticToken extends Omit<FoundGrant, 'grant'> {
+  readonly grant: Grant
+  readonly presented: PresentedRefreshToken
+  /** Of the grant, decrypted. */
+  readonly secret: string
+}
+
 const invalidGrant = (): ServiceError => new ServiceError(ERRORS.invalidGrant, { sampledAs: 'oauth-grant' })
+
+/** @throws anything but `invalidGrant` */
+const ignoreInvalid = (error: unknown): null => {
+  if (error instanceof ServiceError && error.code === ERRORS.invalidGrant.code) return null
+  throw error
+}
 
 export class Grants {
   readonly #deps: OAuthDeps
@@ -78,12 +94,22 @@ export class Grants {
     return { grant, userId, refreshToken: refreshTokenOf(grant.id, outcome, secret) }
   }
 
+  /** The grant of a refresh token that the client, which keeps a secret, could use now; `null` for any other text. It changes nothing. */
+  async inspect(text: string, client: StoredClient): Promise<{ grant: Grant; userId: string } | null> {
+    const { store, clock, settings, config } = this.#deps
+    const found = await this.#authentic(text, client).catch(ignoreInvalid)
+    if (found === null) return null
+    const { grant, userId, generations, presented } = found
+    const now = clock()
+    // Tokens of clients that may ask are never replaced.
+    if (rotated(generations, presented.generation, true) === null) return null
+    const isLive = await store.isGrantToken(grant.id, '', userId, now, now - config.sessionIdle)
+    return isLive && now < grant.usedAt + settings.OAUTH_GRANT_IDLE ? { grant, userId } : null
+  }
+
   /** Ends the grant of a refresh token that was issued to the client; any other text changes nothing. */
   async revokeByToken(text: string, client: StoredClient): Promise<void> {
-    const found = await this.#authentic(text, client).catch(error => {
-      if (error instanceof ServiceError && error.code === ERRORS.invalidGrant.code) return null
-      throw error
-    })
+    const found = await this.#authentic(text, client).catch(ignoreInvalid)
     if (found === null) return
     await this.end(found.grant.id, found.userId, { type: 'client', id: client.id, ip: null }, false)
   }
@@ -117,17 +143,14 @@ export class Grants {
   }
 
   /** @throws {ServiceError} `invalidGrant` */
-  async #authentic(
-    text: string,
-    client: StoredClient,
-  ): Promise<{ presented: PresentedRefreshToken; grant: Grant; userId: string; secret: string }> {
+  async #authentic(text: string, client: StoredClient): Promise<AuthenticToken> {
     const presented = readRefreshToken(text)
     const found = presented === null ? undefined : await this.#deps.store.findGrant(presented.grantId)
     if (presented === null || found === undefined || found.grant.clientId !== client.id) throw invalidGrant()
     const { secret: encrypted, ...grant } = found.grant
     const secret = encrypted === null ? null : this.#decrypted(grant.id, encrypted)
     if (secret === null || !isAuthentic(presented, secret)) throw invalidGrant()
-    return { presented, grant, userId: found.userId, secret }
+    return { ...found, presented, grant, secret }
   }
 
   #encrypted(id: string, secret: string): string {

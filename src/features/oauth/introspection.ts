@@ -25,6 +25,19 @@ export interface IntrospectedToken {
   readonly auth_time?: number
 }
 
+/** Of a refresh token, which has the times of its grant. */
+export interface IntrospectedGrant {
+  readonly active: true
+  readonly client_id: string
+  readonly sub: string
+  readonly scope: string
+  readonly iss: string
+  readonly iat: number
+  readonly exp: number
+  readonly sid: string
+  readonly auth_time: number
+}
+
 export interface InactiveToken {
   readonly active: false
 }
@@ -47,7 +60,11 @@ export class Introspection {
   }
 
   /** @param client that asks. */
-  async introspect(token: string, client: StoredClient): Promise<IntrospectedToken | InactiveToken> {
+  async introspect(
+    token: string,
+    client: StoredClient,
+  ): Promise<IntrospectedToken | IntrospectedGrant | InactiveToken> {
+    if (isRefreshToken(token)) return this.#introspectRefresh(token, client)
     const claims = this.#signer.inspect(token)
     if (claims === null || this.#deps.clock() >= claims.expiresAt) return INACTIVE
     if (!(await this.#mayKnow(client, claims)) || !(await this.#isLive(claims))) return INACTIVE
@@ -68,6 +85,23 @@ export class Introspection {
     }
   }
 
+  async #introspectRefresh(token: string, client: StoredClient): Promise<IntrospectedGrant | InactiveToken> {
+    const found = await this.#grants.inspect(token, client)
+    if (found === null) return INACTIVE
+    const { grant, userId } = found
+    return {
+      active: true,
+      client_id: grant.clientId,
+      sub: userId,
+      scope: grant.scopes.join(' '),
+      iss: this.#deps.config.publicUrl,
+      iat: seconds(grant.createdAt),
+      exp: seconds(grant.expiresAt),
+      sid: grant.id,
+      auth_time: seconds(grant.authenticatedAt),
+    }
+  }
+
   /** Ends a token that was issued to the client, everywhere; with a refresh token its grant. Any other text changes nothing. */
   async revoke(token: string, client: StoredClient): Promise<void> {
     if (isRefreshToken(token)) return this.#grants.revokeByToken(token, client)
@@ -83,9 +117,10 @@ export class Introspection {
   }
 
   async #isLive({ clientId, grantId, tokenId, subject }: ClientTokenClaims): Promise<boolean> {
-    const { store } = this.#deps
+    const { store, clock, config } = this.#deps
+    const now = clock()
     return grantId === null
       ? store.isClientToken(clientId, tokenId)
-      : store.isGrantToken(grantId, tokenId, subject, this.#deps.clock())
+      : store.isGrantToken(grantId, tokenId, subject, now, now - config.sessionIdle)
   }
 }

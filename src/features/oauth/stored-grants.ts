@@ -6,7 +6,7 @@ import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
 import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type Grant, MAX_GRANTS, type NewGrant } from './grant.ts'
-import { FIRST, rotated } from './refresh-rule.ts'
+import { FIRST, type Generations, rotated } from './refresh-rule.ts'
 import type { GrantsTable } from './stored-rows.ts'
 
 const COLUMNS = `oauth_grants.id, client_id, scopes, resource, session_id, oauth_grants.authenticated_at, secret,
@@ -116,8 +116,17 @@ export interface RefreshLimits {
   readonly sessionIdle: number
 }
 
+const STATE_COLUMNS = 'generation, predecessor, issued, issued_at, is_presented'
+
 type RefreshState = GrantRow &
   Pick<GrantsTable, 'generation' | 'predecessor' | 'issued' | 'issued_at' | 'is_presented'>
+
+const generationsOf = (row: RefreshState): Generations => ({
+  current: row.generation,
+  predecessor: row.predecessor,
+  issued: row.issued,
+  isPresented: row.is_presented === 1,
+})
 
 /**
  * Uses a refresh token.
@@ -134,19 +143,14 @@ function* refreshGrant(
   const { userId, at: now } = event
   if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'ended')
   const found = yield* firstRow<RefreshState>({
-    text: `SELECT ${COLUMNS}, generation, predecessor, issued, issued_at, is_presented FROM oauth_grants
+    text: `SELECT ${COLUMNS}, ${STATE_COLUMNS} FROM oauth_grants
       WHERE id = $2 AND user_key = ${USER_KEY}`,
     values: [userId, id],
   })
   if (found === undefined || found.expires_at <= now || found.used_at + idle <= now)
     return refusedFor(userId, 'ended')
   if (!(yield* isSessionAlive(found.session_id, now, now - sessionIdle))) return refusedFor(userId, 'ended')
-  const state = {
-    current: found.generation,
-    predecessor: found.predecessor,
-    issued: found.issued,
-    isPresented: found.is_presented === 1,
-  }
+  const state = generationsOf(found)
   const isYoung = window === null || now - found.issued_at < window
   const next = rotated(state, generation, isYoung)
   if (next === null) {
@@ -163,17 +167,27 @@ function* refreshGrant(
   return invalidatesNothing(next.current)
 }
 
-/** A grant and the id of its user. */
-const findGrant = (id: string): Query<{ readonly grant: NewGrant; readonly userId: string } | undefined> =>
+/** A grant with the id of its user and its refresh tokens. */
+export interface FoundGrant {
+  readonly grant: NewGrant
+  readonly userId: string
+  readonly generations: Generations
+}
+
+const findGrant = (id: string): Query<FoundGrant | undefined> =>
   query(
     {
       name: 'grant',
-      text: `SELECT ${COLUMNS}, users.id AS user_id FROM oauth_grants JOIN users ON users.key = user_key
+      text: `SELECT ${COLUMNS}, ${STATE_COLUMNS}, users.id AS user_id FROM oauth_grants JOIN users ON users.key = user_key
         WHERE oauth_grants.id = $1`,
       values: [id],
     },
-    ([found]: readonly (GrantRow & { user_id: string })[]) =>
-      found && { grant: grantOf(found), userId: found.user_id },
+    ([found]: readonly (RefreshState & { user_id: string })[]) =>
+      found && {
+        grant: grantOf(found),
+        userId: found.user_id,
+        generations: generationsOf(found),
+      },
   )
 
 /** The grants of a user that have not expired, the last used first. */

@@ -29,14 +29,24 @@ const isClientToken = (clientId: string, tokenId: string): Query<boolean> =>
     (found: readonly unknown[]) => found.length > 0,
   )
 
-/** Whether a grant of an enabled user is valid, and its token was not revoked. */
-const isGrantToken = (grantId: string, tokenId: string, userId: string, now: number): Query<boolean> =>
+/**
+ * Whether a grant of an enabled user is valid, with the session that it ends with, and its token was not revoked.
+ * @param idleSince when the session must have been used.
+ */
+const isGrantToken = (
+  grantId: string,
+  tokenId: string,
+  userId: string,
+  now: number,
+  idleSince: number,
+): Query<boolean> =>
   query(
     {
       name: 'grant-token',
       text: `SELECT 1 AS found FROM (${GRANT}) AS live JOIN users ON users.key = live.user_key
-        WHERE users.id = $3 AND disabled = 0 AND grant_expires_at > $4`,
-      values: [grantId, tokenId, userId, now],
+        WHERE users.id = $3 AND disabled = 0 AND grant_expires_at > $4 AND (grant_session_expires_at IS NULL
+          OR (grant_session_expires_at > $4 AND grant_session_used_at > $5))`,
+      values: [grantId, tokenId, userId, now, idleSince],
     },
     (found: readonly unknown[]) => found.length > 0,
   )
