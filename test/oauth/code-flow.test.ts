@@ -2,6 +2,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { allEvents } from '../support/admin-routes.ts'
+import { addTotp, signInWith } from '../support/authenticator-apps.ts'
 import {
   accountStatus,
   asAdmin,
@@ -34,6 +35,7 @@ import {
   newVerifier,
   openConsent,
   PUBLIC,
+  type Query,
   redeem,
   refresh,
   requestIn,
@@ -513,5 +515,46 @@ await onEnginesOfRun(t, async (t, engine) => {
     })
     t.match(outside.json(), { error: 'invalid_target' })
     t.equal((await refresh(app, client, tokens.refreshToken)).statusCode, 200, 'the grant is not lost')
+  })
+
+  t.test('login_hint, prompt=select_account and acr_values lead through the pages', async t => {
+    const app = await buildOAuth(engine, t)
+    const client = await registerClient(app, { ...WEB, firstParty: true })
+    const { token, email } = await signUp(app)
+    const begin = async (query: Query, session?: string) =>
+      requestIn(
+        await authorize(
+          app,
+          {
+            ...{ client_id: client.id, response_type: 'code', scope: 'account:read openid' },
+            ...{ code_challenge: challengeOf(newVerifier()), code_challenge_method: 'S256', ...query },
+          },
+          session,
+        ),
+      )
+    const browser = await new FormClient(app).open(
+      `/oauth/consent?request=${await begin({ login_hint: email })}`,
+    )
+    t.match(browser.page, `value="${email}"`)
+    await browser.submit('', { password: PASSWORD })
+    t.equal(browser.path, new URL(CALLBACK).pathname, 'redirected to the client')
+
+    const chosen = await openConsent(app, await begin({ prompt: 'select_account' }, token), token)
+    t.equal(chosen.statusCode, 200, 'also of a client that nobody is asked about')
+    t.match(chosen.body, email)
+
+    const acr_values = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor'
+    const unmet = await openConsent(app, await begin({ acr_values }, token), token)
+    t.equal(targetOf(unmet).searchParams.get('error'), 'unmet_authentication_requirements')
+    const { recoveryCodes } = await addTotp(app, token)
+    const single = (await signInWith(app, email, recoveryCodes[0])).json().accessToken
+    t.equal((await openConsent(app, await begin({ acr_values }, single), single)).statusCode, 303)
+    const request = await begin({ acr_values }, token)
+    t.match((await openConsent(app, request, token)).headers.location, 'security/proof?return_to=')
+    t.equal((await decide(app, request, 'allow', token)).statusCode, 401, 'nor without the page')
+    const proof = { url: '/account/reauthenticate', payload: { code: recoveryCodes[1] } }
+    await app.inject({ method: 'POST', ...proof, headers: bearer(token) })
+    const allowed = targetOf(await openConsent(app, request, token))
+    t.ok(allowed.searchParams.has('code'))
   })
 })

@@ -1,4 +1,5 @@
 /** Authorization requests (RFC 6749 §4.1.1, RFC 7636, OpenID Connect Core §3.1.2.1): what a client asks a user for. */
+import { MULTI_FACTOR_POLICY } from '#core/accounts/sign-in-methods'
 import type { ScopeDescriptions } from '#core/auth/scopes'
 import { type Client, isPublic } from './client.ts'
 import type { Resource } from './resource.ts'
@@ -16,6 +17,8 @@ export interface AuthorizationParameters {
   readonly nonce?: string | undefined
   readonly prompt?: string | undefined
   readonly max_age?: string | undefined
+  readonly acr_values?: string | undefined
+  readonly login_hint?: string | undefined
   readonly resource?: readonly string[] | undefined
   readonly request?: string | undefined
   readonly request_uri?: string | undefined
@@ -39,6 +42,10 @@ export interface AuthorizationRequest {
   readonly prompt: readonly string[]
   /** Seconds since the sign-in; `null`: any. */
   readonly maxAge: number | null
+  /** Whether the user must have signed in with two factors. */
+  readonly needsTwoFactors: boolean
+  /** The e-mail that the page to sign in begins with; `null`: none. */
+  readonly loginHint: string | null
   /** Milliseconds since the epoch. */
   readonly requestedAt: number
 }
@@ -65,8 +72,7 @@ const challengeProblem = (
   return CHALLENGE.test(challenge) ? null : problem('invalid_request', 'code_challenge is not valid')
 }
 
-const promptsOf = ({ prompt = '' }: AuthorizationParameters): readonly string[] =>
-  prompt.split(' ').filter(each => each !== '')
+const wordsOf = (text = ''): readonly string[] => text.split(' ').filter(each => each !== '')
 
 const formProblem = (parameters: AuthorizationParameters, client: Client): RequestError | null => {
   const { response_type: type, max_age: maxAge, resource = [] } = parameters
@@ -79,7 +85,7 @@ const formProblem = (parameters: AuthorizationParameters, client: Client): Reque
     return problem('unauthorized_client', 'The client may not use this flow')
   if (maxAge !== undefined && !/^\d{1,9}$/.test(maxAge))
     return problem('invalid_request', 'max_age must be a number of seconds')
-  const prompts = promptsOf(parameters)
+  const prompts = wordsOf(parameters.prompt)
   if (
     prompts.some(each => !(PROMPTS as readonly string[]).includes(each)) ||
     (prompts.includes('none') && prompts.length > 1)
@@ -131,8 +137,10 @@ export const readRequest = (
     resource: resource?.identifier ?? null,
     codeChallenge: parameters.code_challenge ?? null,
     nonce: parameters.nonce ?? null,
-    prompt: promptsOf(parameters),
+    prompt: wordsOf(parameters.prompt),
     maxAge: parameters.max_age === undefined ? null : Number(parameters.max_age),
+    needsTwoFactors: wordsOf(parameters.acr_values).includes(MULTI_FACTOR_POLICY),
+    loginHint: parameters.login_hint ?? null,
     requestedAt: now,
   }
 }

@@ -3,7 +3,9 @@
  * code, and is redeemed in the transaction that creates the grant.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import { isMultiFactor } from '#core/accounts/sign-in-methods'
 import type { Principal } from '#core/auth/principal'
+import { needsCode } from '#core/users/factors'
 import { type Actor, ServiceError } from '#feature/declaration'
 import {
   type AuthorizationParameters,
@@ -33,7 +35,8 @@ export type Step =
 
 /** What a request needs before the client gets a code. */
 export type Need =
-  | { readonly kind: 'signIn' }
+  /** `isAgain`: also of a user who is signed in, by another method. */
+  | { readonly kind: 'signIn'; readonly isAgain: boolean; readonly loginHint: string | null }
   | { readonly kind: 'proof' }
   | {
       readonly kind: 'consent'
@@ -111,8 +114,10 @@ export class Authorizations {
   async need(token: string, principal: Principal | null): Promise<Need> {
     const { request, client } = await this.#pending(token)
     const session = sessionOf(principal)
-    if (session === null) return { kind: 'signIn' }
+    const { loginHint } = request
+    if (session === null) return { kind: 'signIn', isAgain: false, loginHint }
     if (this.#mustProve(request, session)) return { kind: 'proof' }
+    if (lacksFactor(request, session)) return this.#secondFactor(token, request, session)
     if (await this.#isAgreed(client, request, session)) return this.#allow(token, request, session)
     const resource = request.resource === null ? null : await this.#resources.find(request.resource)
     const known = knownScopes(resource ?? null, this.#deps.userScopes)
@@ -127,7 +132,8 @@ export class Authorizations {
   async allow(token: string, principal: Principal | null): Promise<string> {
     const { request } = await this.#pending(token)
     const session = sessionOf(principal)
-    if (session === null || this.#mustProve(request, session)) throw new ServiceError('signInRequired')
+    if (session === null || this.#mustProve(request, session) || lacksFactor(request, session))
+      throw new ServiceError('signInRequired')
     return (await this.#allow(token, request, session)).url
   }
 
@@ -191,9 +197,23 @@ export class Authorizations {
     return maxAge !== null && authenticatedAt + maxAge * 1_000 < requestedAt
   }
 
+  /** How the user gets to the two factors that a request needs; without a second one the request ends (RFC 9470 §5). */
+  async #secondFactor(token: string, request: AuthorizationRequest, session: Principal): Promise<Need> {
+    const { user } = session.cachedUser
+    // Beside nothing that is known, a code is no second factor.
+    if (needsCode(user) && session.amr.length > 0) return { kind: 'proof' }
+    if (user.factors.length > 0) return { kind: 'signIn', isAgain: true, loginHint: user.email }
+    await this.#deps.store.denyRequest(digestOf(token))
+    return this.#refused(request, {
+      error: 'unmet_authentication_requirements',
+      description: 'The user has no second factor',
+    })
+  }
+
   /** Whether the user need not be asked: they have agreed before, or an administrator vouches for the client. */
   async #isAgreed(client: Client, request: AuthorizationRequest, session: Principal): Promise<boolean> {
-    if (request.prompt.includes('consent')) return false
+    // The page names the account, and leads to others.
+    if (request.prompt.includes('consent') || request.prompt.includes('select_account')) return false
     if (isOfDevice(request.redirectUri))
       return isRemembered(client, request) && this.#hasAgreed(request, session)
     return client.firstParty || this.#hasAgreed(request, session)
@@ -250,6 +270,9 @@ export class Authorizations {
     return { kind: 'client', url: `${redirectUri}${separator}${added}` }
   }
 }
+
+const lacksFactor = ({ needsTwoFactors }: AuthorizationRequest, { amr }: Principal): boolean =>
+  needsTwoFactors && !isMultiFactor(amr)
 
 const invalidGrant = (): ServiceError => new ServiceError(ERRORS.invalidGrant, { sampledAs: 'oauth-grant' })
 

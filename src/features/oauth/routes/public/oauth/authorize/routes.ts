@@ -8,7 +8,7 @@ const Parameter = (maxLength: number) => Type.Optional(Type.String({ maxLength }
 const parameters = {
   ...{ client_id: Parameter(256), redirect_uri: Parameter(2_048), response_type: Parameter(64) },
   ...{ scope: Parameter(4_096), state: Parameter(2_048), prompt: Parameter(64), max_age: Parameter(16) },
-  nonce: Parameter(512),
+  ...{ nonce: Parameter(512), acr_values: Parameter(512), login_hint: Parameter(254) },
   ...{ code_challenge: Parameter(128), code_challenge_method: Parameter(16) },
   ...{ request: Parameter(16_384), request_uri: Parameter(2_048) },
   resource: Type.Optional(

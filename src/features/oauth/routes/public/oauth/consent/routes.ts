@@ -3,8 +3,23 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { consentPage, leavingPage } from '#features/oauth/pages'
-import { returnToPage, withReturn } from '#http/pages/return-links'
+import { returnToPage, SIGN_IN_AGAIN, withReturn } from '#http/pages/return-links'
 import { FormText, linkedPage, pageForm } from '#routes/schemas'
+
+/** The page to sign in, with the e-mail that the client expects. */
+const signInPath = ({
+  isAgain,
+  loginHint,
+}: {
+  readonly isAgain: boolean
+  readonly loginHint: string | null
+}) => {
+  const query = [
+    ...(isAgain ? [SIGN_IN_AGAIN] : []),
+    ...(loginHint === null ? [] : [`email=${encodeURIComponent(loginHint)}`]),
+  ]
+  return query.length === 0 ? 'sign-in' : `sign-in?${query.join('&')}`
+}
 
 const consent: FastifyPluginAsyncTypebox = async app => {
   const { oauth } = app.services
@@ -20,8 +35,8 @@ const consent: FastifyPluginAsyncTypebox = async app => {
     const need = await authorizations.need(token, sessionOf(request))
     if (need.kind === 'client') return reply.header('cache-control', 'no-store').redirect(need.url, 303)
     const back = returnToPage(`oauth/consent?request=${encodeURIComponent(token)}`, app.config.publicUrl)
-    if (need.kind !== 'consent')
-      return reply.redirectToPage(withReturn(need.kind === 'signIn' ? 'sign-in' : 'security/proof', back))
+    if (need.kind === 'proof') return reply.redirectToPage(withReturn('security/proof', back))
+    if (need.kind === 'signIn') return reply.redirectToPage(withReturn(signInPath(need), back))
     const { client, scopes } = need
     const { redirectUri } = need.request
     const { email } = request.requirePrincipal().cachedUser.user
