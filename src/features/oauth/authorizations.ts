@@ -25,9 +25,6 @@ import type { Resources } from './resources.ts'
 const REQUEST_LIFETIME = 600_000
 const CODE_LIFETIME = 60_000
 
-/** Milliseconds in which requests of one client with one code count as sent at once. */
-const MOMENT = 1_000
-
 /** What the browser does next. */
 export type Step =
   | { readonly kind: 'page'; readonly request: string }
@@ -165,12 +162,7 @@ export class Authorizations {
     if (decision === null || userId === null) throw invalidGrant()
     const actor: Actor = { type: 'client', id: client.id, ip: null }
     if (state === 'used') {
-      const redeemedAt = found.expiresAt - REQUEST_LIFETIME
-      // Whoever has the verifier is the client, which has sent a request twice at once: it keeps the tokens of the first.
-      const isClient = request.codeChallenge !== null && isVerified(request, verifier, client)
-      const isTwin = isClient && clock() - redeemedAt <= MOMENT
-      // RFC 6749 §4.1.2
-      if (grantId !== null && !isTwin) await this.#grants.end(grantId, userId, actor, false)
+      if (grantId !== null) await this.#grants.end(grantId, userId, actor, false)
       throw invalidGrant()
     }
     if (!isRedirectOf(request, redirectUri) || !isVerified(request, verifier, client)) throw invalidGrant()
