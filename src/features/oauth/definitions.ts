@@ -120,6 +120,7 @@ const MAILS = {
       },
     ),
     places: ({ client }: { readonly client: string }) => ({ client }),
+    example: { client: 'Planner' },
   },
 }
 

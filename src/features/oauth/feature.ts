@@ -27,6 +27,7 @@ export const oauth = defineFeature({
   publicKeys: publicRsaKeys,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
+  console: () => import('./console-pages.ts'),
   services: {
     clients: deps => new Clients(deps),
     resources: deps => new Resources(deps),

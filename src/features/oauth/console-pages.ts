@@ -1,0 +1,35 @@
+/** What the console says of clients, resources and grants. */
+import type { ConsoleParts, EventSentence } from '#http/pages/feature-pages'
+
+const said = (en: string, de: string, isBad = false): EventSentence => ({
+  own: { en: `{actor} ${en}`, de: `{actor} ${de}` },
+  ...(isBad && { isBad: true }),
+})
+
+const EVENTS: Readonly<Record<string, EventSentence>> = {
+  'client.created': said('registered a client', 'hat einen Client registriert'),
+  'client.changed': said('changed a client', 'hat einen Client geändert'),
+  'client.secret-rotated': said(
+    'gave a client another secret',
+    'hat einem Client ein neues Geheimnis gegeben',
+  ),
+  'client.deleted': said('deleted a client', 'hat einen Client gelöscht', true),
+  'resource.created': said('added a resource', 'hat eine Ressource hinzugefügt'),
+  'resource.changed': said('changed a resource', 'hat eine Ressource geändert'),
+  'resource.deleted': said('deleted a resource', 'hat eine Ressource gelöscht', true),
+  'grant.created': said('gave an application access', 'hat einer Anwendung Zugriff gegeben'),
+  'grant.revoked': said('ended the access of an application', 'hat den Zugriff einer Anwendung beendet'),
+  'grant.reused': said(
+    'used a replaced token of an application, whose access has ended',
+    'hat ein ersetztes Token einer Anwendung verwendet, deren Zugriff damit beendet ist',
+    true,
+  ),
+}
+
+export const scopes: Readonly<Record<string, string>> = {
+  'clients:read': 'Clients und Ressourcen des Autorisierungsservers auflisten und lesen',
+  'clients:write': 'Clients und Ressourcen erzeugen, ändern und löschen',
+  'clients:trust': 'Clients von der Zustimmung der Nutzer und von PKCE ausnehmen',
+}
+
+export default { events: EVENTS } satisfies ConsoleParts
