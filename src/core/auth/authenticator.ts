@@ -4,7 +4,8 @@
  * lookup in memory.
  *
  * Revocation: every cached token refers to its user's record, and a change of a user, a session, an API key or a grant marks that record as no
- * longer current; a token of a grant refers to the client's record too. This happens before the change is acknowledged, in the process that makes it and in all others (`process-leases.ts`).
+ * longer current; a token of a grant refers to the client's record too. This happens before the change is acknowledged, in the process that
+ * makes it and in all others (`process-leases.ts`).
  */
 import type { MaybePromise } from '#base/maybe-promise'
 import type { InvalidationListener } from '#storage/invalidation'

@@ -1,7 +1,7 @@
 /**
- * Keys for programs: API keys (`gate_pat_…`), admin keys (`gate_adm_…`) and client secrets (`gate_cls_…`). A key is its prefix, 32 random bytes and the CRC-32 of both, in
- * base62. Secret scanners recognise the prefix, and verify the checksum without a request. The store has only the SHA-256: 256 random bits
- * need no slow hash.
+ * Keys for programs: API keys (`gate_pat_…`), admin keys (`gate_adm_…`) and client secrets (`gate_cls_…`). A key is its prefix, 32 random
+ * bytes and the CRC-32 of both, in base62. Secret scanners recognise the prefix, and verify the checksum without a request. The store has only
+ * the SHA-256: 256 random bits need no slow hash.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
