@@ -56,7 +56,7 @@ const TAP_GREP = [
 /** Limits the check of types to the code and the tests of the page: that of the project covers the others. */
 const TSCONFIG = read('tsconfig.json').replace(
   '"test", "bench", "scripts"',
-  '"test/page.test.ts", "test/documents"',
+  '"test/groups/page.test.ts", "test/documents"',
 )
 
 const FEATURE = 'src/features/notes'
@@ -125,7 +125,7 @@ t.test('the feature in a copy of the project', { skip }, async t => {
   const tree = projectTree(
     t,
     {
-      'test/page.test.ts': TESTS.map(file => `import '${file}'\n`).join(''),
+      'test/groups/page.test.ts': TESTS.map(file => `import '.${file}'\n`).join(''),
       'tsconfig.json': TSCONFIG,
       'package.json': PACKAGE,
     },
@@ -146,7 +146,7 @@ t.test('the feature in a copy of the project', { skip }, async t => {
     const output = await succeeds(t, folder, process.execPath, [
       '--import',
       './src/preload.js',
-      'test/page.test.ts',
+      'test/groups/page.test.ts',
     ])
     await succeeds(t, folder, 'npm', ['run', 'check'])
     for (const title of [

@@ -32,6 +32,7 @@ t.test('the known schema is what the migrations record', async t => {
 
 const open = (added: string): string => `
 const { ensureSchema } = await import('./src/storage/sqlite/migrate.ts')
+const { schemaOf } = await import('./src/core/store/migrations.ts')
 await ensureSchema(process.env.DATABASE, schemaOf([...BUILT_IN_FEATURES, ${added}]))`
 
 t.test('a start that finds this schema takes no lock, any other start migrates', async t => {

@@ -32,6 +32,9 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
       '0001_pending_sign_ups': 'cf7880080ad86e8dba1d94b4467e28efc14e22792d7f87c3abdc1baf846b7899',
       '0002_fields': '7357a142f8d0bc2e995d440f8e72eda73fbc42d7e163c999235c97f4690d9d0f',
     },
+    'return-targets': {
+      '0001_return_targets': '1950de9d615b1507dcbd32f48059e2e18e0b0049f39af6707d85bb6f079d8a81',
+    },
     totp: { '0001_totp': '73deb1ee7af1c05b46ccdc47244887bb97e900878a2cb96d2eaeab9029a804d8' },
     webhooks: { '0001_webhooks': '9d5098c91ec8133afc4e853a3db6b8776038c23bb4e6f28fa2739739cf28f0d5' },
   },
@@ -60,6 +63,9 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     'pending-sign-ups': {
       '0001_pending_sign_ups': '72794c697e63c1c5a548d7a718ed5bf47c5bf8d0bbede6355d66518cc4565adc',
       '0002_fields': '5ac9cebe917bfdd0178173a8e89f688ef6fead35347d3e4beca99b6c89995147',
+    },
+    'return-targets': {
+      '0001_return_targets': '64ebce41457259fa668e406936d491c62ca560f8eaf0a7fc45039faa48e59643',
     },
     totp: { '0001_totp': '2182c28107ef2421a145c3c2352c612f5588150facb27909e6e9148a557eb86f' },
     webhooks: { '0001_webhooks': '0623a5feb6263a0baef2afeb9c9be29e4d99e5ed09953d646a08b0a12084be10' },
