@@ -55,7 +55,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       const signUp = {
         locale: preferredLocaleOf(request),
         ...fields,
-        returnTo: returnTo === undefined ? null : returnTargets.parse(returnTo),
+        returnTo: returnTargets.parse(returnTo),
       }
       const result = await signUps.signUp(signUp, clientOf(request), disconnectSignal(reply))
       if (result === null) return reply.code(202).send(ACCEPTED)

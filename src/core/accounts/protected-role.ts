@@ -1,5 +1,5 @@
 /**
- * A role whose holders administer the service (docs/console.md, "Named administrators"). Whoever could give it to a user, or take over one who
+ * A role whose holders administer the service (docs/console.md, "Named administrators"). A key that could give it to a user, or take over one who
  * has it, would get its scopes: both need all of them already, so that no key raises itself.
  */
 import { ServiceError } from '#base/errors'

@@ -1,7 +1,7 @@
 /**
  * The first step of a sign-in, kept until the second: what a page carries instead of the password. It is a message authentication code of the
  * hash of the password, so that nothing is stored, every instance can check it, and another password ends it at once. It needs the signing key
- * too: whoever has the hashes alone, of a backup or an export, must not sign in with them.
+ * too: the hashes alone, of a backup or an export, must not sign anybody in.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Seal } from '../auth/access-tokens.ts'

@@ -51,9 +51,9 @@ export class ReturnTargets {
     this.#clock = clock
   }
 
-  /** @returns the URL as browsers read it; `null` if it must not be returned to. */
-  parse(text: string): string | null {
-    return returnUrl(text, this.#origins)
+  /** @param text of a request; `undefined`: it names none. @returns the URL as browsers read it; `null` if it must not be returned to. */
+  parse(text: string | undefined): string | null {
+    return text === undefined ? null : returnUrl(text, this.#origins)
   }
 
   /**

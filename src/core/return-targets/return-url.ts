@@ -1,5 +1,5 @@
 /**
- * Which URLs the hosted pages lead back to (`return_to`, docs/pages.md). A URL is chosen by whoever made the link to a page, so only
+ * Which URLs the hosted pages lead back to (`return_to`, docs/pages.md). The author of a link to a page chooses the URL, so only
  * its origin decides.
  */
 

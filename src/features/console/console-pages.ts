@@ -13,10 +13,10 @@ import {
   type ConsoleTable,
   calls,
   codeField,
+  type FilterLookup,
   type Html,
   html,
   type Item,
-  type LookUp,
   listField,
   type Text,
   textField,
@@ -452,7 +452,7 @@ const users: ConsolePage = {
 
 type Rows = NonNullable<ConsoleTable['rows']>
 
-const userByEmail: LookUp = {
+const userByEmail: FilterLookup = {
   scope: 'users:read',
   api: text => (text.includes('@') ? `/admin/users?limit=1&${new URLSearchParams({ email: text })}` : null),
   idOf: ({ results: [user] }) => user?.id ?? null,
@@ -461,7 +461,7 @@ const userByEmail: LookUp = {
 /** Ids of keys of the store and of root keys, and of users. */
 const ID = /^(?:[\da-f]{8}|[\da-f-]{36})$/i
 
-const keyByName: LookUp = {
+const keyByName: FilterLookup = {
   scope: 'keys:write',
   api: text => (ID.test(text) ? null : '/admin/keys'),
   idOf: ({ results }, text) =>
@@ -510,7 +510,7 @@ export const eventsPage = (types: readonly (readonly [string, Text])[], rows: Ro
         label: { en: 'User', de: 'Nutzer' },
         hint: { en: 'E-mail or id of a user', de: 'E-Mail oder Id eines Nutzers' },
         isSearch: true,
-        lookUps: [userByEmail],
+        lookups: [userByEmail],
       },
       {
         name: 'type',
@@ -521,7 +521,7 @@ export const eventsPage = (types: readonly (readonly [string, Text])[], rows: Ro
       {
         name: 'actorId',
         label: { en: 'By user or key', de: 'Von Nutzer, Schlüssel' },
-        lookUps: [userByEmail, keyByName],
+        lookups: [userByEmail, keyByName],
       },
       { name: 'ip', label: { en: 'Address', de: 'Adresse' } },
       { name: 'after', label: AFTER, kind: 'day' },

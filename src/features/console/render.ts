@@ -483,7 +483,7 @@ export interface ConfirmState {
   readonly values: Values
   /** The ids of the rows that were selected for it. */
   readonly ids?: readonly string[]
-  /** What whoever is signed in enters, where the action needs it. */
+  /** What the administrator enters, where the action needs it. */
   readonly proof: 'key' | 'code' | 'none' | 'signIn'
   readonly errors?: FieldErrors
 }

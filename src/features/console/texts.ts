@@ -65,7 +65,8 @@ const en = {
   goneText: 'It may be deleted, or the address has a typing error.',
   toOverview: 'Go to the overview',
   transfers: {
-    importText: 'Each line of the file is a user in JSON. Whoever has an account already stays as they are.',
+    importText:
+      'Each line of the file is a user in JSON. Users who have an account already stay as they are.',
     file: 'File',
     fileHint: 'At most {size} MB. The command line imports larger ones.',
     exportText: 'You get a file with one user in JSON on each line. Your browser shows how much has arrived.',

@@ -84,23 +84,28 @@ export const MAX_CLIENTS = 10_000
 
 const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString()
 
+/** What administrators and clients choose. */
+export const metadataOf = (client: Client): ClientMetadata => ({
+  name: client.name,
+  redirectUris: client.redirectUris,
+  grantTypes: client.grantTypes,
+  authMethod: client.authMethod,
+  jwks: client.jwks,
+  scopes: client.scopes,
+  adminScopes: client.adminScopes,
+  firstParty: client.firstParty,
+  requirePkce: client.requirePkce,
+  idTokenAlgorithm: client.idTokenAlgorithm,
+  uri: client.uri,
+  policyUri: client.policyUri,
+  termsUri: client.termsUri,
+})
+
 export const serializeClient = (client: Client) => {
   const { createdAt, updatedAt, formerSecretExpiresAt } = client
   return {
     id: client.id,
-    name: client.name,
-    redirectUris: client.redirectUris,
-    grantTypes: client.grantTypes,
-    authMethod: client.authMethod,
-    jwks: client.jwks,
-    scopes: client.scopes,
-    adminScopes: client.adminScopes,
-    firstParty: client.firstParty,
-    requirePkce: client.requirePkce,
-    idTokenAlgorithm: client.idTokenAlgorithm,
-    uri: client.uri,
-    policyUri: client.policyUri,
-    termsUri: client.termsUri,
+    ...metadataOf(client),
     formerSecretExpiresAt: formerSecretExpiresAt === null ? null : timestamp(formerSecretExpiresAt),
     createdAt: timestamp(createdAt),
     updatedAt: timestamp(updatedAt),

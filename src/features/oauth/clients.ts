@@ -11,7 +11,7 @@ import {
   pageOf,
   ServiceError,
 } from '#feature/declaration'
-import { type Client, type ClientMetadata, hasSecret, type StoredClient } from './client.ts'
+import { type Client, type ClientMetadata, hasSecret, metadataOf, type StoredClient } from './client.ts'
 import { assertClient } from './client-rules.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 
@@ -37,7 +37,7 @@ export interface RotatedSecret {
   readonly formerExpiresAt: number
 }
 
-/** The admin scopes of whoever makes a change; `null`: all. */
+/** The admin scopes of the key that makes a change; `null`: all. */
 export type ActingScopes = readonly string[] | null
 
 /** @throws {ServiceError} `scopeRequired` for scopes that they do not have themselves. */
@@ -151,19 +151,3 @@ export class Clients {
     }
   }
 }
-
-const metadataOf = (client: Client): ClientMetadata => ({
-  name: client.name,
-  redirectUris: client.redirectUris,
-  grantTypes: client.grantTypes,
-  authMethod: client.authMethod,
-  jwks: client.jwks,
-  scopes: client.scopes,
-  adminScopes: client.adminScopes,
-  firstParty: client.firstParty,
-  requirePkce: client.requirePkce,
-  idTokenAlgorithm: client.idTokenAlgorithm,
-  uri: client.uri,
-  policyUri: client.policyUri,
-  termsUri: client.termsUri,
-})

@@ -77,7 +77,7 @@ function* redeemCode(
 ): Steps<Write<'redeemed' | 'used' | 'ended'>> {
   const { userId, at: now } = event
   if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'ended')
-  // Also for a grant that outlives the session: whoever ends it, ends what was begun in it.
+  // Also for a grant that outlives the session: the user who ends it ends what was begun in it.
   if (!(yield* isSessionAlive(decision.sessionId, now, now - sessionIdle))) return refusedFor(userId, 'ended')
   const used = yield* firstRow({
     text: `UPDATE oauth_requests SET state = 'used', grant_id = $2, expires_at = $3

@@ -100,7 +100,7 @@ export const wordField = (label: Text, name: string): ConsoleField => ({
 })
 
 /** Where the API has the id of what people enter, such as an e-mail. */
-export interface LookUp {
+export interface FilterLookup {
   /** What the key needs; without it the text is taken for the id. */
   readonly scope: string
   /** The path of the API that has it; `null` for a text of another kind. */
@@ -126,7 +126,7 @@ export interface ConsoleInput {
   /** Whether it is the filter that a list shows first. One of a list. */
   readonly isSearch?: true
   /** For a filter by an id: the first that knows the text decides. Default: the text is the id. */
-  readonly lookUps?: readonly LookUp[]
+  readonly lookups?: readonly FilterLookup[]
   /** What the form of an action begins with. */
   readonly value?: (item: Item) => string
 }

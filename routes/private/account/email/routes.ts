@@ -18,7 +18,7 @@ const email: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { email, returnTo } = request.validatedData.body
-      const target = returnTo === undefined ? null : returnTargets.parse(returnTo)
+      const target = returnTargets.parse(returnTo)
       await emailAddresses.requestChange(request.requirePrincipal(), email, userActor(request), target)
       return reply.code(202).send(ACCEPTED)
     },

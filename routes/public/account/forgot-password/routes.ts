@@ -17,7 +17,7 @@ const forgotPassword: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { email, returnTo } = request.validatedData.body
-      passwordResets.request(email, request.clientAddress, returnTo && returnTargets.parse(returnTo))
+      passwordResets.request(email, request.clientAddress, returnTargets.parse(returnTo))
       return reply.code(202).send(ACCEPTED)
     },
   )

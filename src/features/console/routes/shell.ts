@@ -62,7 +62,7 @@ const holderOf = (request: FastifyRequest): Holder => ({
   isKey: !adminKeyOf(request).isAdministrator,
 })
 
-/** How whoever is signed in proves again who it is. `none`: an administrator has done so recently; `signIn`: only a sign-in does. */
+/** How an administrator proves the identity again. `none`: the administrator has done so recently; `signIn`: only a sign-in does. */
 export type ProofKind = 'key' | 'code' | 'none' | 'signIn'
 
 export class Shell {
@@ -123,7 +123,7 @@ export class Shell {
     return this.send(request, reply.relay(response), this.#failure(request, response))
   }
 
-  /** The page of an error. Whoever is not signed in to the console is led to its sign-in. */
+  /** The page of an error. A browser without a session of the console is led to its sign-in. */
   failurePage(
     request: FastifyRequest,
     page: PageContext,

@@ -54,9 +54,9 @@ const lookUp = async (
   values: Values,
 ): Promise<Values | null> => {
   const found: Record<string, string> = { ...values }
-  for (const { name, lookUps = [] } of filters) {
+  for (const { name, lookups = [] } of filters) {
     const text = asciiTrim(values[name] ?? '')
-    const [known] = lookUps.flatMap(({ scope, api, idOf }) => {
+    const [known] = lookups.flatMap(({ scope, api, idOf }) => {
       const path = text !== '' && shell.may(request, scope) ? api(text) : null
       return path === null ? [] : [{ path, idOf }]
     })

@@ -18,7 +18,7 @@ const resend: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const returnTo = request.validatedData.body?.returnTo
-      const target = returnTo === undefined ? null : returnTargets.parse(returnTo)
+      const target = returnTargets.parse(returnTo)
       await emailAddresses.resendVerification(request.requirePrincipal(), userActor(request), target)
       return reply.code(202).send(ACCEPTED)
     },

@@ -99,7 +99,7 @@ const magicLinkRoutes: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { email, returnTo } = request.validatedData.body
-      magicLinks.request(email, clientOf(request), returnTo && returnTargets.parse(returnTo))
+      magicLinks.request(email, clientOf(request), returnTargets.parse(returnTo))
       return reply.code(202).send(ACCEPTED)
     },
   )

@@ -215,7 +215,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
       // The member who accepts it would stay when the impersonation has ended.
       refuseImpersonation(request)
       const { email, roles, returnTo } = request.validatedData.body
-      const target = returnTo === undefined ? null : returnTargets.parse(returnTo)
+      const target = returnTargets.parse(returnTo)
       const owner = request.requirePrincipal()
       const actor = userActor(request)
       reply.code(201)

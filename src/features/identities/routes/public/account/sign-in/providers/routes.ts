@@ -214,7 +214,7 @@ const providers: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { id } = request.validatedData.params
       const { returnTo } = request.validatedData.body
-      const started = await providerSignIns.start(id, null, returnTo && returnTargets.parse(returnTo))
+      const started = await providerSignIns.start(id, null, returnTargets.parse(returnTo))
       setFlow(reply, id, started.flow).code(201).header('cache-control', 'no-store')
       return started
     },
