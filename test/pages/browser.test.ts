@@ -309,6 +309,8 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       await launchBrowser(t, [`--host-resolver-rules=MAP localhost:3000 127.0.0.1:${port}`]),
       {},
     )
+    // The virtual authenticator chooses a passkey of the autofill by itself, now before the button is pressed, now after it.
+    await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
     const session = await context.newCDPSession(page)
     await session.send('WebAuthn.enable')
     const options = {

@@ -36,7 +36,6 @@ export const signInPage = (
 <p class="hint">${texts.withAccountHint}</p>
 </form>`,
     ],
-    next: html``,
   })
 }
 

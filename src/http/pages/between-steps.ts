@@ -4,6 +4,7 @@ import type { FieldErrors } from '#base/errors'
 import { fill } from '#base/texts'
 import { type Html, html } from './html.ts'
 import {
+  avatar,
   card,
   Form,
   formPage,
@@ -105,7 +106,7 @@ export const codePage = (context: PageContext, { email, step, errors = NO_ERRORS
     title: own.codeTitle,
     texts: [
       html`<p>${fill(own.codeText, { product: context.product })}</p>`,
-      html`<p class="account-chip"><span>${email}</span> <a href="${context.root}${withReturn('sign-in', context)}">${own.notYou}</a></p>`,
+      html`<p class="account-chip">${avatar(email)}<span>${email}</span><a href="${context.root}${withReturn('sign-in', context)}">${own.notYou}</a></p>`,
     ],
     action: path,
     fields: [firstStep, field],
@@ -120,7 +121,6 @@ ${recovery.field({ name: 'code', label: own.recoveryCode, hint: own.recoveryHint
 </form>
 </details>`,
     ],
-    next: html``,
   })
 }
 
