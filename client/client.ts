@@ -337,6 +337,20 @@ export interface Introspection {
   act?: { sub: string }
 }
 
+export interface Setting {
+  name: string
+  /** The feature that declares it; `null` for the core */
+  feature: string | null
+  /** What applies; of URLs with credentials the harmless part; `null` for what may be a secret */
+  value: string | null
+  default: string | null
+  /** Whether the environment has it, also for secrets */
+  set: boolean
+  description: string
+}
+
+export interface SettingList { results: Setting[] }
+
 export interface Status {
   service: 'gatehouse'
   version: string
@@ -534,8 +548,9 @@ export interface CreateAdminKeyRequest {
   scopes: Array<
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:impersonate'
     | 'users:import' | 'users:export' | 'events:read' | 'keys:write' | 'tokens:introspect'
-    | 'metrics:read' | 'status:read' | 'webhooks:write' | 'organizations:read'
-    | 'organizations:write' | 'clients:read' | 'clients:write' | 'clients:trust'>
+    | 'metrics:read' | 'status:read' | 'settings:read' | 'webhooks:write'
+    | 'organizations:read' | 'organizations:write' | 'clients:read' | 'clients:write'
+    | 'clients:trust'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
 }
@@ -693,6 +708,20 @@ export interface SignInByMagicLinkRequest {
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
 }
+
+export interface AdminProvider {
+  id: string
+  name: string
+  type: 'oidc' | 'oauth2'
+  issuer: string
+  scopes: string[]
+  /** Whether it may open accounts */
+  signUp: boolean
+  /** Where the provider sends browsers back, to be entered there */
+  redirectUri: string
+}
+
+export interface AdminProviderList { results: AdminProvider[] }
 
 export interface Identity {
   id: string
@@ -982,8 +1011,8 @@ export interface CreateOAuthClientRequest {
   adminScopes?: Array<
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:import'
     | 'users:export' | 'events:read' | 'tokens:introspect' | 'metrics:read' | 'status:read'
-    | 'webhooks:write' | 'organizations:read' | 'organizations:write' | 'clients:read'
-    | 'clients:write' | 'clients:trust'>
+    | 'settings:read' | 'webhooks:write' | 'organizations:read' | 'organizations:write'
+    | 'clients:read' | 'clients:write' | 'clients:trust'>
   /** Whether users are not asked for their consent; needs the scope `clients:trust` */
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
@@ -1065,8 +1094,8 @@ export interface UpdateOAuthClientRequest {
   adminScopes?: Array<
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:import'
     | 'users:export' | 'events:read' | 'tokens:introspect' | 'metrics:read' | 'status:read'
-    | 'webhooks:write' | 'organizations:read' | 'organizations:write' | 'clients:read'
-    | 'clients:write' | 'clients:trust'>
+    | 'settings:read' | 'webhooks:write' | 'organizations:read' | 'organizations:write'
+    | 'clients:read' | 'clients:write' | 'clients:trust'>
   /** Whether users are not asked for their consent; needs the scope `clients:trust` */
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
@@ -1556,6 +1585,9 @@ export const createAdminClient = (options: AdminClientOptions) => {
     /** Metrics in the text format of Prometheus; with WORKERS, of all workers. Needs the scope `metrics:read`. `GET /admin/metrics` */
     getMetrics: (options?: CallOptions): Call<string> =>
       transport.text('GET', '/admin/metrics', { options }),
+    /** List every setting of the responding process, without secrets. Needs the scope `settings:read`. `GET /admin/settings` */
+    listSettings: (options?: CallOptions): Call<SettingList> =>
+      transport.json('GET', '/admin/settings', { options }),
     /** The version, the settings that matter for measurements, and the number of users. Needs the scope `status:read`. `GET /admin/status` */
     getStatus: (query?: GetStatusQuery, options?: CallOptions): Call<Status> =>
       transport.json('GET', '/admin/status', { query, options }),
@@ -1616,6 +1648,9 @@ export const createAdminClient = (options: AdminClientOptions) => {
     /** Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened. Needs the scope `keys:write`. `DELETE /admin/keys/{id}` */
     deleteAdminKey: (id: string, options?: CallOptions): Call<void> =>
       transport.json('DELETE', `/admin/keys/${segment(id)}`, { options }),
+    /** List the providers of OIDC_PROVIDERS, without their secrets. Needs the scope `settings:read`. `GET /admin/providers` */
+    listConfiguredProviders: (options?: CallOptions): Call<AdminProviderList> =>
+      transport.json('GET', '/admin/providers', { options }),
     /** List the accounts of a user at other providers, newest first. Needs the scope `users:read`. `GET /admin/users/{id}/identities` */
     listUserIdentities: (id: string, options?: CallOptions): Call<IdentityList> =>
       transport.json('GET', `/admin/users/${segment(id)}/identities`, { options }),

@@ -2,6 +2,7 @@
 import './admin/create-users.test.ts'
 import './admin/delete-users.test.ts'
 import './admin/introspection.test.ts'
+import './admin/settings.test.ts'
 import './admin/status.test.ts'
 import './admin/update-users.test.ts'
 import './admin/user-filters.test.ts'

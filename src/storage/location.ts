@@ -1,5 +1,5 @@
 /** Where a store is: the forms of DATABASE_URL and DATABASE_READ_URL. */
-import { type Reader, SettingError } from '#base/settings/readers'
+import { type Reader, SettingError, withoutCredentials } from '#base/settings/readers'
 import { assertParameters, FORM, parseServers, UrlError } from './postgres/connection-url.ts'
 
 /** Where data is stored: in a local file, or in a database that instances share. */
@@ -41,6 +41,10 @@ export const databaseUrl: Reader<StorageLocation> = value => {
   if (file === undefined || file.includes(':memory:')) throw new SettingError(FORM)
   return { engine: 'sqlite', file }
 }
+
+/** What may be seen of a database: the file, or the hosts and the name. */
+export const shownDatabase = (url: string): string =>
+  url.startsWith('sqlite:') ? url : withoutCredentials(url)
 
 /** `postgres://user:password@host/database`, also with several hosts. @returns the URL. */
 export const replicaUrl: Reader<string> = value => {

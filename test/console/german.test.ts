@@ -70,6 +70,8 @@ t.test('a German console is German throughout', async t => {
       '/webhooks',
       `/webhooks/${gone}`,
       '/status',
+      '/settings',
+      '/providers',
       '/no-page?of=the-console',
     ]) {
       await client.open(`/console${path}`)

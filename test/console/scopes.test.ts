@@ -70,6 +70,8 @@ t.test('D6: the console', async t => {
       ['/console/admin-keys', /<bdi>of a test<\/bdi><\/strong><span class="also/, 'keys:write'],
       ['/console/webhooks', /<h1>Webhooks/, 'webhooks:write'],
       ['/console/status', /argon2id/, 'status:read'],
+      ['/console/settings', /SESSION_LIFETIME/, 'settings:read'],
+      ['/console/providers', /OIDC_PROVIDERS/, 'settings:read'],
       ['/console/status', /Users, about<[^–]*\d/, 'status:read', 'users:read'],
     ]
     const pairs = new Set(shown.map(([, , ...scopes]) => scopes.join(' ')))

@@ -69,7 +69,11 @@ t.test('settings: code and .env.example have one list', async t => {
   t.same(example.map(([name]) => name).sort(), [...Object.keys(settings), ...files].sort())
 
   const defaults = Object.fromEntries(example)
-  t.same(loadConfig(defaults), loadConfig({}), 'the values in .env.example are the defaults')
+  const { settings: given, ...config } = loadConfig(defaults)
+  const { settings: byDefault, ...defaultConfig } = loadConfig({})
+  t.same(config, defaultConfig, 'the values in .env.example are the defaults')
+  const shown = (states: typeof given) => states.map(({ isSet, ...state }) => state)
+  t.same(shown(given), shown(byDefault), 'administrators see them as such')
   for (const [name, setting] of Object.entries(settings))
     t.equal(defaults[name], setting.default ?? '', `default of ${name}`)
 })

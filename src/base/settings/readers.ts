@@ -36,6 +36,17 @@ export interface Setting {
   readonly canBeFile?: true
   /** Whether it is a key: a weak one stops the start in production. */
   readonly isKey?: true
+  /**
+   * What administrators see of the value: all of it, or what a function leaves of its text. Default: only whether it is set, because it may be
+   * a secret.
+   */
+  readonly shown?: true | ((text: string) => string)
+}
+
+/** What administrators see of a value; `null` for what may be a secret. */
+export const shownOf = ({ shown }: Setting, text: string): string | null => {
+  if (shown === undefined) return null
+  return shown === true ? text : shown(text)
 }
 
 type Value<S extends Setting> = ReturnType<S['read']> | (S['default'] extends null ? null : never)
@@ -168,6 +179,19 @@ export const protectedUrl: Reader<string> = value => {
   if (protocol !== 'https:' && !THIS_MACHINE.test(hostname))
     throw new SettingError('must be a URL with https: http is for localhost only', value)
   return url
+}
+
+/** What may be seen of a URL that can have a token in its path or its query. */
+export const originOf = (url: string): string => new URL(url).origin
+
+/**
+ * What may be seen of a URL with a user, a password or options: its scheme, hosts and path. Where an unencoded character may have moved a part
+ * of the password, it is the scheme alone.
+ */
+export const withoutCredentials = (url: string): string => {
+  const scheme = /^[a-z]+:\/\//i.exec(url)?.[0] ?? ''
+  const [, place = '', options = ''] = /^([^?#]*)(.*)$/s.exec(url.slice(scheme.length)) ?? []
+  return options.includes('@') ? scheme : scheme + place.slice(place.lastIndexOf('@') + 1)
 }
 
 /** The URL of a web page. */

@@ -22,6 +22,7 @@ export const ADMIN_SCOPES = {
   'tokens:introspect': 'Ask whether an access token is active',
   'metrics:read': 'Read metrics',
   'status:read': 'Read the status of the service',
+  'settings:read': 'Read the settings, without secrets',
 } as const satisfies ScopeDescriptions
 
 export type ScopeDescriptions = Readonly<Record<string, string>>

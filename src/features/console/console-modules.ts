@@ -9,9 +9,10 @@ import type {
   Text,
 } from '#http/pages/feature-pages'
 import { type ErrorTexts, errorTextsOf } from '#http/pages/messages'
-import { eventsPage, latestEvents, statusPage, userEvents } from './console-pages.ts'
+import { eventsPage, latestEvents, settingsPage, statusPage, userEvents } from './console-pages.ts'
 import { eventNames, eventRows } from './event-log.ts'
 import { CORE_PLOTS } from './plots.ts'
+import { CORE_SETTINGS } from './setting-words.ts'
 import { CORE_ERRORS, CORE_SCOPES, CORE_WORDS } from './words.ts'
 
 export interface ConsoleModules {
@@ -41,6 +42,11 @@ export const consoleModulesOf = async (
     CORE_SCOPES,
     ...modules.map(module => module?.scopes),
   )
+  const settings: Readonly<Record<string, string>> = Object.assign(
+    {},
+    CORE_SETTINGS,
+    ...modules.map(module => module?.settings),
+  )
   const adminScopes = Object.fromEntries(
     Object.entries(described).map(([scope, en]) => [scope, { en, de: scopes[scope] ?? en }]),
   )
@@ -69,7 +75,12 @@ export const consoleModulesOf = async (
   return {
     words: Object.assign({}, CORE_WORDS, ...parts.map(part => part.words)),
     errorTexts: { en: errorTextsIn('en'), de: errorTextsIn('de') },
-    pages: [...pages.map(page => withSections(page, [...userSections, userEvents(rows)])), log, statusPage],
+    pages: [
+      ...pages.map(page => withSections(page, [...userSections, userEvents(rows)])),
+      log,
+      statusPage,
+      settingsPage(settings),
+    ],
     latestEvents: latestEvents(rows),
     plots: [...CORE_PLOTS, ...parts.flatMap(({ plots = [] }) => plots)],
   }

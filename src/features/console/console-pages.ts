@@ -54,6 +54,7 @@ const STATE: Text = { en: 'State', de: 'Zustand' }
 const DISABLED: Text = { en: 'Disabled', de: 'Gesperrt' }
 const SIGNED_UP: Text = { en: 'Signed up', de: 'Registriert' }
 const LAST_REQUEST: Text = { en: 'Last request', de: 'Letzte Anfrage' }
+const NOT_SET: Text = { en: 'Not set', de: 'Nicht gesetzt' }
 const AFTER: Text = { en: 'From (UTC)', de: 'Ab (UTC)' }
 const BEFORE: Text = { en: 'Before (UTC)', de: 'Vor (UTC)' }
 
@@ -569,5 +570,35 @@ export const statusPage: ConsolePage = {
     ],
   },
 }
+
+const settingValue = ({ value, set }: Item, { say }: ConsoleContext): Html | string => {
+  if (value !== null && value !== '') return value
+  return set
+    ? badge(say({ en: 'Set, not shown', de: 'Gesetzt, nicht gezeigt' }))
+    : html`<span class="muted">${say(NOT_SET)}</span>`
+}
+
+/** @param german what settings do, by their names. */
+export const settingsPage = (german: Readonly<Record<string, string>>): ConsolePage => ({
+  path: 'settings',
+  title: { en: 'Settings', de: 'Einstellungen' },
+  icon: 'settings',
+  lead: {
+    en: 'They are variables of the environment, and change with a restart. Secrets are never shown.',
+    de: 'Sie sind Variablen der Umgebung und ändern sich mit einem Neustart. Geheimnisse werden nie gezeigt.',
+  },
+  list: {
+    scope: 'settings:read',
+    api: '/admin/settings',
+    empty: { en: 'There is no setting.', de: 'Es gibt keine Einstellung.' },
+    columns: [
+      codeField({ en: 'Setting', de: 'Einstellung' }, 'name'),
+      { label: { en: 'Value', de: 'Wert' }, value: settingValue },
+      { ...textField({ en: 'Default', de: 'Vorgabe' }, 'default'), room: 'mid' },
+    ],
+    also: ({ name, description }, { language }) =>
+      language === 'de' ? (german[name] ?? html`<span lang="en">${description}</span>`) : description,
+  },
+})
 
 export default { pages: [users], events: EVENT_SENTENCES } satisfies ConsoleParts

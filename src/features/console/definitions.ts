@@ -34,17 +34,20 @@ export const definitions = {
     CONSOLE: {
       read: oneOf('off', 'on'),
       default: 'off',
+      shown: true,
       description: 'Pages for administrators at /console, who sign in with an admin key',
     },
     CONSOLE_ROLE: {
       read: role,
       default: null,
+      shown: true,
       description:
         'Users with this role sign in to the console with their account and a second factor; needs CONSOLE_SCOPES',
     },
     CONSOLE_SCOPES: {
       read: list,
       default: null,
+      shown: true,
       description: 'What they may do: admin scopes with commas between them',
     },
   },

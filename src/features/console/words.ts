@@ -57,6 +57,7 @@ export const CORE_SCOPES: Readonly<Record<keyof typeof ADMIN_SCOPES, string>> = 
   'tokens:introspect': 'Fragen, ob ein Zugriffstoken gültig ist',
   'metrics:read': 'Metriken lesen',
   'status:read': 'Den Zustand des Dienstes lesen',
+  'settings:read': 'Die Einstellungen lesen, ohne Geheimnisse',
 }
 
 /** Errors of the core that only administrators see, or that mean something else to them than to users. */

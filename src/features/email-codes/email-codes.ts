@@ -59,6 +59,7 @@ const parts = {
     EMAIL_CODES: {
       read: oneOf('off', 'on'),
       default: 'off',
+      shown: true,
       description:
         'on: users can sign in with codes that are mailed; with PostgreSQL it needs ENCRYPTION_KEY',
     },
@@ -66,6 +67,7 @@ const parts = {
   },
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
+  console: () => import('./console-pages.ts'),
 } as const
 
 const DIGITS = 8

@@ -56,6 +56,7 @@ export const magicLinkParts = {
     MAGIC_LINKS: {
       read: oneOf('off', 'on'),
       default: 'off',
+      shown: true,
       description: 'on: users can sign in with links that are mailed',
     },
   },

@@ -1,5 +1,10 @@
 /** Accounts at other providers on the page of a user in the console. */
-import { agoField, type ConsoleParts, calls, codeField, textField } from '#http/pages/feature-pages'
+import { agoField, type ConsoleParts, calls, codeField, html, textField } from '#http/pages/feature-pages'
+
+export const settings: Readonly<Record<string, string>> = {
+  OIDC_PROVIDERS: 'Anbieter, mit deren Konten Nutzer sich anmelden',
+  OIDC_ALLOWED_HOSTS: 'Hosts von Anbietern, die private Adressen und HTTP haben dürfen',
+}
 
 export default {
   events: {
@@ -27,6 +32,30 @@ export default {
       isBad: true,
     },
   },
+  pages: [
+    {
+      path: 'providers',
+      title: { en: 'Sign-in providers', de: 'Anbieter' },
+      icon: 'application',
+      group: 'connections',
+      lead: {
+        en: 'Users sign in with their accounts there. OIDC_PROVIDERS has them.',
+        de: 'Mit Konten dort melden sich Nutzer an. Sie stehen in OIDC_PROVIDERS.',
+      },
+      list: {
+        scope: 'settings:read',
+        api: '/admin/providers',
+        empty: { en: 'No provider is configured.', de: 'Kein Anbieter ist eingerichtet.' },
+        columns: [
+          textField({ en: 'Name', de: 'Name' }, 'name'),
+          codeField({ en: 'Id', de: 'Id' }, 'id'),
+          { ...textField({ en: 'Issuer', de: 'Issuer' }, 'issuer'), room: 'low' },
+          { ...textField({ en: 'Opens accounts', de: 'Eröffnet Konten' }, 'signUp'), room: 'wide' },
+        ],
+        also: ({ redirectUri }) => html`<bdi>${redirectUri}</bdi>`,
+      },
+    },
+  ],
   userSections: [
     {
       name: 'identities',

@@ -92,6 +92,7 @@ export const definitions = {
     OIDC_ALLOWED_HOSTS: {
       read: allowedHosts,
       default: '',
+      shown: true,
       description:
         'hosts of providers that may have private addresses and plain HTTP, such as localhost:4000',
     },

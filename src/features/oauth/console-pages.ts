@@ -32,4 +32,14 @@ export const scopes: Readonly<Record<string, string>> = {
   'clients:trust': 'Clients von der Zustimmung der Nutzer und von PKCE ausnehmen',
 }
 
+export const settings: Readonly<Record<string, string>> = {
+  OAUTH: 'Ob andere Anwendungen und Programme Zugriff per OAuth bekommen',
+  OAUTH_ACCESS_TOKEN: 'Lebensdauer der Zugriffstokens von Clients',
+  OAUTH_GRANT: 'Zeit, nach der ein Nutzer einem Client von neuem Zugriff geben muss',
+  OAUTH_GRANT_IDLE: 'Zeit ohne Erneuerung, nach der ein Zugriff endet',
+  OAUTH_RSA_KEY: 'RSA-Schlüssel, der ID-Tokens signiert',
+  OAUTH_RSA_KEY_PREVIOUS: 'Ein weiterer RSA-Schlüssel, der nur veröffentlicht wird',
+  OAUTH_REFRESH_WINDOW: 'Zeit, in der ein Refresh-Token eines Clients ohne Geheimnis nicht ersetzt wird',
+}
+
 export default { events: EVENTS } satisfies ConsoleParts

@@ -156,21 +156,25 @@ export const definitions = {
     OAUTH: {
       read: oneOf('off', 'on'),
       default: 'off',
+      shown: true,
       description: 'Whether other applications and programs get access by OAuth',
     },
     OAUTH_ACCESS_TOKEN: {
       read: duration('60s', '1d'),
       default: '1h',
+      shown: true,
       description: 'Lifetime of access tokens of clients',
     },
     OAUTH_GRANT: {
       read: duration('1h'),
       default: '180d',
+      shown: true,
       description: 'Time after which a user must grant access to a client again',
     },
     OAUTH_GRANT_IDLE: {
       read: duration('1h'),
       default: '30d',
+      shown: true,
       description: 'Time without a refresh after which a grant ends',
     },
     OAUTH_RSA_KEY: {
@@ -189,6 +193,7 @@ export const definitions = {
     OAUTH_REFRESH_WINDOW: {
       read: duration('1s', '10m'),
       default: '60s',
+      shown: true,
       description: 'Time for which a refresh token of a client without a secret is not replaced',
     },
   },

@@ -140,6 +140,16 @@ export const scopes: Readonly<Record<string, string>> = {
   [WRITE]: 'Organisationen und ihre Mitglieder ändern und löschen',
 }
 
+export const settings: Readonly<Record<string, string>> = {
+  ORGANIZATION_ROLES: 'Rollen in Organisationen außer owner, admin und member',
+  ORGANIZATION_MAX_MEMBERS:
+    'Plätze neuer Organisationen, die die Verwaltung ändern kann; sonst beliebig viele',
+  ORGANIZATION_MAX_CREATED: 'Organisationen, die ein Nutzer anlegen kann',
+  ORGANIZATION_MAX_INVITATIONS: 'Einladungen einer Organisation, die gleichzeitig offen sein können',
+  ORGANIZATION_DAILY_INVITATIONS:
+    'Einladungen, die ein Nutzer und eine Organisation an einem Tag senden können',
+}
+
 export default {
   events: EVENTS,
   pages: [

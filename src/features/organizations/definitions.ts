@@ -118,26 +118,31 @@ export const definitions = {
     ORGANIZATION_ROLES: {
       read: customRoles,
       default: '',
+      shown: true,
       description: 'Roles in organizations besides owner, admin and member, separated by commas',
     },
     ORGANIZATION_MAX_MEMBERS: {
       read: integer(1, 1_000_000),
       default: null,
+      shown: true,
       description: 'Seats of new organizations, which administrators can change; by default any number',
     },
     ORGANIZATION_MAX_CREATED: {
       read: integer(0, 10_000),
       default: '10',
+      shown: true,
       description: 'Organizations that a user can create',
     },
     ORGANIZATION_MAX_INVITATIONS: {
       read: integer(1, 1_000),
       default: '100',
+      shown: true,
       description: 'Invitations of an organization that can wait at the same time',
     },
     ORGANIZATION_DAILY_INVITATIONS: {
       read: integer(1, 10_000),
       default: '50',
+      shown: true,
       description: 'Invitations that a user, and that an organization, can send within a day',
     },
   },

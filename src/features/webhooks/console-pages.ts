@@ -236,6 +236,12 @@ export const scopes: Readonly<Record<string, string>> = {
   'webhooks:write': 'Webhooks verwalten, an die die Ereignisse aller Nutzer gesendet werden',
 }
 
+export const settings: Readonly<Record<string, string>> = {
+  WEBHOOK_ALLOWED_HOSTS: 'Hosts von Webhooks, die private Adressen und HTTP haben dürfen',
+  WEBHOOK_TIMEOUT: 'Zeit für die ganze Antwort eines Empfängers von Webhooks',
+  OPERATOR_EMAIL: 'Adresse, an die der Dienst schreibt, was ein Betreiber wissen soll',
+}
+
 export default ({ eventTypes }: ConsoleDeclarations): ConsoleParts => ({
   events: EVENTS,
   words: WORDS,

@@ -104,17 +104,20 @@ export const definitions = {
     WEBHOOK_ALLOWED_HOSTS: {
       read: allowedHosts,
       default: '',
+      shown: true,
       description:
         'Hosts of webhooks that may have private addresses and plain HTTP, such as localhost:4000, separated by commas',
     },
     WEBHOOK_TIMEOUT: {
       read: duration('1s', '60s'),
       default: '15s',
+      shown: true,
       description: 'Time for the complete response of a receiver of webhooks',
     },
     OPERATOR_EMAIL: {
       read: emailAddress,
       default: null,
+      shown: true,
       description:
         'Address to which the service mails what an operator should know, such as a disabled webhook',
     },

@@ -326,4 +326,6 @@ export interface ConsoleModule {
   readonly default: ConsoleParts | ((declared: ConsoleDeclarations) => ConsoleParts)
   /** What the admin scopes of the feature allow, in German. Default: their descriptions. */
   readonly scopes?: Readonly<Record<string, string>>
+  /** What the settings of the feature do, in German. Default: their descriptions. */
+  readonly settings?: Readonly<Record<string, string>>
 }

@@ -1,34 +1,16 @@
 /** `settings`: every setting, those of features too. */
 import type { Command } from 'commander'
-import type { Setting } from '#base/settings/readers'
 import { print, table } from '#feature/commands/output'
 import { allFeatures } from '#features/built-in'
-import { SETTINGS } from '../config/settings.ts'
+import { listSettings } from '../config/listed-settings.ts'
 
-interface Listed {
-  readonly name: string
-  readonly default: string | null
-  /** `null` for settings of the core. */
-  readonly feature: string | null
-  readonly description: string
-}
-
-const listed = (): Listed[] => [
-  ...Object.entries(SETTINGS).map(([name, setting]) => ({
+const listed = () =>
+  listSettings(allFeatures()).map(({ name, feature, setting }) => ({
     name,
     default: setting.default,
-    feature: null,
+    feature,
     description: setting.description,
-  })),
-  ...allFeatures().flatMap(({ name: feature, settings = {} }) =>
-    Object.entries<Setting>(settings).map(([name, { default: byDefault, description }]) => ({
-      name,
-      default: byDefault,
-      feature,
-      description,
-    })),
-  ),
-]
+  }))
 
 export const settingsCommand = (program: Command): void => {
   program

@@ -16,6 +16,7 @@ import { assertUnique, checkFeatures } from '#feature/checks'
 import type { Feature } from '#feature/declaration'
 import type { StorageLocation } from '#storage/location'
 import { defaultCacheSize, defaultWorkers, HAS_REUSE_PORT } from './defaults.ts'
+import { settingStates } from './listed-settings.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'
 import { weakness } from './secret-strength.ts'
@@ -349,6 +350,8 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     drainDelay: v.DRAIN_DELAY,
     /** The settings of features, by name. */
     featureSettings: settings.featureSettings,
+    /** What administrators see of every setting, without secrets. */
+    settings: settingStates(features, settings),
     /** Sentences for the operator, about settings that are valid. */
     warnings: [
       ...weak,

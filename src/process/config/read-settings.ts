@@ -1,7 +1,14 @@
 /** Reads the environment by the declarations of the settings. */
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { ConfigError, readFile, type Setting, SettingError, type SettingValues } from '#base/settings/readers'
+import {
+  ConfigError,
+  readFile,
+  type Setting,
+  SettingError,
+  type SettingValues,
+  shownOf,
+} from '#base/settings/readers'
 import { decodeUtf8, EncodingError } from '#base/text-encoding'
 import { SETTINGS, type Values } from './settings.ts'
 
@@ -32,12 +39,15 @@ export interface Settings {
   readonly featureSettings: SettingValues<SettingDeclarations>
   /** The variable of each setting that is given: its name, or its name with `_FILE`. */
   readonly variables: Readonly<Record<string, string>>
+  /** What may be seen of values, see `shown` of {@link Setting}. */
+  readonly shown: Readonly<Record<string, string>>
   readonly errors: string[]
 }
 
 export const readSettings = (environment: Environment, ofFeatures: SettingDeclarations = {}): Settings => {
   const errors: string[] = []
   const variables: Record<string, string> = {}
+  const shown: Record<string, string> = {}
   /** @returns the file or the text of a setting, and the variable that has it. */
   const sourceOf = (name: string, { canBeFile }: Setting) => {
     const fileName = `${name}_FILE`
@@ -53,7 +63,11 @@ export const readSettings = (environment: Environment, ofFeatures: SettingDeclar
     try {
       const value = file === undefined ? (direct ?? setting.default) : readFile(file)
       if (value === '' && setting.isKey) throw new SettingError('names a file that is empty')
-      return value === null ? null : setting.read(value)
+      if (value === null) return null
+      const result = setting.read(value)
+      const visible = shownOf(setting, value)
+      if (visible !== null) shown[name] = visible
+      return result
     } catch (error) {
       errors.push(`${variable} ${problemOf(error, setting.isKey === true)}`)
       return undefined
@@ -65,6 +79,7 @@ export const readSettings = (environment: Environment, ofFeatures: SettingDeclar
     values: valuesOf(SETTINGS) as Values,
     featureSettings: valuesOf(ofFeatures),
     variables,
+    shown,
     errors,
   }
 }

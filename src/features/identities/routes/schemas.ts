@@ -34,6 +34,30 @@ export const ProviderList = Type.Object(
   { title: 'ProviderList' },
 )
 
+export const AdminProviderList = Type.Object(
+  {
+    results: Type.Array(
+      Type.Object(
+        {
+          id: ProviderId,
+          name: Type.String({ examples: ['Google'] }),
+          type: Type.Unsafe<'oidc' | 'oauth2'>({ type: 'string', enum: ['oidc', 'oauth2'] }),
+          issuer: Type.String({ examples: ['https://accounts.google.com'] }),
+          scopes: Type.Array(Type.String(), { examples: [['openid', 'email', 'profile']] }),
+          signUp: Type.Boolean({ description: 'Whether it may open accounts' }),
+          redirectUri: Type.String({
+            format: 'uri',
+            description: 'Where the provider sends browsers back, to be entered there',
+            examples: ['https://accounts.example.com/account/sign-in/providers/google/callback'],
+          }),
+        },
+        { title: 'AdminProvider' },
+      ),
+    ),
+  },
+  { title: 'AdminProviderList' },
+)
+
 export const Identity = Type.Object(
   {
     id: Id,
