@@ -337,6 +337,25 @@ export interface Introspection {
   act?: { sub: string }
 }
 
+export interface SendTestMailRequest {
+  email: string
+  /** What the mail is about */
+  kind: 
+    | 'verification' | 'signUp' | 'emailChange' | 'emailChangeRequested' | 'emailChanged'
+    | 'emailAssigned' | 'passwordRemoved' | 'passwordReset' | 'passwordChanged'
+    | 'accessRemoved' | 'accountExists' | 'factorsRemoved' | 'accountDeleted'
+    | 'apiKeyCreated' | 'totpAdded' | 'totpRemoved' | 'recoveryCodesReplaced'
+    | 'recoveryCodeUsed' | 'wrongCodes' | 'passkeyAdded' | 'passkeyRemoved' | 'emailCode'
+    | 'magicLink' | 'identityLinked' | 'identityRemoved' | 'webhookDisabled'
+    | 'organizationInvitation' | 'organizationInvitationAccepted' | 'organizationMemberAdded'
+    | 'organizationRolesChanged' | 'organizationMemberRemoved' | 'organizationMemberLeft'
+    | 'organizationOwnershipPassed' | 'organizationDeleted' | 'grantReused'
+  /** The language of mails and pages: a tag of BCP 47 */
+  locale?: string | null
+}
+
+export interface TestMail { subject: string }
+
 export interface Setting {
   name: string
   /** The feature that declares it; `null` for the core */
@@ -548,7 +567,7 @@ export interface CreateAdminKeyRequest {
   scopes: Array<
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:impersonate'
     | 'users:import' | 'users:export' | 'events:read' | 'keys:write' | 'tokens:introspect'
-    | 'metrics:read' | 'status:read' | 'settings:read' | 'webhooks:write'
+    | 'metrics:read' | 'status:read' | 'mails:test' | 'settings:read' | 'webhooks:write'
     | 'organizations:read' | 'organizations:write' | 'clients:read' | 'clients:write'
     | 'clients:trust'>
   /** In the future; by default the key does not expire */
@@ -1011,8 +1030,8 @@ export interface CreateOAuthClientRequest {
   adminScopes?: Array<
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:import'
     | 'users:export' | 'events:read' | 'tokens:introspect' | 'metrics:read' | 'status:read'
-    | 'settings:read' | 'webhooks:write' | 'organizations:read' | 'organizations:write'
-    | 'clients:read' | 'clients:write' | 'clients:trust'>
+    | 'mails:test' | 'settings:read' | 'webhooks:write' | 'organizations:read'
+    | 'organizations:write' | 'clients:read' | 'clients:write' | 'clients:trust'>
   /** Whether users are not asked for their consent; needs the scope `clients:trust` */
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
@@ -1094,8 +1113,8 @@ export interface UpdateOAuthClientRequest {
   adminScopes?: Array<
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:import'
     | 'users:export' | 'events:read' | 'tokens:introspect' | 'metrics:read' | 'status:read'
-    | 'settings:read' | 'webhooks:write' | 'organizations:read' | 'organizations:write'
-    | 'clients:read' | 'clients:write' | 'clients:trust'>
+    | 'mails:test' | 'settings:read' | 'webhooks:write' | 'organizations:read'
+    | 'organizations:write' | 'clients:read' | 'clients:write' | 'clients:trust'>
   /** Whether users are not asked for their consent; needs the scope `clients:trust` */
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
@@ -1582,6 +1601,9 @@ export const createAdminClient = (options: AdminClientOptions) => {
     /** Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON. Needs the scope `tokens:introspect`. `POST /admin/introspect` */
     introspectToken: (body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection> =>
       transport.json('POST', '/admin/introspect', { body, options }),
+    /** Send a mail with examples at once, and tell why the mail server refuses it. Needs the scope `mails:test`. `POST /admin/mails/test` */
+    sendTestMail: (body: SendTestMailRequest, options?: CallOptions): Call<TestMail> =>
+      transport.json('POST', '/admin/mails/test', { body, options }),
     /** Metrics in the text format of Prometheus; with WORKERS, of all workers. Needs the scope `metrics:read`. `GET /admin/metrics` */
     getMetrics: (options?: CallOptions): Call<string> =>
       transport.text('GET', '/admin/metrics', { options }),

@@ -38,6 +38,7 @@ import type { MailSender, MailTemplates } from '#core/mail/kinds'
 import { Mailer, NO_MAILS } from '#core/mail/mailer'
 import { RateLimitedMailer } from '#core/mail/rate-limited-mailer'
 import { checkTemplateFiles } from '#core/mail/template-files'
+import { TestMails } from '#core/mail/test-mails'
 import { BreachedPasswords } from '#core/passwords/breached-passwords'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from '#core/passwords/hasher'
 import { KnownNetworks } from '#core/rate-limits/known-networks'
@@ -268,9 +269,11 @@ const createMails = (
           onDropped: () => logger.warn('a mail was not sent: its recipient reached the limit'),
         })
   const mails: MailSender<typeof kinds> = limited ?? unlimited
+  const limit = rateLimits?.perRecipient ?? null
   return {
     mails,
     mailer,
+    testMails: new TestMails({ kinds, mailer, openRateLimit: storage.openRateLimit, limit }),
     /** Makes the mails that were requested. */
     deferred: new DeferredWork(logFailure('a requested mail was dropped'), maxDeferral),
     async close(): Promise<void> {
@@ -524,6 +527,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     returnTargets,
     routeGuards: routeGuardsOf(features, featureDeps),
     mails,
+    testMails: mailing.testMails,
     metrics,
     storage,
     status: new StatusReport({ config, authenticator, users, storage }),

@@ -115,6 +115,8 @@ export const ERRORS = defineErrors({
     409,
     'This is your last way to sign in: add another one first, such as a password or a passkey',
   ),
+  mailsOff: define(409, 'MAIL_URL is off: no mails are sent'),
+  mailNotSent: define(409, 'The mail was not sent'),
   versionChanged: define(412, 'The user has changed since: read it again'),
   bodyTooLarge: define(413, 'The body is too large'),
   unsupportedMediaType: define(415, 'The body must be application/json'),

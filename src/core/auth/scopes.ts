@@ -22,6 +22,7 @@ export const ADMIN_SCOPES = {
   'tokens:introspect': 'Ask whether an access token is active',
   'metrics:read': 'Read metrics',
   'status:read': 'Read the status of the service',
+  'mails:test': 'Send mails with examples, to try out how mails arrive',
   'settings:read': 'Read the settings, without secrets',
 } as const satisfies ScopeDescriptions
 

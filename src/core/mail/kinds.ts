@@ -47,7 +47,7 @@ export interface MailKind {
   readonly isRateLimited: boolean | 'alone'
   /** The values of places. Its parameter declares what the sender passes. */
   readonly places?: (values: never) => Readonly<Record<string, string | number>>
-  /** Values to try the mail with: `npm run cli -- mail test`. A kind that takes values and has no example is left out there. */
+  /** Values to try the mail with: `npm run cli -- mail test`, `POST /admin/mails/test`. A kind that takes values and has no example is left out there. */
   readonly example?: object
   /** Where the button leads, also for templates that replace the texts. `null`: the mail has no button. */
   readonly link?: (site: MailSite, ...values: never[]) => string | null
@@ -56,6 +56,10 @@ export interface MailKind {
   /** A code for people, shown on a line of its own. */
   readonly code?: (values: never) => string
 }
+
+/** Whether it can be sent as a test: it has an example, or takes no values. */
+export const canBeTried = ({ places, example }: Pick<MailKind, 'places' | 'example'>): boolean =>
+  places === undefined || example !== undefined
 
 export type MailKinds = Readonly<Record<string, MailKind>>
 

@@ -34,12 +34,14 @@ export const NO_MAILS: MailSender<MailKinds> = { send: () => undefined }
 
 /** Queues mails in memory; composes and sends them after the caller has returned. */
 export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
+  readonly #kinds: Kinds
   readonly #composer: MailComposer<Kinds>
   readonly #queue: DeliveryQueue
   readonly #transport: Transport
 
   constructor(kinds: Kinds, deps: MailerDeps) {
     const { log, mail, closing, limits } = deps
+    this.#kinds = kinds
     this.#composer = new MailComposer(kinds, deps, (err, name) =>
       log.error({ err }, `the template of a mail failed, the built-in text is sent (${name})`),
     )
@@ -62,6 +64,13 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
       content ??= this.#composer.compose(name, locale, values)
       return this.#transport.send({ ...message, ...content })
     })
+  }
+
+  /** Sends a mail with the example of its kind at once, and only once. @returns its subject. @throws {Error} of the transport */
+  async sendExample(name: keyof Kinds & string, { email, locale }: MailRecipient): Promise<string> {
+    const content = this.#composer.compose(name, locale, [this.#kinds[name]?.example])
+    await this.#transport.send({ ...content, id: newId(), date: new Date(), to: email })
+    return content.subject
   }
 
   /** Tries once more to send each waiting mail, for at most `closing`, logs how many mails were not sent, and closes connections. */

@@ -36,6 +36,7 @@ export const WRITE_LIMIT = 'write'
 export const COUNTERS = [
   'mails',
   'clean-up',
+  'test-mails',
   'throttle-events',
   'login-attempts',
   'login-lock',

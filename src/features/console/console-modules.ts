@@ -1,6 +1,8 @@
 /** The pages and plots of the console: those of the core, then those of features. */
 import { ERRORS } from '#base/errors'
+import { canBeTried, type MailKind } from '#core/mail/kinds'
 import type { Feature } from '#feature/declaration'
+import { mailKindsOf } from '#feature/texts'
 import type {
   ConsoleDeclarations,
   ConsolePage,
@@ -28,6 +30,12 @@ export interface ConsoleModules {
 interface Declared extends Pick<ConsoleDeclarations, 'eventTypes'> {
   readonly adminScopes: Readonly<Record<string, string>>
 }
+
+/** The kinds of mails that can be tried, with their subjects. */
+const triedMails = (features: readonly Feature[]): [string, Text][] =>
+  Object.entries<MailKind>(mailKindsOf(features)).flatMap(([name, kind]) =>
+    canBeTried(kind) ? [[name, { en: kind.en.subject, de: (kind.de ?? kind.en).subject }]] : [],
+  )
 
 /** @param features in which the console is the last one of the core. */
 export const consoleModulesOf = async (
@@ -79,7 +87,7 @@ export const consoleModulesOf = async (
       ...pages.map(page => withSections(page, [...userSections, userEvents(rows)])),
       log,
       statusPage,
-      settingsPage(settings),
+      settingsPage(settings, triedMails(features)),
     ],
     latestEvents: latestEvents(rows),
     plots: [...CORE_PLOTS, ...parts.flatMap(({ plots = [] }) => plots)],

@@ -578,8 +578,38 @@ const settingValue = ({ value, set }: Item, { say }: ConsoleContext): Html | str
     : html`<span class="muted">${say(NOT_SET)}</span>`
 }
 
-/** @param german what settings do, by their names. */
-export const settingsPage = (german: Readonly<Record<string, string>>): ConsolePage => ({
+/** @param kinds of mails, with their subjects. */
+const testMail = (kinds: readonly (readonly [string, Text])[]): ConsoleAction => ({
+  name: 'test-mail',
+  icon: 'mail',
+  label: { en: 'Send a test mail', de: 'Testmail senden' },
+  explanation: {
+    en: 'The mail has examples in place of names and links. If the mail server refuses it, this page says why.',
+    de: 'Die Mail hat Beispiele statt Namen und Links. Lehnt der Mailserver sie ab, sagt diese Seite, warum.',
+  },
+  scope: 'mails:test',
+  inputs: [
+    { name: 'email', label: EMAIL, kind: 'email' },
+    { name: 'kind', label: { en: 'Mail', de: 'Mail' }, kind: 'choice', options: kinds },
+    {
+      name: 'locale',
+      label: { en: 'Language', de: 'Sprache' },
+      hint: { en: 'A tag such as de; by default English.', de: 'Ein Kürzel wie de; sonst Englisch.' },
+      isOptional: true,
+    },
+  ],
+  call: calls('POST /admin/mails/test', input => input),
+  done: { en: 'The mail server has taken the mail.', de: 'Der Mailserver hat die Mail angenommen.' },
+})
+
+/**
+ * @param german what settings do, by their names.
+ * @param mails the kinds of mails that can be tried, with their subjects.
+ */
+export const settingsPage = (
+  german: Readonly<Record<string, string>>,
+  mails: readonly (readonly [string, Text])[],
+): ConsolePage => ({
   path: 'settings',
   title: { en: 'Settings', de: 'Einstellungen' },
   icon: 'settings',
@@ -598,6 +628,7 @@ export const settingsPage = (german: Readonly<Record<string, string>>): ConsoleP
     ],
     also: ({ name, description }, { language }) =>
       language === 'de' ? (german[name] ?? html`<span lang="en">${description}</span>`) : description,
+    actions: [testMail(mails)],
   },
 })
 

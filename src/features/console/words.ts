@@ -57,6 +57,7 @@ export const CORE_SCOPES: Readonly<Record<keyof typeof ADMIN_SCOPES, string>> = 
   'tokens:introspect': 'Fragen, ob ein Zugriffstoken gültig ist',
   'metrics:read': 'Metriken lesen',
   'status:read': 'Den Zustand des Dienstes lesen',
+  'mails:test': 'Mails mit Beispielen senden, um zu sehen, wie Mails ankommen',
   'settings:read': 'Die Einstellungen lesen, ohne Geheimnisse',
 }
 
@@ -71,6 +72,7 @@ export const CORE_ERRORS: Partial<Readonly<Record<ErrorName, Text>>> = {
   dangerousKey: word('A name is not allowed.', 'Ein Name ist nicht erlaubt.'),
   emailIsCurrent: word('This is the present e-mail.', 'Das ist die jetzige E-Mail.'),
   expiresInPast: word('This must be in the future.', 'Das muss in der Zukunft liegen.'),
+  mailsOff: word('MAIL_URL is off: no mails are sent.', 'MAIL_URL ist off: Es werden keine Mails gesendet.'),
   addressInvalid: word('This is not an IP address.', 'Das ist keine IP-Adresse.'),
   badCursor: word(
     'This page of the list does not exist any more. Begin with the first one.',

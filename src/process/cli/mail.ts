@@ -4,7 +4,7 @@ import { newId } from '#base/ids'
 import { type Reader, SettingError } from '#base/settings/readers'
 import { fitting } from '#base/texts'
 import { composerDepsOf, MailComposer } from '#core/mail/composer'
-import type { MailKind, MailKinds } from '#core/mail/kinds'
+import { canBeTried, type MailKinds } from '#core/mail/kinds'
 import { checkTemplateFiles } from '#core/mail/template-files'
 import { openTransport } from '#core/mail/transports'
 import { canonicalLocale, INVALID_LOCALE } from '#core/users/locale'
@@ -53,8 +53,6 @@ const prepare = async (locale: string) => {
   const composer = new MailComposer(kinds, { ...deps, languages, templateFiles }, unexpected)
   return { kinds, composer, mail: { url, from, folder } }
 }
-
-const canBeTried = ({ places, example }: MailKind): boolean => places === undefined || example !== undefined
 
 const oneLine = (text: string): string => printable(text.replaceAll(/\s+/g, ' '))
 
