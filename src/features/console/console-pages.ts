@@ -15,6 +15,7 @@ import {
   codeField,
   type FilterLookup,
   type Html,
+  type HtmlValue,
   html,
   type Item,
   listField,
@@ -54,7 +55,6 @@ const STATE: Text = { en: 'State', de: 'Zustand' }
 const DISABLED: Text = { en: 'Disabled', de: 'Gesperrt' }
 const SIGNED_UP: Text = { en: 'Signed up', de: 'Registriert' }
 const LAST_REQUEST: Text = { en: 'Last request', de: 'Letzte Anfrage' }
-const NOT_SET: Text = { en: 'Not set', de: 'Nicht gesetzt' }
 const AFTER: Text = { en: 'From (UTC)', de: 'Ab (UTC)' }
 const BEFORE: Text = { en: 'Before (UTC)', de: 'Vor (UTC)' }
 
@@ -571,12 +571,33 @@ export const statusPage: ConsolePage = {
   },
 }
 
-const settingValue = ({ value, set }: Item, { say }: ConsoleContext): Html | string => {
-  if (value !== null && value !== '') return value
+const settingValue = ({ value, set }: Item, { say }: ConsoleContext): Html => {
+  if (value !== null && value !== '') return html`<bdi>${value}</bdi>`
   return set
     ? badge(say({ en: 'Set, not shown', de: 'Gesetzt, nicht gezeigt' }))
-    : html`<span class="muted">${say(NOT_SET)}</span>`
+    : html`<span class="muted">${say({ en: 'Not set', de: 'Nicht gesetzt' })}</span>`
 }
+
+/** The settings, those of the core first. @param german what they do, by their names. */
+const settingRows =
+  (german: Readonly<Record<string, string>>): Rows =>
+  (context, settings) => {
+    const { say, language } = context
+    const described = ({ name, description }: Item): HtmlValue =>
+      language === 'de' ? (german[name] ?? html`<span lang="en">${description}</span>`) : description
+    const byDefault = ({ default: text, set }: Item): Html | false =>
+      set && text && html`<br>${say({ en: 'Default', de: 'Vorgabe' })}: <bdi>${text}</bdi>`
+    const line = (setting: Item): Html =>
+      html`<div><dt><code>${setting.name}</code></dt><dd>${settingValue(setting, context)}<small>${described(setting)}${byDefault(setting)}</small></dd></div>
+`
+    return html`${Array.from(
+      Map.groupBy(settings, ({ feature }): string => feature ?? say({ en: 'Service', de: 'Dienst' })),
+      ([name, group]) => html`<h2>${name}</h2>
+<dl class="settings">
+${group.map(line)}</dl>
+`,
+    )}`
+  }
 
 /** @param kinds of mails, with their subjects. */
 const testMail = (kinds: readonly (readonly [string, Text])[]): ConsoleAction => ({
@@ -621,13 +642,8 @@ export const settingsPage = (
     scope: 'settings:read',
     api: '/admin/settings',
     empty: { en: 'There is no setting.', de: 'Es gibt keine Einstellung.' },
-    columns: [
-      codeField({ en: 'Setting', de: 'Einstellung' }, 'name'),
-      { label: { en: 'Value', de: 'Wert' }, value: settingValue },
-      { ...textField({ en: 'Default', de: 'Vorgabe' }, 'default'), room: 'mid' },
-    ],
-    also: ({ name, description }, { language }) =>
-      language === 'de' ? (german[name] ?? html`<span lang="en">${description}</span>`) : description,
+    columns: [],
+    rows: settingRows(german),
     actions: [testMail(mails)],
   },
 })
