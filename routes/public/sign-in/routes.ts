@@ -1,10 +1,16 @@
 /** The page to sign in, that of its second step, and the way back to the application. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { errorBody, ServiceError } from '#base/errors'
+import { errorBody, type FieldErrors, ServiceError } from '#base/errors'
 import { STEP_HEADER } from '#core/accounts/password-sign-ins'
 import { canonicalEmail } from '#core/users/user'
-import { codePage, continuePage, signedInAlreadyPage, stepEndedPage } from '#http/pages/between-steps'
+import {
+  type CodeState,
+  codePage,
+  continuePage,
+  signedInAlreadyPage,
+  stepEndedPage,
+} from '#http/pages/between-steps'
 import { pageOfReturn, SIGN_IN_AGAIN, withReturn } from '#http/pages/return-links'
 import { signInLostPage, signInPage } from '#http/pages/signed-out'
 import { clientOf, sessionUserOf } from '../../request-context.ts'
@@ -12,6 +18,11 @@ import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '.
 
 /** Milliseconds after a sign-in in which its own redirect arrives. */
 const JUST_NOW = 60_000
+
+const secondStep = (email: string, step: string, errors?: FieldErrors): CodeState => ({
+  ...{ email, path: 'sign-in/code', firstStep: { email, step } },
+  ...(errors && { errors }),
+})
 
 /** The user whom the browser is signed in to; `null` without a session, or for a request that brings a bearer token. */
 const signedInUserOf = (request: FastifyRequest) =>
@@ -45,7 +56,7 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
     const step = response.headers[STEP_HEADER]
     // A step of its own, as its page names the account: nothing failed.
     if (typeof step === 'string')
-      return reply.code(200).sendPage(context => codePage(context, { email, step }))
+      return reply.code(200).sendPage(context => codePage(context, secondStep(email, step)))
     const { errors } = response
     return reply.sendPage(context => signInPage(context, signInParts, { email, errors }))
   })
@@ -68,7 +79,7 @@ const signIn: FastifyPluginAsyncTypebox = async app => {
         const { errors } = errorBody(field, message)
         reply.relay({ status, headers, errors })
         return reply.sendPage(context =>
-          field === 'step' ? stepEndedPage(context) : codePage(context, { email, step, errors }),
+          field === 'step' ? stepEndedPage(context) : codePage(context, secondStep(email, step, errors)),
         )
       }
     },

@@ -17,7 +17,7 @@ import {
   time,
 } from '#http/pages/layout'
 import { withReturn } from '#http/pages/return-links'
-import { type EmailState, emailPage, oneTimeCodeField } from '#http/pages/signed-out'
+import { type EmailState, emailPage } from '#http/pages/signed-out'
 
 const TEXTS = defineTexts('email-codes', {
   en: {
@@ -27,8 +27,6 @@ const TEXTS = defineTexts('email-codes', {
     sent: 'If there is an account with this e-mail, a code is on its way. It works for ten minutes.',
     code: 'Code from the mail',
     codeHint: 'Eight digits.',
-    secondStep:
-      'Your account needs a code from your authenticator app too. Please enter the code from the mail again, and that one.',
     again: 'Send another code',
     mailCode: 'E-mail me a code',
     mailLink: 'E-mail me a link',
@@ -42,7 +40,6 @@ const TEXTS = defineTexts('email-codes', {
     linkNotMe: 'If it was not you, close this page: then nothing happens.',
     linkUnconfirmed:
       'The address of this account has not been confirmed yet. This confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
-    linkSecondStep: 'Your account needs a code from your authenticator app too. The link still works.',
     linkAgain: 'Send another link',
     errors: { wrongEmailCode: 'The code is wrong, has expired or was used already.' },
   },
@@ -53,8 +50,6 @@ const TEXTS = defineTexts('email-codes', {
     sent: 'Wenn es ein Konto mit dieser E-Mail-Adresse gibt, ist ein Code unterwegs. Er gilt zehn Minuten.',
     code: 'Code aus der Mail',
     codeHint: 'Acht Ziffern.',
-    secondStep:
-      'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Bitte geben Sie den Code aus der Mail noch einmal ein, und diesen.',
     again: 'Neuen Code senden',
     mailCode: 'Code zusenden',
     mailLink: 'Link zusenden',
@@ -69,7 +64,6 @@ const TEXTS = defineTexts('email-codes', {
     linkNotMe: 'Wenn Sie es nicht waren, schließen Sie diese Seite: Dann geschieht nichts.',
     linkUnconfirmed:
       'Die Adresse dieses Kontos ist noch nicht bestätigt. Damit wird sie bestätigt, und alles entfernt, was jetzt Zugang zum Konto gibt: Passwort, Sitzungen, API-Schlüssel, Passkeys und Authenticator-App.',
-    linkSecondStep: 'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Der Link gilt weiter.',
     linkAgain: 'Neuen Link senden',
     errors: { wrongEmailCode: 'Der Code ist falsch, abgelaufen oder schon benutzt.' },
   },
@@ -82,33 +76,26 @@ export const requestEmailCodePage = (context: PageContext, state: EmailState = {
 
 export interface EmailCodeState {
   readonly email: string
-  readonly wantsCode?: boolean
   readonly errors?: FieldErrors
 }
 
-export const emailCodePage = (
-  context: PageContext,
-  { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
-): Page => {
+export const emailCodePage = (context: PageContext, { email, errors = NO_ERRORS }: EmailCodeState): Page => {
   const { texts, root } = context
   const own = context.textsOf(TEXTS)
   const form = new Form(context, errors)
-  const fields = [
-    form.field({
-      name: 'emailCode',
-      label: own.code,
-      hint: own.codeHint,
-      autocomplete: wantsCode ? 'off' : 'one-time-code',
-      isCode: true,
-      isNumeric: true,
-    }),
-    wantsCode && form.field(oneTimeCodeField(context)),
-  ]
+  const field = form.field({
+    name: 'emailCode',
+    label: own.code,
+    hint: own.codeHint,
+    autocomplete: 'one-time-code',
+    isCode: true,
+    isNumeric: true,
+  })
   return formPage(context, form, {
     title: own.signIn,
-    texts: [html`<p>${wantsCode ? own.secondStep : own.sent}</p>`],
+    texts: [html`<p>${own.sent}</p>`],
     action: withReturn('sign-in/email-code/confirm', context),
-    fields: [hiddenField('email', email), fields],
+    fields: [hiddenField('email', email), field],
     button: texts.signIn,
     next: links([[root + withReturn('sign-in/email-code', context), own.again]]),
   })
@@ -137,30 +124,28 @@ export interface MagicLinkState {
     readonly network: string | null
     readonly userAgent: string | null
   }
-  readonly wantsCode?: boolean
   readonly errors?: FieldErrors
 }
 
 /** The page behind the link of a mail. It names the account, so that nobody signs in to that of somebody else unawares. */
 export const magicLinkPage = (
   context: PageContext,
-  { token, link, wantsCode = false, errors = NO_ERRORS }: MagicLinkState,
+  { token, link, errors = NO_ERRORS }: MagicLinkState,
 ): Page => {
   const { texts, root } = context
   const own = context.textsOf(TEXTS)
   const { email, emailVerified, requestedAt, network, userAgent } = link
   const form = new Form(context, errors)
-  const field = wantsCode && form.field(oneTimeCodeField(context))
   return formPage(context, form, {
     title: texts.signIn,
     texts: [
       html`<p><strong>${fill(own.linkAccount, { email })}</strong></p>`,
       html`<p class="muted">${own.linkAsked} ${time(context, requestedAt)} · ${deviceOf(context, userAgent)}${network !== null && html` · ${network}`}</p>`,
       !emailVerified && html`<p>${own.linkUnconfirmed}</p>`,
-      html`<p>${wantsCode ? own.linkSecondStep : own.linkNotMe}</p>`,
+      html`<p>${own.linkNotMe}</p>`,
     ],
     action: 'magic-link',
-    fields: [hiddenField('token', token), field],
+    fields: [hiddenField('token', token)],
     button: texts.signIn,
     next: links([[root + withReturn('sign-in/magic-link', context), own.linkAgain]]),
   })

@@ -82,13 +82,18 @@ ${links([
 
 export interface CodeState {
   readonly email: string
-  /** What keeps the first step, see `src/core/accounts/sign-in-steps.ts`. */
-  readonly step: string
+  /** Where the form goes, below the service. */
+  readonly path: string
+  /** Hidden fields that keep the first step. */
+  readonly firstStep: Readonly<Record<string, string>>
   readonly errors?: FieldErrors
 }
 
-/** The second step of a sign-in, which never asks for the password again. */
-export const codePage = (context: PageContext, { email, step, errors = NO_ERRORS }: CodeState): Page => {
+/** The second step of a sign-in, which never asks for the first one again. */
+export const codePage = (
+  context: PageContext,
+  { email, path, firstStep, errors = NO_ERRORS }: CodeState,
+): Page => {
   const own = context.texts.flows
   const form = new Form(context, errors)
   const field = form.field({
@@ -100,22 +105,22 @@ export const codePage = (context: PageContext, { email, step, errors = NO_ERRORS
     isFocused: !form.hasErrors,
   })
   const recovery = new Form(context, NO_ERRORS, 'recovery-')
-  const path = withReturn('sign-in/code', context)
-  const firstStep = [hiddenField('email', email), hiddenField('step', step)]
+  const action = withReturn(path, context)
+  const kept = Object.entries(firstStep).map(([name, value]) => hiddenField(name, value))
   return formPage(context, form, {
     title: own.codeTitle,
     texts: [
       html`<p>${fill(own.codeText, { product: context.product })}</p>`,
       html`<p class="account-chip">${avatar(email)}<span>${email}</span><a href="${context.root}${withReturn('sign-in', context)}">${own.notYou}</a></p>`,
     ],
-    action: path,
-    fields: [firstStep, field],
+    action,
+    fields: [kept, field],
     button: own.codeButton,
     after: [
       html`<details class="disclosure">
 <summary>${own.recovery}</summary>
-<form method="post" action="${context.root}${path}">
-${firstStep}
+<form method="post" action="${context.root}${action}">
+${kept}
 ${recovery.field({ name: 'code', label: own.recoveryCode, hint: own.recoveryHint, autocomplete: 'off', isCode: true })}
 <button>${own.recoveryButton}</button>
 </form>

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FieldErrors } from '#base/errors'
 import {
   emailCodePage,
   type MagicLinkState,
@@ -10,6 +11,8 @@ import {
   requestEmailCodePage,
   requestMagicLinkPage,
 } from '#features/email-codes/pages'
+import { type CodeState, codePage } from '#http/pages/between-steps'
+import type { ApiCall } from '#http/pages/feature-pages'
 import { returnToOf } from '#routes/request-context'
 import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '#routes/schemas'
 
@@ -19,6 +22,17 @@ const EmailQuery = { email: PageParameter }
 
 /** The form of the sign-in page sends its password too, which is not read. */
 const RequestForm = pageForm({ email: FormText, password: Type.Optional(FormText) })
+
+/** @param code that was wrong, if one was sent: without one nothing has failed. */
+const sendSecondStep = (
+  reply: FastifyReply,
+  step: CodeState,
+  code: string | undefined,
+  errors: FieldErrors,
+): Promise<FastifyReply> =>
+  code
+    ? reply.sendPage(context => codePage(context, { ...step, errors }))
+    : reply.code(200).sendPage(context => codePage(context, step))
 
 const emailCodePages: FastifyPluginAsyncTypebox = async app => {
   app.get('/sign-in/email-code', linkedPage(EmailQuery), (request, reply) => {
@@ -50,10 +64,17 @@ const emailCodePages: FastifyPluginAsyncTypebox = async app => {
     reply.relay(response)
     if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
-    const wantsCode = code !== undefined || 'code' in errors
-    return reply.sendPage(context => emailCodePage(context, { email, wantsCode, errors }))
+    if (!('code' in errors)) return reply.sendPage(context => emailCodePage(context, { email, errors }))
+    const step = { email, path: 'sign-in/email-code/confirm', firstStep: { email, emailCode } }
+    return sendSecondStep(reply, step, code, errors)
   })
 }
+
+const checkOf = (token: string): ApiCall => ({
+  method: 'POST',
+  path: '/account/magic-link/check',
+  body: { token },
+})
 
 const magicLinkPages: FastifyPluginAsyncTypebox = async app => {
   app.get('/sign-in/magic-link', linkedPage(EmailQuery), (request, reply) => {
@@ -86,8 +107,7 @@ const magicLinkPages: FastifyPluginAsyncTypebox = async app => {
     reply: FastifyReply,
     state: Omit<MagicLinkState, 'link'>,
   ) => {
-    const body = { token: state.token }
-    const link = await app.callApi(request, { method: 'POST', path: '/account/magic-link/check', body })
+    const link = await app.callApi(request, checkOf(state.token))
     if (link.status !== 200) return reply.sendFailure(link)
     return reply.sendPage(context => magicLinkPage(context, { ...state, link: link.body }))
   }
@@ -107,7 +127,11 @@ const magicLinkPages: FastifyPluginAsyncTypebox = async app => {
     reply.relay(response)
     if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
-    return sendLinkPage(request, reply, { token, wantsCode: code !== undefined || 'code' in errors, errors })
+    if (!('code' in errors)) return sendLinkPage(request, reply, { token, errors })
+    const link = await app.callApi(request, checkOf(token))
+    if (link.status !== 200) return reply.sendFailure(link)
+    const step = { email: link.body.email, path: 'magic-link', firstStep: { token } }
+    return sendSecondStep(reply, step, code, errors)
   })
 }
 
