@@ -52,8 +52,11 @@ export const adminKeyOf = ({ adminKey }: FastifyRequest): PresentedAdminKey => {
 
 /** The actor of an admin route. */
 export const adminActor = (request: FastifyRequest): Actor => {
-  const { id, isAdministrator } = adminKeyOf(request)
-  return { type: isAdministrator ? 'administrator' : 'adminKey', id, ip: request.clientAddress }
+  const { id, administrator } = adminKeyOf(request)
+  return {
+    type: administrator === undefined ? 'adminKey' : 'administrator',
+    ...{ id, ip: request.clientAddress },
+  }
 }
 
 interface NewKeyBody {

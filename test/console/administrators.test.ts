@@ -177,17 +177,48 @@ await onEnginesOfRun(t, async (t, { build }) => {
     t.strictSame(roles, ['editor', 'owner'])
   })
 
-  t.test('an impersonated session ends with the role of the administrator who has opened it', async t => {
-    const person = await administrator(app)
-    const client = await openConsole(app, person.token)
-    const { id } = await signUp(app)
-    await client.open(`/console/users/${id}/impersonate`)
-    await client.submit('impersonate')
-    const token = /<code>(eyJ[^<]*)<\/code>/.exec(client.page)?.[1] ?? ''
-    t.equal(await accountStatus(app, token), 200)
-    await updateUser(app, person.id, { roles: ['editor'] })
-    t.equal(await accountStatus(app, token), 401)
+  t.test('an impersonated session ends with what lets the administrator impersonate', async t => {
+    const endings: Readonly<Record<string, (person: { id: string; token: string }) => Promise<unknown>>> = {
+      role: ({ id }) => updateUser(app, id, { roles: ['editor'] }),
+      'sign-out': ({ token }) =>
+        app.inject({ method: 'POST', url: '/account/sign-out', headers: bearer(token) }),
+      sessions: ({ id }) =>
+        app.inject({ method: 'DELETE', url: `/admin/users/${id}/sessions`, headers: asAdmin }),
+      account: ({ id }) => updateUser(app, id, { disabled: true }),
+    }
+    for (const [name, end] of Object.entries(endings)) {
+      const person = await administrator(app)
+      const client = await openConsole(app, person.token)
+      const { id } = await signUp(app)
+      await client.open(`/console/users/${id}/impersonate`)
+      await client.submit('impersonate')
+      const token = /<code>(eyJ[^<]*)<\/code>/.exec(client.page)?.[1] ?? ''
+      t.equal(await accountStatus(app, token), 200)
+      await end(person)
+      t.equal(await accountStatus(app, token), 401, name)
+    }
   })
+
+  t.test(
+    'no impersonated session is left by a request that the end of the administrator overtakes',
+    async t => {
+      const left: number[] = []
+      for (let round = 0; round < 10; round += 1) {
+        const person = await administrator(app)
+        const client = await openConsole(app, person.token)
+        const { id } = await signUp(app)
+        await client.open(`/console/users/${id}/impersonate`)
+        const end = () =>
+          round % 2 === 0
+            ? app.inject({ method: 'POST', url: '/account/sign-out', headers: bearer(person.token) })
+            : updateUser(app, person.id, { roles: [] })
+        await Promise.all([client.submit('impersonate'), end()])
+        const token = /<code>(eyJ[^<]*)<\/code>/.exec(client.page)?.[1]
+        left.push(token === undefined ? 401 : await accountStatus(app, token))
+      }
+      t.strictSame(left, Array(10).fill(401))
+    },
+  )
 
   t.test('no key raises itself: each scope of the role is needed, by every route', async t => {
     const holder = await administrator(app)

@@ -20,8 +20,8 @@ export class Impersonation {
   }
 
   /**
-   * Opens a session that ends with the admin key, when it expires or is revoked; one of an administrator, with the role, the factors and the
-   * account.
+   * Opens a session that ends with the admin key, when it expires or is revoked; one of an administrator, with the role, the factors, the
+   * account, and each session with two factors that the administrator ends.
    * @throws {ServiceError} `userNotFound`, `accountDisabled`, `scopeRequired`; `adminKeyRequired` if the key has been revoked meanwhile
    */
   async begin(
@@ -51,9 +51,12 @@ export class Impersonation {
   }
 
   /** After the session was opened: a simultaneous revocation may not have seen it. */
-  async #confirmKey({ id, scopes, isAdministrator }: PresentedAdminKey): Promise<void> {
-    const isOfStore = scopes !== null && isAdministrator !== true
-    if (isOfStore && (await this.#deps.adminKeys.endSessionsIfRevoked(id)))
-      throw new ServiceError('adminKeyRequired')
+  async #confirmKey({ id, scopes, administrator }: PresentedAdminKey): Promise<void> {
+    const { adminKeys, sessions } = this.#deps
+    const isRevoked =
+      administrator === undefined
+        ? scopes !== null && (await adminKeys.endSessionsIfRevoked(id))
+        : await sessions.endImpersonationsUnless(id, administrator)
+    if (isRevoked) throw new ServiceError('adminKeyRequired')
   }
 }

@@ -18,6 +18,7 @@ import {
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../audit-log/stored-events.ts'
 import type { Session } from '../auth/session.ts'
+import { endImpersonationsBy } from '../auth/stored-keys.ts'
 import {
   addSessionStatement,
   forgetNetworksStatement,
@@ -102,6 +103,6 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
     yield forgetNetworksStatement(userId)
     yield addSessionStatement({ ...session, amr: amrWithPassword(former.amr) })
     yield recordStatement(event)
-    return endsAccess(userId, user)
+    return endsAccess([userId, ...(yield* endImpersonationsBy(userId))], user)
   },
 })

@@ -10,6 +10,7 @@ import { givesAccess, grantsAccess, type OwnedTable, operationName } from '#stor
 import type { AuditEvent } from '../audit-log/event.ts'
 import { consequenceOf, recordStatement } from '../audit-log/stored-events.ts'
 import type { Session } from '../auth/session.ts'
+import { endImpersonationsBy } from '../auth/stored-keys.ts'
 import { addSessionStatement, forgetNetworksStatement, revokeAllSessions } from '../auth/stored-sessions.ts'
 import type { AccountFeature, SignInProof } from '../store/account-feature.ts'
 import type { Factor } from '../users/factors.ts'
@@ -245,7 +246,8 @@ export const signInOperations = (
         : yield* openSession(found, session, event)
       if (addition !== null && (yield* prove(proofs, addition, newest)) !== 'proved')
         return refusedFor(userId, 'userChanged')
-      return changesUser(signIn) ? endsAccess(userId, signedIn) : invalidatesNothing(signedIn)
+      if (!changesUser(signIn)) return invalidatesNothing(signedIn)
+      return endsAccess([userId, ...(yield* endImpersonationsBy(userId))], signedIn)
     },
   }
 }

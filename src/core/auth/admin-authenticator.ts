@@ -139,7 +139,8 @@ export class AdminAuthenticator implements InvalidationListener {
   /** Whether a key that this authenticator has returned is still valid; without the digest of the presented key. */
   isCurrent(key: PresentedAdminKey): boolean {
     if (this.#rootKeys.some(rootKey => rootKey.key === key)) return true
-    if (key.isAdministrator) return this.#lent.values().some(lent => lent.key === key && lent.isValid())
+    if (key.administrator !== undefined)
+      return this.#lent.values().some(lent => lent.key === key && lent.isValid())
     this.#deps.deliverInvalidations()
     if (!this.#validity.isReliable || !this.#current.has(key)) return false
     return key.expiresAt === null || this.#deps.clock() < key.expiresAt

@@ -21,8 +21,8 @@ export interface PresentedAdminKey {
   readonly id: string
   /** `null` for a root key; the e-mail of an administrator. */
   readonly name: string | null
-  /** Whether it is lent to a user for a request of the console, see `AdminAuthenticator.lend`. */
-  readonly isAdministrator?: true
+  /** The session of a user to whom it is lent for a request of the console (`AdminAuthenticator.lend`), and the version of that user. */
+  readonly administrator?: { readonly sessionId: string; readonly version: number }
   /** `null` for a root key, which may do everything. */
   readonly scopes: readonly string[] | null
   /** Milliseconds since the epoch; `null`: it does not expire. */
@@ -31,11 +31,15 @@ export interface PresentedAdminKey {
 
 const ADMINISTRATOR = 'administrator:'
 
+/** `impersonatedBy` of the sessions that a user has opened as an administrator. */
+export const impersonatorOfAdministrator = (userId: string): string => ADMINISTRATOR + userId
+
 /** What `impersonatedBy` of a session says: the id of a key, or of an administrator with a prefix that no key has. */
 export const impersonatorOf = ({
   id,
-  isAdministrator,
-}: Pick<PresentedAdminKey, 'id' | 'isAdministrator'>): string => (isAdministrator ? ADMINISTRATOR + id : id)
+  administrator,
+}: Pick<PresentedAdminKey, 'id' | 'administrator'>): string =>
+  administrator === undefined ? id : impersonatorOfAdministrator(id)
 
 /** The administrator or key behind `impersonatedBy` of a session. */
 export const actorOfImpersonator = (

@@ -2,6 +2,7 @@
 
 import { firstRow, rows, type Statement, type Steps } from '#storage/operations/operation'
 import { endsAccess, invalidatesNothing, type Write } from '#storage/operations/write'
+import { impersonatorOfAdministrator } from './admin-key.ts'
 import type { CredentialLastRequest } from './last-requests.ts'
 
 /** Never lowers a timestamp. Locks keys in one order, so that two instances cannot deadlock. */
@@ -38,6 +39,10 @@ export function* endImpersonatedSessions(keyId: string): Steps<readonly string[]
   })
   return users.map(user => user.id)
 }
+
+/** Ends the impersonated sessions that a user has opened as an administrator. @returns the ids of their users. */
+export const endImpersonationsBy = (userId: string): Steps<readonly string[]> =>
+  endImpersonatedSessions(impersonatorOfAdministrator(userId))
 
 export const apiKeyOperations = {
   *recordRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {

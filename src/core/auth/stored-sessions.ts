@@ -20,6 +20,7 @@ import {
 import {
   amrAfterProof,
   amrAfterRemoval,
+  isMultiFactor,
   type MethodAmr,
   type ProvedWith,
   type RemovedProofs,
@@ -37,6 +38,7 @@ import { endWithSessions, type OwnedTables } from '../users/owned-rows.ts'
 import { refusalOf, type SessionRefusal, type UserRefusal, type UserState } from '../users/refusals.ts'
 import { lockUser } from '../users/user-locks.ts'
 import { factorsColumn, toFactors } from '../users/user-rows.ts'
+import type { PresentedAdminKey } from './admin-key.ts'
 import type { Session } from './session.ts'
 import {
   amrColumn,
@@ -46,6 +48,7 @@ import {
   toAmr,
   toSession,
 } from './session-rows.ts'
+import { endImpersonationsBy } from './stored-keys.ts'
 
 /** A session that makes a change after a proof of identity. The proof must still hold in the transaction of the change. */
 export interface ProvedSession {
@@ -169,7 +172,7 @@ export function* revokeAllSessions(
 const revokeStatement = (id: string, userId: string): Statement => ({
   text: ({ forShare, inSharedTurn }) => `DELETE FROM sessions WHERE id = $1 AND user_key = (
       SELECT key FROM users WHERE id = $2 AND disabled = 0 AND ${inSharedTurn('$2')} ${forShare}
-    ) RETURNING id`,
+    ) RETURNING amr`,
   values: [id, userId],
 })
 
@@ -250,14 +253,17 @@ export const sessionOperations = (tables: Pick<OwnedTables, 'endWithSessions'>) 
   /** Revokes one session of the event's user, who must be enabled. */
   *revoke(id: string, event: AuditEvent): Steps<Write<'revoked' | 'sessionNotFound' | UserRefusal>> {
     const { userId } = event
-    if ((yield* firstRow(revokeStatement(id, userId))) === undefined) {
+    const revoked = yield* firstRow<{ amr: string | null }>(revokeStatement(id, userId))
+    if (revoked === undefined) {
       const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
       // A request that has revoked it may still wait for other processes.
       return refused === null ? endsAccess(userId, 'sessionNotFound') : refusedFor(userId, refused)
     }
     yield deleteEndedTokens(userId)
     yield recordStatement(event)
-    return endsAccess(userId, 'revoked')
+    // Administrators have sessions with two factors: no other sign-out pays for this statement.
+    const impersonated = isMultiFactor(toAmr(revoked.amr)) ? yield* endImpersonationsBy(userId) : []
+    return endsAccess([userId, ...impersonated], 'revoked')
   },
 
   /** Revokes every session of the event's user. Records no event if there is none to revoke. */
@@ -276,7 +282,26 @@ export const sessionOperations = (tables: Pick<OwnedTables, 'endWithSessions'>) 
     if (revoked.length > 0) yield recordStatement(event)
     if (exceptId === null) yield* endWithSessions(tables.endWithSessions, event)
     // Also where none ended: another request may have ended them, and still wait for other processes.
-    return endsAccess(userId, 'revoked')
+    return endsAccess([userId, ...(yield* endImpersonationsBy(userId))], 'revoked')
+  },
+
+  /**
+   * For an administrator who has just opened an impersonated session, which a simultaneous end of the own one, of the role or of a factor may
+   * not have seen. @returns whether there was one: the impersonated sessions have ended then.
+   */
+  *endImpersonationsUnless(
+    userId: string,
+    { sessionId, version }: NonNullable<PresentedAdminKey['administrator']>,
+  ): Steps<Write<boolean>> {
+    // What ends one of these locks the user first.
+    yield* lockUser(userId)
+    const found = yield* firstRow({
+      text: `SELECT sessions.id FROM sessions JOIN users ON users.key = user_key
+        WHERE sessions.id = $1 AND users.id = $2 AND users.version = $3 AND users.disabled = 0`,
+      values: [sessionId, userId, version],
+    })
+    if (found !== undefined) return invalidatesNothing(false)
+    return endsAccess(yield* endImpersonationsBy(userId), true)
   },
 
   /** Records a proof of identity of the event's user, who must be enabled. An impersonated session is not found. */

@@ -4,6 +4,7 @@ import { firstRow, type Steps } from '#storage/operations/operation'
 import { endsAccess, refusedFor, type Write } from '#storage/operations/write'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../audit-log/stored-events.ts'
+import { endImpersonationsBy } from '../auth/stored-keys.ts'
 import { type ActingSession, endProofs, lockForSession, sessionIdOf } from '../auth/stored-sessions.ts'
 import type { Factor } from './factors.ts'
 import { refusalOf, type SessionRefusal, type UserRefusal } from './refusals.ts'
@@ -35,8 +36,9 @@ export function* changeFactors<Refusal extends string>(
   const refused = (yield* lockOwner(userId, own)) ?? (yield* change())
   if (refused !== null) return refusedFor(userId, refused)
   yield* endProofs(userId, own && sessionIdOf(own.session), own?.endsOthers)
+  const impersonated = own?.endsOthers ? yield* endImpersonationsBy(userId) : []
   yield recordStatement(event)
-  return endsAccess(userId, 'done')
+  return endsAccess([userId, ...impersonated], 'done')
 }
 
 /** The column with the factors; `undefined` if there is no such user. */

@@ -17,8 +17,7 @@ import { featureMethodsColumn } from '../accounts/sign-in-tables.ts'
 import { endPendingChanges } from '../accounts/stored-pending-changes.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement, recordUnlessRevoked } from '../audit-log/stored-events.ts'
-import { impersonatorOf } from '../auth/admin-key.ts'
-import { endImpersonatedSessions } from '../auth/stored-keys.ts'
+import { endImpersonationsBy } from '../auth/stored-keys.ts'
 import {
   type ActingSession,
   endProofs,
@@ -139,10 +138,6 @@ function* changeUser(
   if (second === 'taken') return 'emailTaken'
   return { row: second[0] ?? found, isChanged: second.length > 0 }
 }
-
-/** Ends the sessions that a user has opened as an administrator. @returns the ids of their users. */
-const endImpersonationsBy = (id: string): Steps<readonly string[]> =>
-  endImpersonatedSessions(impersonatorOf({ id, isAdministrator: true }))
 
 /** Ends what an update of a user, who is locked, takes away. */
 function* endAccessOf(

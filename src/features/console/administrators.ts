@@ -28,10 +28,13 @@ export const refusalOf = ({ role }: ProtectedRole, principal: Principal): Declar
 }
 
 /** The key of an administrator, which has exactly the scopes of the role. */
-export const keyOf = ({ scopes }: ProtectedRole, { cachedUser: { user } }: Principal): PresentedAdminKey => ({
+export const keyOf = (
+  { scopes }: ProtectedRole,
+  { credentialId: sessionId, cachedUser: { user } }: Principal,
+): PresentedAdminKey => ({
   id: user.id,
   name: user.email,
   scopes,
   expiresAt: null,
-  isAdministrator: true,
+  administrator: { sessionId, version: user.version },
 })

@@ -59,7 +59,7 @@ const ROOT_KEY = 'ADMIN_KEY'
 
 const holderOf = (request: FastifyRequest): Holder => ({
   name: adminKeyOf(request).name ?? ROOT_KEY,
-  isKey: !adminKeyOf(request).isAdministrator,
+  isKey: adminKeyOf(request).administrator === undefined,
 })
 
 /** How an administrator proves the identity again. `none`: the administrator has done so recently; `signIn`: only a sign-in does. */
@@ -200,7 +200,7 @@ export class Shell {
 
   proofOf(request: FastifyRequest): ProofKind {
     const { principal } = request
-    if (!adminKeyOf(request).isAdministrator || principal === null) return 'key'
+    if (adminKeyOf(request).administrator === undefined || principal === null) return 'key'
     if (this.#app.services.reauthentication.isRecent(principal)) return 'none'
     return needsCode(principal.cachedUser.user) ? 'code' : 'signIn'
   }
