@@ -85,13 +85,6 @@ declare module 'fastify' {
     takeNotice(): string | undefined
     /** Redirects to the page to sign in, which leads back to another page. @param path below the service, with a query, if any. */
     redirectToSignIn(path: string): FastifyReply
-    /**
-     * Lets pages with a sign-in of their own lead back to another page once.
-     * @param path below the service, without a slash at the start, with its query. A path that no page has is ignored.
-     */
-    comeBackTo(path: string, cookie: string): FastifyReply
-    /** Ends {@link comeBackTo}. @returns the path; `null` without one. */
-    takeWayBack(cookie: string): string | null
     /** Redirects to the web application, with the errors of the API as `error`; clients that prefer JSON get the error itself. */
     redirectToWebApp(response: ApiResponse): FastifyReply
   }
@@ -106,22 +99,8 @@ const NOTICE_COOKIE = 'PAGE_NOTICE'
 /** Seconds. */
 const NOTICE_LIFETIME = 60
 
-/** Seconds. */
-const WAY_BACK_LIFETIME = 600
-
 /** Seconds. Other content of images has another URL; a new version of a font has the same letters. */
 const FILE_LIFETIME = 30 * 86_400
-
-/**
- * A path below the service, and a query as forms send it: nothing that a browser could read as another host, also if a stranger has set
- * the cookie.
- */
-const PAGE_PATH = /^[a-z0-9]+(?:[/-][a-z0-9]+)*(?:\?[\w.~*+%=&:-]*)?$/
-
-/** Characters. Every page has a shorter path, with most queries; a long cookie would fill the header of every later request. */
-const MAX_PAGE_PATH = 1_024
-
-const isPagePath = (path: string): boolean => path.length <= MAX_PAGE_PATH && PAGE_PATH.test(path)
 
 /** Browsers, and clients that accept anything, get a page. */
 const prefersJson = (request: FastifyRequest): boolean => request.accepts().type(['html', 'json']) === 'json'
@@ -291,19 +270,6 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     const notice = this.request.hostCookie(NOTICE_COOKIE)
     if (notice !== undefined) this.clearHostCookie(NOTICE_COOKIE)
     return notice
-  })
-
-  app.decorateReply('comeBackTo', function comeBackTo(this: FastifyReply, path, cookie) {
-    if (!isPagePath(path)) return this
-    // Lax, unlike a notice: after a sign-in there, the site of a provider leads to the security page.
-    return this.setHostCookie(cookie, path, { sameSite: 'lax', maxAge: WAY_BACK_LIFETIME })
-  })
-
-  app.decorateReply('takeWayBack', function takeWayBack(this: FastifyReply, cookie) {
-    const path = this.request.hostCookie(cookie)
-    if (path === undefined) return null
-    this.clearHostCookie(cookie)
-    return isPagePath(path) ? path : null
   })
 
   const sendRelayedErrors = (reply: FastifyReply): FastifyReply =>

@@ -65,9 +65,8 @@ await onEnginesOfRun(t, async (t, { build }) => {
     clock.advance(20 * MINUTE)
     t.equal((await app.inject({ url: '/console/events/live', headers })).statusCode, 200)
     clock.advance(11 * MINUTE)
-    const { statusCode, cookies } = await app.inject({ url: '/console/events/live', headers })
-    t.equal(statusCode, 303)
-    t.notOk(cookies.some(({ name }) => name === 'CONSOLE_NEXT'))
+    const response = await app.inject({ url: '/console/events/live', headers })
+    t.equal(response.headers.location, '../../console/sign-in')
   })
 
   t.test('S5: a session ends with its key: revoked, or expired', async t => {
@@ -240,60 +239,51 @@ t.test('the console', async t => {
     }
   })
 
-  t.test('O11: only the path of a page, and its query, are a way back', async t => {
-    for (const path of [
-      `users/${'a'.repeat(9_000)}`,
-      `users?search=${'a'.repeat(9_000)}`,
-      'users/%2F%2Fevil',
-      'users/a%0d%0aset-cookie:x',
-      'users?search=a/../..//evil',
-      'users?search=%00&next=https://evil.example',
-    ]) {
-      const { statusCode, cookies } = await app.inject({ url: `/console/${path}` })
-      t.equal(statusCode, 303)
-      t.equal(cookies.length, 0, path.slice(0, 40))
-    }
-  })
-
-  t.test('O11: a link to the console keeps no user away from the security page', async t => {
-    const { token } = await signUp(app)
-    const { cookies } = await app.inject({ url: '/console/users' })
-    const [wayBack] = cookies
-    t.match(wayBack, { value: 'console/users' })
-    const { statusCode } = await app.inject({
-      url: '/security',
-      headers: { accept: 'text/html', cookie: `ACCESS_TOKEN=${token}; ${wayBack?.name}=console/users` },
-    })
-    t.equal(statusCode, 200)
+  t.test('O11: the sign-in leads back to a page of the console, without a cookie', async t => {
+    const url = '/console/users?search=a%20b'
+    const { statusCode, headers, cookies } = await app.inject({ url })
+    t.equal(statusCode, 303)
+    t.equal(cookies.length, 0)
+    const client = await new FormClient(app).open(`/console/${headers.location}`)
+    await client.submit('console/sign-in', { adminKey: 'wrong key of an admin' })
+    await client.submit('console/sign-in', { adminKey: ADMIN_KEY })
+    t.equal(client.path, '/console/users')
+    t.match(client.page, 'value="a b"')
   })
 
   t.test('O11: a way back of a stranger leads to no other host, and to no other page', async t => {
+    const own = app.config.publicUrl
     for (const target of [
       'https://evil.example',
       '//evil.example',
       '/\\evil.example',
-      'console//evil.example',
-      'console/../..//evil.example',
-      'console@evil.example',
-      'console:evil.example',
-      'console.evil.example?x=1',
-      'consoles/users?x=1',
-      'security?x=1',
-      'console/users?x=1\r\nlocation:x',
-      'console/users?x=1#y',
+      `${own}.evil.example/console/users`,
+      `${own}@evil.example/console/users`,
+      `${own}:evil.example/console/users`,
+      `${own}/consoles/users?x=1`,
+      `${own}/security?x=1`,
+      `${own}/console/../security`,
+      `${own}/console.evil.example?x=1`,
+      `${own}/console/users?x=1\r\nlocation:x`,
+      `${own}/console/${'a'.repeat(9_000)}`,
+      'javascript:alert(1)',
     ]) {
       const { statusCode, headers } = await app.inject({
         method: 'POST',
-        url: '/console/sign-in',
-        headers: {
-          'content-type': 'application/x-www-form-urlencoded',
-          cookie: `CONSOLE_NEXT=${encodeURIComponent(target)}`,
-        },
+        url: `/console/sign-in?return_to=${encodeURIComponent(target)}`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
         payload: `adminKey=${ADMIN_KEY}`,
       })
-      t.equal(statusCode, 303)
-      t.equal(headers.location, '../console', target)
+      t.ok([303, 400].includes(statusCode), target)
+      if (statusCode === 303) t.equal(headers.location, '../console?signed-in', target)
     }
+    const { headers } = await app.inject({
+      method: 'POST',
+      url: `/console/sign-in?return_to=${encodeURIComponent(`${own}/console//evil.example/x`)}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: `adminKey=${ADMIN_KEY}`,
+    })
+    t.equal(headers.location, '../console//evil.example/x?signed-in', 'below the console all the same')
   })
 
   t.test('D4: a browser that does not keep the cookie is told so', async t => {

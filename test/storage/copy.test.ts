@@ -185,6 +185,12 @@ t.test('a process that uses either database, or writes, is refused', async t => 
   await refused(`sqlite:${file}`, url, /^the source: a process uses .*test\.db: stop it, then copy$/)
   other.close()
   const app = await build(t, { env: { DATABASE_URL: filled } })
+  const connected = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'gatehouse'`
+  await until(
+    () => query(filled, connected),
+    ({ length }) => length > 0,
+    60_000,
+  )
   const inUse = 'a process of the service is connected to the database: stop it, then copy$'
   await refused(filled, url, new RegExp(`^the source: ${inUse}`))
   await refused(`sqlite:${file}`, filled, new RegExp(`^the target: ${inUse}`))

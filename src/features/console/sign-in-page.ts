@@ -2,6 +2,7 @@
 import type { FieldErrors } from '#base/errors'
 import { Form, html, type Page, type PageContext, usernameField } from '#http/pages/feature-pages'
 import { cardWith, emblem, formPage } from '#http/pages/layout'
+import { withReturn } from '#http/pages/return-links'
 import { textsOf } from './frame.ts'
 
 export type SignInNotice = 'signInAgain' | 'signInLost' | null
@@ -25,12 +26,12 @@ export const signInPage = (
   return formPage(context, form, {
     title: texts.signIn,
     texts: [notice !== null && html`<p role="status">${texts[notice]}</p>`],
-    action: 'console/sign-in',
+    action: withReturn('console/sign-in', context),
     fields: [usernameField(texts.console), field],
     button: texts.signInButton,
     after: [
       hasAccounts &&
-        html`<form class="stack" method="post" action="${context.root}console/sign-in/account">
+        html`<form class="stack" method="post" action="${context.root}${withReturn('console/sign-in/account', context)}">
 <p class="or">${context.texts.or}</p>
 <button class="block">${texts.withAccount}</button>
 <p class="hint">${texts.withAccountHint}</p>

@@ -11,7 +11,6 @@ import type {
   ConsolePlot,
   ConsoleSection,
 } from '#http/pages/feature-pages'
-import { SIGNED_IN } from '#http/pages/layout'
 import { adminEventsProperties, sendEvents } from '#routes/events'
 import { adminKeyOf } from '#routes/request-context'
 import { FormText, Strict } from '#routes/schemas'
@@ -170,7 +169,7 @@ export const addOverview = (
   section: ConsoleSection,
 ): void => {
   const { consoleHistory } = app.services
-  const querystring = Strict({ range: Range, [SIGNED_IN]: Type.Optional(Type.Literal('')) })
+  const querystring = Strict({ range: Range })
   const readEvents = async (request: FastifyRequest) => {
     const response = await shell.read(request, section.api)
     return { section, response, names: await shell.namesOf(request, section, response) }

@@ -9,8 +9,9 @@ import { ERRORS } from '#features/console/definitions'
 import { type SignInNotice, signInPage } from '#features/console/sign-in-page'
 import { html } from '#http/pages/feature-pages'
 import { SIGNED_IN } from '#http/pages/layout'
+import { pageOfReturn, returnToPage, withReturn } from '#http/pages/return-links'
 import { adminActor } from '#routes/request-context'
-import { FormText, pageForm } from '#routes/schemas'
+import { FormText, linkedPage, pageForm } from '#routes/schemas'
 import { addAction, placedActions } from '../../actions.ts'
 import { refusedBy, Shell } from '../../shell.ts'
 import { addTransfers } from '../../transfers.ts'
@@ -18,9 +19,6 @@ import { addItem, addList, addOverview, addStream, addUnknown, STREAM_PATH } fro
 
 /** The notice of a session that has ended. */
 const ENDED = 'console/ended'
-
-/** Where the sign-in leads. Not the cookie of users: a link to the console would keep them away from their security page. */
-const WAY_BACK_COOKIE = 'CONSOLE_NEXT'
 
 const SESSION_COOKIE = 'gatehouse-console'
 
@@ -60,7 +58,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
   ): Promise<FastifyReply> =>
     reply.sendPage(context => signInPage(context, errors, notice, protectedRole !== null && hasPages))
 
-  app.get('/sign-in', { schema: { hide: true } }, (_request, reply) =>
+  app.get('/sign-in', linkedPage({}), (_request, reply) =>
     sendSignIn(reply, {}, reply.takeNotice() === ENDED ? 'signInAgain' : null),
   )
 
@@ -69,10 +67,9 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     if (former !== undefined) await sessions.close(former)
     const secret = await sessions.open(opener, adminActor(request))
     reply.setHostCookie(SESSION_COOKIE, secret, { sameSite: 'strict' })
-    // A browser that has sent one cookie keeps the other one too.
-    const overview = request.hostCookie(WAY_BACK_COOKIE) === undefined ? `console?${SIGNED_IN}` : 'console'
-    const wayBack = reply.takeWayBack(WAY_BACK_COOKIE)
-    return reply.redirectToPage(wayBack !== null && /^console[/?]/.test(wayBack) ? wayBack : overview)
+    const page = pageOfReturn(request.returnTo, publicUrl)?.split('#', 1)[0] ?? ''
+    const next = /^console[/?]/.test(page) ? page : 'console'
+    return reply.redirectToPage(`${next}${next.includes('?') ? '&' : '?'}${SIGNED_IN}`)
   }
 
   const SignInForm = pageForm({ adminKey: FormText })
@@ -96,7 +93,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       { config: { rateLimit: 'console' }, schema: { hide: true } },
       async (request, reply) => {
         const { principal } = request
-        if (principal === null) return reply.redirectToSignIn('console/sign-in')
+        if (principal === null) return reply.redirectToSignIn(withReturn('console/sign-in', request))
         const refused = refusalOf(protectedRole, principal)
         if (refused !== null) {
           const response = refusedBy(refused)
@@ -129,9 +126,11 @@ const consoleRoutes: FastifyPluginAsync = async app => {
         body: html`<p><a href="${root}console${below}">${texts.signIn}</a></p>`,
         refreshTo: `${root}console${below}`,
       }))
-    if (method === 'GET' && below !== '' && !isStream(request))
-      reply.comeBackTo(`console${below}`, WAY_BACK_COOKIE)
-    return reply.redirectToPage('console/sign-in', hasEnded ? ENDED : undefined)
+    const page =
+      method === 'GET' && below !== '' && !isStream(request)
+        ? withReturn('console/sign-in', returnToPage(`console${below}`, publicUrl))
+        : 'console/sign-in'
+    return reply.redirectToPage(page, hasEnded ? ENDED : undefined)
   }
 
   /** The principal of a session of a user that may administer, if it is the one with the id. */
@@ -191,11 +190,22 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     return request.adminKey !== null
   }
 
+  /** Leads on from the URL after a sign-in, whose query tells a browser that has not kept the cookie from others. */
+  const withoutSignedIn = (
+    { url, method }: FastifyRequest,
+    reply: FastifyReply,
+  ): FastifyReply | undefined => {
+    const [path = '', query = ''] = url.slice(app.prefix.length).split('?', 2)
+    const left = query.split('&').filter(each => each !== SIGNED_IN)
+    if (method !== 'GET' || left.join('&') === query) return undefined
+    return reply.redirectToPage(`console${path}${left.length > 0 ? `?${left.join('&')}` : ''}`)
+  }
+
   app.register(async function signedIn(scoped: FastifyInstance) {
     scoped.addHook('onRequest', async (request, reply) => {
       const secret = request.hostCookie(SESSION_COOKIE)
       if (secret === undefined) return askToSignIn(request, reply, false)
-      if (await authenticate(request, reply, secret)) return
+      if (await authenticate(request, reply, secret)) return withoutSignedIn(request, reply)
       // The session ends with its key.
       await sessions.close(secret)
       return askToSignIn(request, reply.clearHostCookie(SESSION_COOKIE), true)
