@@ -49,6 +49,25 @@ t.test('the console', async t => {
     t.equal(client.status, 400)
   })
 
+  t.test('a head of the table changes the order, and keeps the filters', async t => {
+    const { email: first } = await signUp(app, { firstName: 'Sorted' })
+    const { email: second } = await signUp(app, { firstName: 'Sorted' })
+    const client = await signedInTo(app)
+    const order = () => client.page.indexOf(first) < client.page.indexOf(second)
+    await client.open('/console/users?search=sorted')
+    t.equal(order(), false, 'the newest first')
+    const [head = ''] = /<th[^>]*aria-sort="descending".*?<\/th>/.exec(client.page) ?? []
+    await client.open(/href="([^"]*)"/.exec(head)?.[1]?.replaceAll('&amp;', '&') ?? '')
+    t.equal(client.status, 200)
+    t.equal(order(), true)
+    t.match(client.page, 'aria-sort="ascending"')
+    t.match(client.page, 'value="sorted"')
+    await client.open('/console/users?sort=email')
+    t.equal(client.status, 400)
+    await client.open('/console/admin-keys?sort=name')
+    t.equal(client.status, 400)
+  })
+
   t.test('long lists have pages', async t => {
     for (let user = 0; user < 51; user += 1) await signUp(app, { firstName: 'Paged' })
     const client = await signedInTo(app)

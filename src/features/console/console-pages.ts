@@ -140,8 +140,9 @@ const users: ConsolePage = {
       { ...listField(ROLES, 'roles'), room: 'mid' },
       { ...METHODS, room: 'wide' },
       { ...agoField(LAST_REQUEST, 'lastRequestAt'), room: 'low' },
-      { ...agoField(SIGNED_UP, 'createdAt'), room: 'mid' },
+      { ...agoField(SIGNED_UP, 'createdAt'), room: 'mid', sort: 'createdAt' },
     ],
+    sortedBy: '-createdAt',
     also: (user, context) => [
       html`<span class="seen">${stateOf(user, context)} </span>`,
       html`<bdi>${nameOf(user)}</bdi>`,

@@ -58,3 +58,16 @@ const follow = rows => {
 
 const rows = document.querySelector('[data-live]')
 if (rows !== null) follow(rows)
+
+/** Checks or unchecks every row of a table. */
+for (const box of document.querySelectorAll('[data-script="check-all"]')) {
+  const rows = () => box.closest('table').querySelectorAll('tbody .pick input')
+  box.addEventListener('change', () => {
+    for (const row of rows()) row.checked = box.checked
+  })
+  box.closest('table').addEventListener('change', () => {
+    const checked = [...rows()].map(row => row.checked)
+    box.checked = checked.every(Boolean)
+    box.indeterminate = !box.checked && checked.some(Boolean)
+  })
+}

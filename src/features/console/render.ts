@@ -109,6 +109,15 @@ export const crumbsOf = (context: ConsoleContext, crumbs: readonly Crumb[]): Htm
 /** The path of a row of a table on the page of an item or a list, below the console. */
 const rowPath = (path: string, { id }: Item): string => `${path}/${encodeURIComponent(id)}`
 
+/** The order of a list. */
+interface Sorting {
+  /** The path of the page, below the console. */
+  readonly path: string
+  readonly sortedBy: string
+  /** The parameters of the page. */
+  readonly values: Values
+}
+
 interface TableState {
   /** The path of the page with the table, below the console. */
   readonly path: string
@@ -124,29 +133,57 @@ interface TableState {
   /** What an empty table offers, with an icon. */
   readonly offer?: Html | false
   readonly emptyIcon?: IconName
+  /** `null`: there is only one. */
+  readonly sorting?: Sorting | null
 }
 
 /** The name of a row for screen readers. */
 const nameOf = ({ name, email, url, id }: Item): string => String(name ?? email ?? url ?? id)
+
+const REVERSE = /^-/
+
+/** The head of a column that orders the list: a link to the other order, or to its own. */
+const sortHead = (
+  { say, root }: ConsoleContext,
+  { label, room, sort = '' }: ConsoleField,
+  { path, sortedBy, values: { cursor: _, sort: __, ...others } }: Sorting,
+): Html => {
+  const isSorted = sortedBy.replace(REVERSE, '') === sort
+  const next = sortedBy === sort ? `-${sort}` : sort
+  const order = isSorted && html` aria-sort="${REVERSE.test(sortedBy) ? 'descending' : 'ascending'}"`
+  return html`<th scope="col"${room !== undefined && html` class="${room}"`}${order}><a href="${root}console/${path}${queryOf({ ...others, sort: next })}">${say(label)}${icon(isSorted ? (REVERSE.test(sortedBy) ? 'descending' : 'ascending') : 'updown')}</a></th>`
+}
 
 const headOf = (
   context: ConsoleContext,
   columns: readonly ConsoleField[],
   hasActions: boolean,
   isPicked: boolean,
+  sorting: Sorting | null,
 ): Html =>
   html`<tr>${
     isPicked &&
-    html`<th scope="col" class="pick"><span class="visually-hidden">${textsOf(context).select}</span></th>`
-  }${columns.map(
-    ({ label, room }) =>
-      html`<th scope="col"${room !== undefined && html` class="${room}"`}>${context.say(label)}</th>`,
+    html`<th scope="col" class="pick"><label><input type="checkbox" data-script="check-all" aria-label="${textsOf(context).selectAll}"></label></th>`
+  }${columns.map(column =>
+    column.sort !== undefined && sorting !== null
+      ? sortHead(context, column, sorting)
+      : html`<th scope="col"${column.room !== undefined && html` class="${column.room}"`}>${context.say(column.label)}</th>`,
   )}${hasActions && html`<th scope="col" class="end"><span class="visually-hidden">${textsOf(context).actions}</span></th>`}</tr>`
 
 export const tableOf = (
   context: ConsoleContext,
   table: ConsoleTable,
-  { path, rows, names, cursor, bulk = [], foot = false, offer = false, emptyIcon = 'page' }: TableState,
+  {
+    path,
+    rows,
+    names,
+    cursor,
+    bulk = [],
+    foot = false,
+    offer = false,
+    emptyIcon = 'page',
+    sorting = null,
+  }: TableState,
 ): Html => {
   const { root, say } = context
   const texts = textsOf(context)
@@ -176,7 +213,7 @@ export const tableOf = (
         .map(action => rowButton(context, action, rowPath(path, row), nameOf(row), cursor))}</td>`
     }</tr>\n`
   const content = html`<table>
-<thead>${headOf(context, columns, actions.length > 0, bulk.length > 0)}</thead>
+<thead>${headOf(context, columns, actions.length > 0, bulk.length > 0, sorting)}</thead>
 <tbody>
 ${rows.map(line)}</tbody>
 </table>
@@ -340,6 +377,10 @@ export const listBody = (context: ConsoleContext, state: ListState): Html => {
       rows: results,
       names: state.names,
       cursor: values.cursor,
+      sorting:
+        list.sortedBy === undefined
+          ? null
+          : { path: page.path, sortedBy: values.sort ?? list.sortedBy, values },
       bulk: (list.bulk ?? []).filter(({ scope }) => context.can(scope)),
       foot: pager(context, { path: page.path, title: page.title, values }, nextCursor),
       ...(isFiltered

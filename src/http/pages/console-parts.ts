@@ -33,6 +33,8 @@ export interface ConsoleField {
   readonly value: (item: Item, context: ConsoleContext) => Html | string | number | boolean | null
   /** As a column: when it leaves a table that becomes narrow. `wide` is the first to go, `low` the last. Default: it stays. */
   readonly room?: 'wide' | 'mid' | 'low'
+  /** As a column of a list with `sortedBy`: the value of the API's parameter `sort` that orders by it; `-` before it reverses the order. */
+  readonly sort?: string
 }
 
 /** A field with a property as text. */
@@ -242,6 +244,8 @@ export interface ConsoleLink extends Pick<ConsoleAction, 'label' | 'icon' | 'sco
 }
 
 export interface ConsoleList extends ConsoleTable {
+  /** The order without the filter `sort`, for heads of columns that change it. Default: heads are text. */
+  readonly sortedBy?: string
   readonly filters?: readonly ConsoleInput[]
   readonly actions?: readonly ConsoleAction[]
   readonly links?: readonly ConsoleLink[]

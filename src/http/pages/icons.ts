@@ -4,6 +4,7 @@ import { Html } from './html.ts'
 const PATHS = {
   application:
     '<rect x="3" y="3" width="8" height="8" rx="1.5"/><rect x="13" y="3" width="8" height="8" rx="1.5"/><rect x="3" y="13" width="8" height="8" rx="1.5"/><path d="M17 13.5v7M13.5 17h7"/>',
+  ascending: '<path d="M12 19V5M7 10l5-5 5 5"/>',
   back: '<path d="M19 12H5M11 6l-6 6 6 6"/>',
   block: '<circle cx="12" cy="12" r="9"/><path d="m5.7 5.7 12.6 12.6"/>',
   brokenLink: '<path d="m9 15-2 2a3.5 3.5 0 0 1-5-5l3-3M15 9l2-2a3.5 3.5 0 0 1 5 5l-3 3M8 8l8 8"/>',
@@ -12,6 +13,7 @@ const PATHS = {
   close: '<path d="M6 6l12 12M18 6 6 18"/>',
   computer: '<rect x="4.5" y="5" width="15" height="10.5" rx="1.5"/><path d="M2.5 19h19"/>',
   copy: '<rect x="8" y="8" width="12" height="12" rx="2"/><path d="M16 8V6a2 2 0 0 0-2-2H6a2 2 0 0 0-2 2v8a2 2 0 0 0 2 2h2"/>',
+  descending: '<path d="M12 5v14M7 14l5 5 5-5"/>',
   download: '<path d="M12 4v11M7 11l5 5 5-5M4.5 20h15"/>',
   edit: '<path d="M4 20h4L19.5 8.5a2.1 2.1 0 0 0-3-3L5 17z"/>',
   eye: '<path d="M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12z"/><circle cx="12" cy="12" r="2.75"/>',
