@@ -125,25 +125,26 @@ export const definitions = {
       read: integer(1, 1_000_000),
       default: null,
       shown: true,
-      description: 'Seats of new organizations, which administrators can change; by default any number',
+      description:
+        'Seats of new organizations, 1 to 1,000,000, which administrators can change; by default any number',
     },
     ORGANIZATION_MAX_CREATED: {
       read: integer(0, 10_000),
       default: '10',
       shown: true,
-      description: 'Organizations that a user can create',
+      description: 'Organizations that a user can create, 0 to 10,000',
     },
     ORGANIZATION_MAX_INVITATIONS: {
       read: integer(1, 1_000),
       default: '100',
       shown: true,
-      description: 'Invitations of an organization that can wait at the same time',
+      description: 'Invitations of an organization that can wait at the same time, 1 to 1,000',
     },
     ORGANIZATION_DAILY_INVITATIONS: {
       read: integer(1, 10_000),
       default: '50',
       shown: true,
-      description: 'Invitations that a user, and that an organization, can send within a day',
+      description: 'Invitations that a user, and that an organization, can send within a day, 1 to 10,000',
     },
   },
 } as const

@@ -112,7 +112,7 @@ export const definitions = {
       read: duration('1s', '60s'),
       default: '15s',
       shown: true,
-      description: 'Time for the complete response of a receiver of webhooks',
+      description: 'Time for the complete response of a receiver of webhooks, 1s to 60s',
     },
     OPERATOR_EMAIL: {
       read: emailAddress,
