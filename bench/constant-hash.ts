@@ -1,5 +1,5 @@
 /** The service with a constant password hash, to measure everything else. */
-import { dummyHash } from '#core/passwords/formats'
+import { dummyHash } from '#core/passwords/our-hash'
 import { allFeatures } from '#features/built-in'
 import { loadConfig } from '#process/config/config'
 import { buildApp } from '../src/app.ts'

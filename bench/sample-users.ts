@@ -1,7 +1,7 @@
 /** Users with a session each: the same on every engine, except for ids and timestamps. */
 import { newId } from '#base/ids'
 import { newSession } from '#core/auth/session'
-import { dummyHash } from '#core/passwords/formats'
+import { dummyHash } from '#core/passwords/our-hash'
 import type { SeedAccount, SeedSession } from '#core/store/seed'
 import { newFields } from '#core/users/fields'
 

@@ -1,5 +1,5 @@
-import { dummyHash, HASH_PARAMETERS } from '#core/passwords/formats'
 import { hasherLimits, PooledPasswordHasher } from '#core/passwords/hasher'
+import { dummyHash, HASH_PARAMETERS } from '#core/passwords/our-hash'
 import { runExpecting } from '../load/sockets.ts'
 import { withServers } from '../processes.ts'
 import { SIGN_IN, signUpOne } from '../requests.ts'

@@ -1,7 +1,7 @@
 /** What a load tool checks before it starts: which service this is, and what its settings do to measurements. */
 
 import type { Authenticator } from '#core/auth/authenticator'
-import { HASH_PARAMETERS } from '#core/passwords/formats'
+import { HASH_PARAMETERS } from '#core/passwords/our-hash'
 import type { Storage, UserStore } from '#core/store/store'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from './config/config.ts'

@@ -73,7 +73,11 @@ const HOSTILE: readonly (readonly [string | Buffer, Record<string, string[]>])[]
   ['{"email":"a@example.com","updatedAt":1}', { updatedAt: ['must be string'] }],
   [
     '{"email":"a@example.com","passwordHash":"secret"}',
-    { passwordHash: ['must be an argon2, bcrypt or scrypt hash'] },
+    {
+      passwordHash: [
+        'must be a hash of argon2, bcrypt, scrypt, PBKDF2, phpass or crypt ($5$, $6$), in a form that the documents name',
+      ],
+    },
   ],
   [
     '{"email":"a@example.com","passwordHash":"$2b$31$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"}',

@@ -5,8 +5,9 @@
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
-import { dummyHash, relativeCost } from '#core/passwords/formats'
+import { relativeCost } from '#core/passwords/formats'
 import { hasherLimits } from '#core/passwords/hasher'
+import { dummyHash } from '#core/passwords/our-hash'
 import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 import { scryptPhc } from '../support/scrypt-phc.ts'
 

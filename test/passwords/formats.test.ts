@@ -7,14 +7,24 @@ import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import t from 'tap'
-import { hashViolation, isWeak } from '#core/passwords/formats'
+import { hashViolation, isAmbiguous } from '#core/passwords/formats'
 import { compare } from '#core/passwords/hashing-thread'
+import { isWeak } from '#core/passwords/our-hash'
 import { codePoint } from '../support/code-points.ts'
 import { smallHashing } from '../support/hashing-threads.ts'
 import { base64, scryptPhc } from '../support/scrypt-phc.ts'
 
 const RFC_7914 =
   '7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887'
+
+const LONG = 'x'.repeat(200)
+const ACCENTED = 'correct horse é battery'
+
+/** As libraries of .NET write it. */
+const PADDED = hashSync('password', { memoryCost: 64, timeCost: 1, salt: Buffer.alloc(16, 5) })
+  .split('$')
+  .map((part, index) => (index < 4 ? part : part.padEnd(Math.ceil(part.length / 4) * 4, '=')))
+  .join('$')
 
 /** From each format's own tests or documentation. */
 const VECTORS: Record<string, readonly [string, string]> = {
@@ -50,6 +60,75 @@ const VECTORS: Record<string, readonly [string, string]> = {
     'password',
     '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD.iCs5E',
   ],
+  'PBKDF2 with SHA-1 (passlib)': [
+    ACCENTED,
+    '$pbkdf2$1000$fm9tzXnv3fv/nxNCaA0hZA$46hrO3rw3CyaZl7KMzLf9W.r8iI',
+  ],
+  'PBKDF2 with SHA-256 (passlib)': [
+    ACCENTED,
+    '$pbkdf2-sha256$1000$mpOyNqbUeq/1/v./lxLiPA$zfNa3pKHcwcVEhKd.LVBX5eHlAGHxRmYpa4ZzY3AGV0',
+  ],
+  'PBKDF2 with SHA-512 (passlib)': [
+    ACCENTED,
+    '$pbkdf2-sha512$1000$kHLOWas1xpgT4hzjXCultA$OPXcJDujjIdwqBe6ccqcx.5oWq3O0n8JuhouOUAhjQIZNfn8.vi2Wd/b0BcjbFs4AQBjBm84Z67IhAQqzAA52A',
+  ],
+  'PBKDF2 in PHC form, padded (Python)': [
+    ACCENTED,
+    '$pbkdf2-sha512$i=1000,l=64$MP/PE0K2ZzXFQnimPlMkIw==$zs6Ik0EKWRpCa8ZLB79SuMOZyyYZ3p4no/bLknJPkCWhM9fzoKyCuX/oG3D9WvGfJAw2VAhkoejvWNlAKFb/8w==',
+  ],
+  'phpass of WordPress (passlib)': [ACCENTED, '$P$6e1kHpPSQfai.3VANQotFvZ/cfTaEt1'],
+  'phpass of phpBB (passlib)': [ACCENTED, '$H$6jPegf7oX0/yZDw36d.1hRgtGCesYC0'],
+  'SHA-256 of crypt (passlib)': [
+    ACCENTED,
+    '$5$rounds=1234$g4OEResXFTjrNOSJ$sI51tdXzmBEvVgal8Ubquly7ZSbbW6zMCiQqAN7LMx7',
+  ],
+  'SHA-512 of crypt (passlib)': [
+    ACCENTED,
+    '$6$rounds=1001$a$qO74KIiyIfxMrU4bCFwBFfnhP0RI0b/1Fz4Orqe3TPzhFhw21vROHb9zUnuSt6xyLUC/rOcbeJ7bm/w7c0ds4/',
+  ],
+  'WordPress 6.8 (Python)': [ACCENTED, '$wp$2y$04$J1B0F4KoH2YaIwAmVgXd4Oleb9O1lThxxlWM0L4QjsVFF4RR.hkua'],
+  'ASP.NET Identity with SHA-256 (Python)': [
+    ACCENTED,
+    '{aspnet}AQAAAAEAAAPoAAAAECq3tGZVVM23gYUfrNmqyWaQ4ufmW8njU06asEXhs+gjyVlaHSyWcpF+OVPTCGjUYw==',
+  ],
+  'ASP.NET Identity with SHA-512 (Python)': [
+    ACCENTED,
+    '{aspnet}AQAAAAIAAAPoAAAAEDAIxjO6IJBHH9Jr8I41WT0F0zxEmqIXIb4gZCCROQpRsMIJkF+frMlXnSjWqIpXaw==',
+  ],
+  'ASP.NET Identity with SHA-1 (Python)': [
+    ACCENTED,
+    '{aspnet}AQAAAAAAAAPoAAAAEOQMShSSfORft2GaLZzRMxlRMaTwjF4nQCmz6Zi+o3mOoU6+RXYdmiYeu/NpsCI0Mw==',
+  ],
+  'ASP.NET Identity 2 (Python)': [
+    ACCENTED,
+    '{aspnet}ADD/zxNCtmc1xUJ4pj5TJCNRxQa00naznNUZ56DQZl0Qsb4FjmChSkbaXE1AlDLmXg==',
+  ],
+  'a long password with SHA-512 of crypt': [
+    LONG,
+    '$6$rounds=1000$kojvPnVg9SvSOPwm$gK3UHqBKLrZb2gI82KpDkfHMg.E9fguyPXpJaEeeuQzjgYXZoKg.lk7JpiL94aWo2oaH3PdKNs6TNBFqqibWU.',
+  ],
+  'a long password with SHA-256 of crypt': [
+    LONG,
+    '$5$rounds=1000$FPnafxyisnkD9rOu$64MjBL4jznnlZx7T2eDDkOkdaghYv7yOiJpYcWQj2wD',
+  ],
+  'a long password with phpass': [LONG, '$P$5PfqPrxJ339/XzgIh4rPaSzJ0mngWx1'],
+  'PBKDF2 of Django with SHA-256': [
+    ACCENTED,
+    'pbkdf2_sha256$1000$a9Zs0ltSaltOfDjango11$TARdeWAY6uDUl3Mnu/Hb6Vc+BxEuDeQibR7DIA61dYY=',
+  ],
+  'PBKDF2 of Django with SHA-1': [
+    ACCENTED,
+    'pbkdf2_sha1$1000$a9Zs0ltSaltOfDjango11$9Kom/H8JdDmoganzxGp7imkQ/Vw=',
+  ],
+  'bcrypt with SHA-256 of Django': [
+    ACCENTED,
+    'bcrypt_sha256$$2b$04$YyHyGygg2Tv6PBLQlIz4G.pNshKEYaWsVBYJ42IKZdmyrDq2dTkxu',
+  ],
+  'argon2id, padded': ['password', PADDED],
+  "Firebase's scrypt (its own documentation)": [
+    'user1password',
+    '$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
+  ],
 }
 
 for (const [title, [password, encoded]] of Object.entries(VECTORS)) {
@@ -64,7 +143,8 @@ for (const [title, [password, encoded]] of Object.entries(VECTORS)) {
 }
 
 const MALFORMED = 'is malformed'
-const UNKNOWN = 'must be an argon2, bcrypt or scrypt hash'
+const UNKNOWN =
+  'must be a hash of argon2, bcrypt, scrypt, PBKDF2, phpass or crypt ($5$, $6$), in a form that the documents name'
 const KEYED = 'needs a secret key to verify (keyid), which the service does not have'
 const COSTLY = 'costs too much to verify'
 
@@ -77,7 +157,6 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['password', UNKNOWN],
   ['5f4dcc3b5aa765d61d8327deb882cf99', UNKNOWN],
   ['$1$salt$qJH7.N4xYta3aEG/dfqo/0', UNKNOWN],
-  ['$pbkdf2-sha256$29000$c2FsdA$aGFzaA', UNKNOWN],
   [`$2x$05$${BCRYPT_TAIL}`, UNKNOWN],
   [`$argon2x$v=19$m=64,t=1,p=1${TAIL}`, UNKNOWN],
   [' $2a$05$', UNKNOWN],
@@ -95,7 +174,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   [`$argon2id$v=18$m=64,t=1,p=1${TAIL}`, MALFORMED],
   [`$argon2id$v=19$m=64,t=1${TAIL}`, MALFORMED],
   [`$argon2id$v=19$m=64,t=1,p=9${TAIL}`, MALFORMED],
-  [`$argon2id$v=19$m=64,t=1,p=1${TAIL}==`, MALFORMED],
+  [`$argon2id$v=19$m=64,t=1,p=1${TAIL}=`, MALFORMED],
   [`$argon2id$v=19$m=64,t=1,p=1${TAIL.slice(0, -1)}B`, MALFORMED],
   ['$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$', MALFORMED],
   ['$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$AAAA', MALFORMED],
@@ -119,6 +198,39 @@ const REFUSED: readonly (readonly [string, string])[] = [
   [`$scrypt$ln=1,r=9999,p=1${TAIL}`, COSTLY],
   [`$scrypt$ln=4,r=8,p=17${TAIL}`, COSTLY],
   [`$scrypt$ln=18,r=8,p=16${TAIL}`, COSTLY],
+  ['$pbkdf2-sha256$29000$c2FsdA$aGFzaA', MALFORMED],
+  [`$pbkdf2-md5$1000${TAIL}`, MALFORMED],
+  [`$pbkdf2-sha256$0${TAIL}`, MALFORMED],
+  [`$pbkdf2-sha256$-1${TAIL}`, MALFORMED],
+  [`$pbkdf2-sha256$1000${TAIL}AAA`, MALFORMED],
+  [`$pbkdf2-sha256$20000000${TAIL}`, COSTLY],
+  [`$pbkdf2-sha512$i=9999999999${TAIL}`, COSTLY],
+  ['pbkdf2_sha256$1000$$TARdeWAY6uDUl3Mnu/Hb6Vc+BxEuDeQibR7DIA61dYY=', MALFORMED],
+  ['pbkdf2_sha256$20000000$salt$TARdeWAY6uDUl3Mnu/Hb6Vc+BxEuDeQibR7DIA61dYY=', COSTLY],
+  ['{aspnet}AQAAAAEAAAPo', MALFORMED],
+  [
+    `{aspnet}${Buffer.concat([Buffer.from([1, 0, 0, 0, 9]), Buffer.alloc(60)]).toString('base64')}`,
+    MALFORMED,
+  ],
+  [
+    `{aspnet}${Buffer.concat([Buffer.from([2, 0, 0, 0, 1]), Buffer.alloc(60)]).toString('base64')}`,
+    MALFORMED,
+  ],
+  ['$P$Z2ztRkzvLGlTQ4ivQZ8YNrJnN3HnkC0', COSTLY],
+  ['$P$42ztRkzvLGlTQ4ivQZ8YNrJnN3HnkC0', MALFORMED],
+  ['$P$B2ztRkzvLGlTQ4ivQZ8YNrJnN3HnkC', MALFORMED],
+  ['$5$rounds=999$salt$sI51tdXzmBEvVgal8Ubquly7ZSbbW6zMCiQqAN7LMx7', MALFORMED],
+  ['$5$rounds=800001$salt$sI51tdXzmBEvVgal8Ubquly7ZSbbW6zMCiQqAN7LMx7', COSTLY],
+  ['$6$salt$sI51tdXzmBEvVgal8Ubquly7ZSbbW6zMCiQqAN7LMx7', MALFORMED],
+  [`$wp$2y$03$${BCRYPT_TAIL}`, MALFORMED],
+  [`$wp$2y$15$${BCRYPT_TAIL}`, COSTLY],
+  [`bcrypt_sha256$$2b$15$${BCRYPT_TAIL}`, COSTLY],
+  ['$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=$42xEC+ixf3L2lw==$lSrf', MALFORMED],
+  [`$fbscrypt$v=1,n=22,r=8,p=1,ss=Bw==,sk=${'A'.repeat(43)}=$42xEC+ixf3L2lw==$${'A'.repeat(43)}=`, COSTLY],
+  [
+    `$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=${'A'.repeat(43)}=$42xEC+ixf3L2lw==$${'A'.repeat(86)}==`,
+    MALFORMED,
+  ],
 ]
 
 t.test('unknown formats, malformed and too expensive hashes are rejected and never match', async t => {
@@ -159,6 +271,15 @@ t.test('parameters at the bounds are accepted', async t => {
   t.equal(compare('password', widest), true)
 })
 
+t.test('a password that others match too does not replace the hash', async t => {
+  const [, pbkdf2] = VECTORS['PBKDF2 of Django with SHA-256'] as readonly [string, string]
+  t.equal(compare(`${ACCENTED}\0`, pbkdf2), true, 'HMAC fills keys with zeros')
+  t.equal(isAmbiguous(`${ACCENTED}\0`, pbkdf2), true)
+  t.equal(isAmbiguous(ACCENTED, pbkdf2), false)
+  const [, wordpress] = VECTORS['WordPress 6.8 (Python)'] as readonly [string, string]
+  t.equal(isAmbiguous(LONG, wordpress), false, 'bcrypt reads a digest')
+})
+
 t.test('bcrypt accepts any password: NUL, and more than 72 bytes', async t => {
   const encoded = bcrypt.hashSync('a\0b', 4)
   t.equal(compare('a\0b', encoded), true)
@@ -186,7 +307,10 @@ t.test('malformed hashes never make the comparison throw', async t => {
       fc.property(almost, fc.string({ unit: codePoint }), (encoded, password) => {
         const failure = hashViolation(encoded)
         // Allowed but expensive: that these do not throw is shown above.
-        const costly = /m=\d{4,}|\$(0[6-9]|1\d)\$|ln=(1[2-9]|[2-9]\d)/.test(encoded)
+        const costly =
+          /m=\d{4,}|\$(0[6-9]|1\d)\$|\bl?n=(1[2-9]|[2-9]\d)|\$(i=|rounds=)?\d{5,}\$|^\$[PH]\$[B-z]|^{aspnet}/.test(
+            encoded,
+          )
         if (costly) return true
         const matches = compare(password, encoded)
         // An accepted hash is one that can be compared (CASES D13).

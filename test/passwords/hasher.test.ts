@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module'
 import { hashSync, parseOptions, verifySync } from '@node-rs/argon2'
 import t from 'tap'
-import { dummyHash, isWeak } from '#core/passwords/formats'
+import { dummyHash, isWeak } from '#core/passwords/our-hash'
 import { isCommon } from '#core/passwords/policy'
 import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 

@@ -5,7 +5,8 @@
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
-import { dummyHash, HASH_PARAMETERS, relativeCost } from '#core/passwords/formats'
+import { relativeCost } from '#core/passwords/formats'
+import { dummyHash, HASH_PARAMETERS } from '#core/passwords/our-hash'
 import { Padding, paddingFor } from '#core/passwords/padding'
 import { scryptPhc } from '../support/scrypt-phc.ts'
 

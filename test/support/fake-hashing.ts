@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { BoundedQueue } from '#base/concurrency/bounded-queue'
 import { ServiceError } from '#base/errors'
-import { dummyHash } from '#core/passwords/formats'
 import type { PasswordHasher } from '#core/passwords/hasher'
+import { dummyHash } from '#core/passwords/our-hash'
 
 const HASH = dummyHash()
 const PARAMETERS = HASH.split('$').slice(0, -1).join('$')

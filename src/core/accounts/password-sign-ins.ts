@@ -2,7 +2,8 @@
 
 import { ServiceError } from '#base/errors'
 import type { SessionClient } from '../auth/session.ts'
-import { isAmbiguous, isWeak } from '../passwords/formats.ts'
+import { isAmbiguous } from '../passwords/formats.ts'
+import { isWeak } from '../passwords/our-hash.ts'
 import { emailSubject, type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
 import type { User } from '../users/user.ts'
 import type { AuthResult } from './auth-result.ts'

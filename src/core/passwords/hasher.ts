@@ -8,8 +8,9 @@ import { Piscina } from 'piscina'
 import { BoundedQueue, KeyedQueues } from '#base/concurrency/bounded-queue'
 import { ServiceError } from '#base/errors'
 import { DURATIONS, Histogram, type HistogramValue } from '#base/statistics/histogram'
-import { dummyHash, isWeak, relativeCost } from './formats.ts'
+import { relativeCost } from './formats.ts'
 import type { Comparison } from './hashing-thread.ts'
+import { dummyHash, isWeak } from './our-hash.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './policy.ts'
 
 export interface LaneStatistics {

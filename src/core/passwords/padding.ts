@@ -2,7 +2,7 @@
  * Makes a comparison with a cheaper hash take as long as one with ours, so that response times reveal neither the account nor what hashed its
  * password (docs/design.md, "Tokens and sessions"). The missing time is measured: estimates are off by half, with the load of the machine.
  */
-import { HASH_PARAMETERS, isOurs } from './formats.ts'
+import { HASH_PARAMETERS, isOurs } from './our-hash.ts'
 
 const STEP = 0.05
 
