@@ -44,6 +44,8 @@ import { parseStrictJson } from '#http/validation/strict-json'
 import type { Values } from '../config/settings.ts'
 import { writeAtomically } from './files.ts'
 import { firstInputLine, inputChunks } from './input.ts'
+import { foreignUserLines, type LeftOut, type OriginOptions } from './origins/foreign-users.ts'
+import { ORIGINS, type OriginName } from './origins/origins.ts'
 import { settings, withStore } from './store.ts'
 
 /** Roles, metadata and other values on one line. */
@@ -234,22 +236,32 @@ const addCreate = (users: Command): void => {
 
 const MAX_FAILURES = 20
 
-/** Reads lines by the rules of the HTTP API, which are loaded on demand. */
-const userLines = async (
-  file: string | undefined,
-  values: Values,
-  stop: AbortSignal,
-): Promise<AsyncIterable<readonly UserLine[]>> => {
+/** Checks a line by the rules of the HTTP API, which are loaded on demand. */
+const lineValidator = async (values: Values): Promise<Validate> => {
   const { ImportedUser } = await import('#http/validation/schemas')
   const { jsonValidator } = await import('#http/validation/compile')
-  const validate = jsonValidator(
-    ImportedUser(
-      metadataSchemas(values),
-      await credentialSchemasOf(allFeatures()),
-      await bulkPropertySchemasOf(allFeatures()),
-    ),
-  ) as Validate
+  const [credentials, properties] = [
+    await credentialSchemasOf(allFeatures()),
+    await bulkPropertySchemasOf(allFeatures()),
+  ]
+  return jsonValidator(ImportedUser(metadataSchemas(values), credentials, properties)) as Validate
+}
+
+interface ImportOptions extends StoreOptions, OriginOptions {
+  readonly from?: OriginName
+}
+
+const userLines = async (
+  file: string | undefined,
+  { from, ...options }: ImportOptions,
+  leftOut: LeftOut,
+  stop: AbortSignal,
+): Promise<AsyncIterable<readonly UserLine[]>> => {
+  const validate = await lineValidator(settings(options))
   const input = file === undefined ? null : { namedBy: 'The argument [file]', path: file }
+  if (from !== undefined) return foreignUserLines(ORIGINS[from], input, options, { validate, leftOut, stop })
+  if (options.hashes !== undefined || options.hashParameters !== undefined)
+    throw new UsageError('--hashes and --hash-parameters need --from')
   return readLines(inputChunks(input, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 
@@ -281,12 +293,17 @@ const finishImport = (end: Ended, json: boolean | undefined, isStopped: boolean)
   if (end.status === 'stopped' || end.failed > 0) process.exitCode = 1
 }
 
-const importUsers = (file: string | undefined, { json, ...options }: StoreOptions): Promise<void> =>
+const printLeftOut = (leftOut: LeftOut): void => {
+  for (const [name, users] of leftOut) printStatus(`Left out: ${name}, of ${count(users, 'user')}`)
+}
+
+const importUsers = (file: string | undefined, { json, ...options }: ImportOptions): Promise<void> =>
   withStore(options, async ({ imports }) => {
     const stop = stopSignal()
     const reportProgress = countProgress()
     const reportFailure = failureReporter()
-    const lines = await userLines(file, settings(options), stop)
+    const leftOut: LeftOut = new Map()
+    const lines = await userLines(file, options, leftOut, stop)
     let done = 0
     for await (const results of imports.run(lines, OPERATOR)) {
       if (json) await write(toLines(results.map(serializeImportResult)))
@@ -295,16 +312,33 @@ const importUsers = (file: string | undefined, { json, ...options }: StoreOption
       if (end === undefined) {
         done += results.length
         reportProgress(done)
-      } else finishImport(end, json, stop.aborted)
+      } else {
+        printLeftOut(leftOut)
+        finishImport(end, json, stop.aborted)
+      }
     }
   })
+
+const ORIGIN_NAMES = Object.keys(ORIGINS) as [OriginName, ...OriginName[]]
 
 const addImport = (users: Command): void => {
   storeCommand(
     users,
     'import [file]',
-    'Import users, one per line as an export writes them, from a file or from standard input',
-  ).action(importUsers)
+    'Import users, one per line as an export writes them, or the export of another system, from a file or from standard input',
+  )
+    .addOption(
+      option(
+        '--from <system>',
+        `the system whose export it is: ${ORIGIN_NAMES.join(', ')}`,
+        oneOf(...ORIGIN_NAMES),
+      ),
+    )
+    .addOption(option('--hashes <file>', 'the password hashes that Auth0 exports apart', nonEmpty))
+    .addOption(
+      option('--hash-parameters <file>', 'the password hash parameters of a Firebase project', nonEmpty),
+    )
+    .action(importUsers)
 }
 
 interface ExportOptions extends DatabaseOptions {
