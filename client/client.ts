@@ -569,7 +569,7 @@ export interface CreateAdminKeyRequest {
     | 'users:import' | 'users:export' | 'events:read' | 'keys:write' | 'tokens:introspect'
     | 'metrics:read' | 'status:read' | 'mails:test' | 'settings:read' | 'webhooks:write'
     | 'organizations:read' | 'organizations:write' | 'clients:read' | 'clients:write'
-    | 'clients:trust'>
+    | 'clients:register' | 'clients:trust'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
 }
@@ -1031,7 +1031,8 @@ export interface CreateOAuthClientRequest {
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:import'
     | 'users:export' | 'events:read' | 'tokens:introspect' | 'metrics:read' | 'status:read'
     | 'mails:test' | 'settings:read' | 'webhooks:write' | 'organizations:read'
-    | 'organizations:write' | 'clients:read' | 'clients:write' | 'clients:trust'>
+    | 'organizations:write' | 'clients:read' | 'clients:write' | 'clients:register'
+    | 'clients:trust'>
   /** Whether users are not asked for their consent; needs the scope `clients:trust` */
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
@@ -1053,6 +1054,8 @@ export interface CreatedOAuthClient extends OAuthClient {
 
 export interface OAuthClient {
   id: string
+  /** `administrator`, or `registered` for a client that has registered itself */
+  origin: string
   name: string
   redirectUris: string[]
   grantTypes: string[]
@@ -1114,7 +1117,8 @@ export interface UpdateOAuthClientRequest {
     | 'users:read' | 'users:write' | 'users:identity' | 'users:delete' | 'users:import'
     | 'users:export' | 'events:read' | 'tokens:introspect' | 'metrics:read' | 'status:read'
     | 'mails:test' | 'settings:read' | 'webhooks:write' | 'organizations:read'
-    | 'organizations:write' | 'clients:read' | 'clients:write' | 'clients:trust'>
+    | 'organizations:write' | 'clients:read' | 'clients:write' | 'clients:register'
+    | 'clients:trust'>
   /** Whether users are not asked for their consent; needs the scope `clients:trust` */
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
@@ -1212,6 +1216,47 @@ export interface PresentedToken {
 
 /** With the claims of an active token */
 export interface IntrospectedClientToken { active: boolean; [name: string]: unknown }
+
+export interface ClientDocument {
+  /** Where users return: compared as text, except for the port of a loopback address */
+  redirect_uris: string[]
+  client_name?: string
+  /** How the client authenticates; `none`: it keeps no secret */
+  token_endpoint_auth_method?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  /** `authorization_code` and `refresh_token`; other ones are dropped */
+  grant_types?: string[]
+  /** `code`; other ones are dropped */
+  response_types?: string[]
+  /** What it may ask users for, separated by spaces */
+  scope?: string
+  /** The public keys (RFC 7517) with which the client signs assertions, for `private_key_jwt` */
+  jwks?: 
+    | {
+      keys: Array<{
+        kty: 'RSA' | 'EC' | 'OKP'
+        kid?: string
+        alg?: string
+        use?: string
+        crv?: string
+        x?: string
+        y?: string
+        n?: string
+        e?: string
+      }>
+    }
+    | null
+  id_token_signed_response_alg?: 'RS256' | 'ES256' | 'EdDSA'
+  /** A page about the client */
+  client_uri?: string | null
+  /** Its privacy policy */
+  policy_uri?: string | null
+  /** Its terms of service */
+  tos_uri?: string | null
+  [name: string]: unknown
+}
+
+/** With all metadata of the client, and `client_secret` if it has one, which is shown only here */
+export interface RegisteredClient { client_id: string; [name: string]: unknown }
 
 export type RevokedToken = Record<string, unknown>
 
@@ -1571,6 +1616,9 @@ export const createClient = (options: ClientOptions) => {
     /** End the access of an application. Its tokens end at once. API keys are not accepted. `DELETE /account/grants/{id}` */
     deleteGrant: (id: string, options?: CallOptions): Call<void> =>
       transport.json('DELETE', `/account/grants/${segment(id)}`, { options }),
+    /** Register a client of its own accord (RFC 7591), if OAUTH_REGISTRATION allows it. Needs no credentials. `POST /oauth/register` */
+    registerClient: (body: ClientDocument, options?: CallOptions): Call<RegisteredClient> =>
+      transport.json('POST', '/oauth/register', { body, options }),
     /** Who has granted the access token, which needs the scope openid (OpenID Connect Core §5.3). Needs no credentials. `GET /oauth/userinfo` */
     getUserInfo: (options?: CallOptions): Call<UserInfo> =>
       transport.json('GET', '/oauth/userinfo', { options }),

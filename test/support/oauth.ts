@@ -1,6 +1,7 @@
 /** The authorization server over HTTP. */
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { Test } from 'tap'
 import { asAdmin, type Context } from './build.ts'
 import type { Engine } from './engines.ts'
 import { newPem } from './token-signers.ts'
@@ -131,3 +132,18 @@ export const assertionClaims = (clientId: string, now = Date.now()) => ({
   ...{ iss: clientId, sub: clientId, aud: ISSUER, jti: randomUUID() },
   exp: Math.floor(now / 1_000) + 60,
 })
+
+/** Checks an error in both shapes: the name of the RFC, and messages for exactly these fields. */
+export const oauthErrorAt = (
+  t: Pick<Test, 'equal' | 'match' | 'strictSame'>,
+  response: LightMyRequestResponse,
+  status: number,
+  error: string,
+  fields: readonly string[],
+  title = fields.join(', '),
+): void => {
+  t.equal(response.statusCode, status, title)
+  const { errors, ...members } = response.json()
+  t.match(members, { error, error_description: /^[ !#-[\]-~]+$/ }, title)
+  t.strictSame(Object.keys(errors).sort(), [...fields].sort(), title)
+}

@@ -39,9 +39,13 @@ export interface ClientMetadata {
   readonly termsUri: string | null
 }
 
+/** Who has made a client: an administrator, or the client itself, by registration. */
+export type ClientOrigin = 'administrator' | 'registered'
+
 /** Times are milliseconds since the epoch. */
 export interface Client extends ClientMetadata {
   readonly id: string
+  readonly origin: ClientOrigin
   readonly createdAt: number
   readonly updatedAt: number
   /** Until when the former secret is valid beside the one that follows it; `null`: there is none. */
@@ -79,8 +83,14 @@ export const newClientMetadata = (options: NewClientOptions): ClientMetadata => 
   ...options,
 })
 
-/** Clients in the store. */
+/** Clients of administrators in the store, and as many of other origin. */
 export const MAX_CLIENTS = 10_000
+
+/** Milliseconds without a new grant after which a client goes that no administrator has made. */
+export const UNUSED_LIFETIME = 30 * 86_400_000
+
+/** Whether nobody has checked who the client is. */
+export const isUnverified = ({ origin }: Pick<Client, 'origin'>): boolean => origin !== 'administrator'
 
 const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString()
 
@@ -105,6 +115,7 @@ export const serializeClient = (client: Client) => {
   const { createdAt, updatedAt, formerSecretExpiresAt } = client
   return {
     id: client.id,
+    origin: client.origin,
     ...metadataOf(client),
     formerSecretExpiresAt: formerSecretExpiresAt === null ? null : timestamp(formerSecretExpiresAt),
     createdAt: timestamp(createdAt),

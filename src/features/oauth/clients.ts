@@ -7,11 +7,20 @@ import {
   type JobRun,
   type MaybePromise,
   newId,
+  OPERATOR,
   type Page,
   pageOf,
   ServiceError,
 } from '#feature/declaration'
-import { type Client, type ClientMetadata, hasSecret, metadataOf, type StoredClient } from './client.ts'
+import {
+  type Client,
+  type ClientMetadata,
+  type ClientOrigin,
+  hasSecret,
+  metadataOf,
+  type StoredClient,
+  UNUSED_LIFETIME,
+} from './client.ts'
 import { assertClient } from './client-rules.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 
@@ -65,16 +74,13 @@ export class Clients {
    * @throws {ServiceError} an error of its metadata, `scopeRequired`, `tooManyClients`
    */
   async create(metadata: ClientMetadata, acting: ActingScopes, actor: Actor): Promise<CreatedClient> {
-    const { store, newEvent, clock } = this.#deps
-    assertClient(metadata)
-    this.#assertSignable(metadata)
     assertGrantable(metadata.adminScopes, acting)
-    const id = newId(clock())
-    const secret = hasSecret(metadata) ? newOpaqueKey(CLIENT_SECRET_PREFIX) : null
-    const event = newEvent('client.created', actor, null, { client: id })
-    if ((await store.addClient(id, metadata, secret?.digest ?? null, event)) !== 'added')
-      throw new ServiceError(ERRORS.tooManyClients)
-    return { client: await this.get(id), secret: secret?.text ?? null }
+    return this.#add(metadata, 'administrator', actor)
+  }
+
+  /** Adds a client that has registered itself. @throws {ServiceError} an error of its metadata, `tooManyClients` */
+  register(metadata: ClientMetadata, actor: Actor): Promise<CreatedClient> {
+    return this.#add(metadata, 'registered', actor)
   }
 
   /** A page of all clients, in the order of their creation. @throws {ServiceError} `badCursor` */
@@ -131,6 +137,18 @@ export class Clients {
       throw new ServiceError(ERRORS.clientNotFound)
   }
 
+  async #add(metadata: ClientMetadata, origin: ClientOrigin, actor: Actor): Promise<CreatedClient> {
+    const { store, newEvent, clock } = this.#deps
+    assertClient(metadata)
+    this.#assertSignable(metadata)
+    const id = newId(clock())
+    const secret = hasSecret(metadata) ? newOpaqueKey(CLIENT_SECRET_PREFIX) : null
+    const event = newEvent('client.created', actor, null, { client: id })
+    if ((await store.addClient(id, metadata, secret?.digest ?? null, origin, event)) !== 'added')
+      throw new ServiceError(ERRORS.tooManyClients)
+    return { client: await this.get(id), secret: secret?.text ?? null }
+  }
+
   /** @throws {ServiceError} `algorithmWithoutKey`; on the command line, which has no keys, everything can be signed. */
   #assertSignable({ idTokenAlgorithm }: ClientMetadata): void {
     const keyPairs = this.#deps.clientTokens()?.keyPairs ?? null
@@ -148,6 +166,20 @@ export class Clients {
         signal.throwIfAborted()
         isGone = await store.removeGrantsOf(id, SLICE)
       }
+    }
+  }
+
+  /** Removes clients that no administrator has made, and that nobody uses. */
+  async removeUnused({ signal }: JobRun): Promise<void> {
+    const { store, clock, newEvent } = this.#deps
+    const usedBefore = clock() - UNUSED_LIFETIME
+    for (const id of await store.listUnusedClients(usedBefore, SLICE)) {
+      signal.throwIfAborted()
+      await store.removeUnusedClient(
+        id,
+        usedBefore,
+        newEvent('client.deleted', OPERATOR, null, { client: id }),
+      )
     }
   }
 }

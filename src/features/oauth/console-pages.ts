@@ -29,6 +29,7 @@ const EVENTS: Readonly<Record<string, EventSentence>> = {
 export const scopes: Readonly<Record<string, string>> = {
   'clients:read': 'Clients und Ressourcen des Autorisierungsservers auflisten und lesen',
   'clients:write': 'Clients und Ressourcen erzeugen, ändern und löschen',
+  'clients:register': 'Clients über OAuth registrieren, bei denen Nutzer gefragt werden',
   'clients:trust': 'Clients von der Zustimmung der Nutzer und von PKCE ausnehmen',
 }
 

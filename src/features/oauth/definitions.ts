@@ -94,6 +94,23 @@ export const ERRORS = defineErrors({
     status: 404,
     message: 'This request has expired, or was decided already: begin again at the application',
   },
+  clientMetadataInvalid: { status: 400, message: 'The metadata of the client is not valid' },
+  registrationOfDevice: {
+    status: 400,
+    field: 'redirect_uris',
+    message: 'must lead to a program on the device of the user, such as http://127.0.0.1/callback',
+  },
+  registrationWithSecret: {
+    status: 400,
+    field: 'token_endpoint_auth_method',
+    message: 'must be none: a program on the device of a user keeps no secret',
+  },
+  registrationKeyRequired: {
+    status: 401,
+    message: 'Registration needs a valid admin key as Bearer token',
+  },
+  registrationScopeRequired: { status: 403, message: 'The admin key has not the scope clients:register' },
+  registrationOff: { status: 403, message: 'Clients cannot register themselves: ask an administrator' },
   clientNotFound: { status: 404, message: 'There is no such client' },
   resourceNotFound: { status: 404, message: 'There is no such resource' },
   clientChanged: { status: 409, message: 'The client was changed at the same time: read it and try again' },
@@ -150,6 +167,7 @@ export const definitions = {
   adminScopes: {
     'clients:read': 'List and read clients and resources of the authorization server',
     'clients:write': 'Create, change and delete clients and resources',
+    'clients:register': 'Register clients by OAuth, which users are asked about',
     'clients:trust': 'Exempt clients from the consent of users, and from PKCE',
   },
   settings: {
@@ -158,6 +176,12 @@ export const definitions = {
       default: 'off',
       shown: true,
       description: 'Whether other applications and programs get access by OAuth',
+    },
+    OAUTH_REGISTRATION: {
+      read: oneOf('off', 'token', 'loopback'),
+      default: 'off',
+      description:
+        'whether clients can register themselves: `token` with an admin key, `loopback` without one, for programs on devices of users',
     },
     OAUTH_ACCESS_TOKEN: {
       read: duration('60s', '1d'),
@@ -202,6 +226,8 @@ export const definitions = {
     'oauth-token': { points: 1_200, seconds: 60 },
     // Each is a row for ten minutes.
     'oauth-authorize': { points: 60, seconds: 60 },
+    // Each is a row for a month.
+    'oauth-register': { points: 20, seconds: 600 },
   },
 } as const
 

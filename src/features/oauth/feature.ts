@@ -43,5 +43,6 @@ export const oauth = defineFeature({
   },
   jobs: {
     removeDeleted: { every: 60_000, run: (deps, run) => new Clients(deps).removeDeleted(run) },
+    removeUnused: { every: 3_600_000, run: (deps, run) => new Clients(deps).removeUnused(run) },
   },
 })

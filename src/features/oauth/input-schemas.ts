@@ -17,10 +17,12 @@ import { isScope, MAX_SCOPE, MAX_SCOPES } from './scopes.ts'
 /** Scopes that give rights which outlive a token of a client, or another user's: only keys of the store have them. */
 const ONLY_OF_KEYS = ['keys:write', 'users:impersonate']
 
+export { KeyName as ClientName }
+
 const list = <Item>(item: SchemaOptions, maxItems: number, options: SchemaOptions) =>
   Type.Unsafe<readonly Item[]>({ type: 'array', items: item, maxItems, uniqueItems: true, ...options })
 
-const RedirectUris = list<string>(
+export const RedirectUris = list<string>(
   {
     type: 'string',
     maxLength: MAX_URI,
@@ -48,8 +50,10 @@ const Method = Type.Unsafe<AuthMethod>({
 
 const text = { type: 'string', maxLength: 2_048 }
 
+export type ClientJwks = { readonly keys: readonly Jwk[] } | null
+
 /** Public keys, of which each type has the members of RFC 7518 §6. Private members are refused: they were sent by mistake. */
-const Jwks = Type.Unsafe<{ keys: readonly Jwk[] } | null>({
+export const Jwks = Type.Unsafe<ClientJwks>({
   type: ['object', 'null'],
   properties: {
     keys: {
@@ -97,7 +101,7 @@ const AdminScopes = (declared: readonly string[]) =>
   )
 
 /** A page about the client, or a document. */
-const Link = (description: string) =>
+export const Link = (description: string) =>
   Type.Unsafe<string | null>({
     type: ['string', 'null'],
     maxLength: MAX_URI,

@@ -21,10 +21,14 @@ const verifierMetadata = ({ publicUrl }: FeatureConfig) => ({
 /** Authentication of requests other than those for tokens: every method with a secret. */
 const CONFIDENTIAL = AUTH_METHODS.filter(method => method !== 'none')
 
-/** @param algorithms of ID tokens; `null` with `OAUTH=off`. */
+/**
+ * @param algorithms of ID tokens; `null` with `OAUTH=off`.
+ * @param canRegister whether clients can register themselves.
+ */
 export const serverMetadata = (
   config: FeatureConfig,
   algorithms: readonly IdTokenAlgorithm[] | null,
+  canRegister: boolean,
 ): object => {
   const { publicUrl } = config
   const reduced = verifierMetadata(config)
@@ -35,6 +39,7 @@ export const serverMetadata = (
     token_endpoint: `${publicUrl}/oauth/token`,
     userinfo_endpoint: `${publicUrl}/oauth/userinfo`,
     introspection_endpoint: `${publicUrl}/oauth/introspect`,
+    ...(canRegister && { registration_endpoint: `${publicUrl}/oauth/register` }),
     revocation_endpoint: `${publicUrl}/oauth/revoke`,
     scopes_supported: Object.keys(OPENID_SCOPES),
     claims_supported: [...CLAIMS],

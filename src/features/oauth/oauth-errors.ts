@@ -13,6 +13,9 @@ const NAMES: Readonly<Record<string, string>> = {
   [ERRORS.severalResources.code]: 'invalid_target',
   [ERRORS.unauthorizedClient.code]: 'unauthorized_client',
   [ERRORS.unsupportedGrantType.code]: 'unsupported_grant_type',
+  [ERRORS.registrationOff.code]: 'access_denied',
+  [ERRORS.registrationKeyRequired.code]: 'invalid_token',
+  [ERRORS.registrationScopeRequired.code]: 'insufficient_scope',
 }
 
 const nameOfStatus = (status: number): string => {
@@ -32,3 +35,11 @@ export const oauthMembers = (error: unknown, status: number, errors: FieldErrors
       .join(', '),
   ),
 })
+
+/** The members for the registration of clients (RFC 7591 §3.2.2). */
+export const registrationMembers = (error: unknown, status: number, errors: FieldErrors) => {
+  const members = oauthMembers(error, status, errors)
+  if (status !== 400) return members
+  const isOfUri = Object.keys(errors).some(field => /^redirect_uris\b/.test(field))
+  return { ...members, error: isOfUri ? 'invalid_redirect_uri' : 'invalid_client_metadata' }
+}

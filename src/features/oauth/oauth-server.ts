@@ -9,6 +9,7 @@ import { Grants } from './grants.ts'
 import { IdTokenKeys } from './id-token-keys.ts'
 import { IdTokens } from './id-tokens.ts'
 import { Introspection } from './introspection.ts'
+import { Registration } from './registration.ts'
 import { Resources } from './resources.ts'
 import { TokenEndpoint } from './token-endpoint.ts'
 import { Tokens } from './tokens.ts'
@@ -19,6 +20,7 @@ export class OAuthServer {
   readonly grants: Grants
   readonly tokenEndpoint: TokenEndpoint
   readonly introspection: Introspection
+  readonly registration: Registration
   /** What signs ID tokens. */
   readonly algorithms: readonly IdTokenAlgorithm[]
 
@@ -36,6 +38,7 @@ export class OAuthServer {
     this.tokenEndpoint = new TokenEndpoint({
       ...{ authentication, authorizations, grants, resources, tokens, idTokens },
     })
+    this.registration = new Registration(deps, clients, resources)
     this.introspection = new Introspection(deps, resources, grants, signer)
   }
 }

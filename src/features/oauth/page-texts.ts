@@ -15,9 +15,10 @@ export const TEXTS = defineTexts('oauth', {
       'users:read': 'List other users',
     },
     goOn: 'You go on to {host}.',
+    unverified: 'Unverified: this application has registered itself, and nobody at {product} has checked it.',
     stranger: '{product} does not run this application.',
     goOnToDevice:
-      'You go on to a program on this device. Anybody can write one with this name: only allow it if you have just started it yourself.',
+      'You go on to a program on this device ({host}). Anybody can write one with this name: only allow it if you have just started it yourself.',
     notYou: 'Not you?',
     allow: 'Allow',
     deny: 'Cancel',
@@ -50,9 +51,11 @@ export const TEXTS = defineTexts('oauth', {
       'users:read': 'Andere Konten auflisten',
     },
     goOn: 'Weiter geht es bei {host}.',
+    unverified:
+      'Nicht überprüft: Diese Anwendung hat sich selbst angemeldet, und niemand bei {product} hat sie geprüft.',
     stranger: 'Diese Anwendung wird nicht von {product} betrieben.',
     goOnToDevice:
-      'Weiter geht es bei einem Programm auf diesem Gerät. Jeder kann eines mit diesem Namen schreiben: Erlauben Sie es nur, wenn Sie es gerade selbst gestartet haben.',
+      'Weiter geht es bei einem Programm auf diesem Gerät ({host}). Jeder kann eines mit diesem Namen schreiben: Erlauben Sie es nur, wenn Sie es gerade selbst gestartet haben.',
     notYou: 'Sind Sie das nicht?',
     allow: 'Erlauben',
     deny: 'Abbrechen',

@@ -7,7 +7,7 @@ import { ago, avatar, button, card, hiddenField, type Page, type PageContext, ti
 import { type returnToPage, SIGN_IN_AGAIN, withReturn } from '#http/pages/return-links'
 import { itemRow } from '#http/pages/rows'
 import type { ConsentScopes } from './authorizations.ts'
-import type { Client } from './client.ts'
+import { type Client, isUnverified } from './client.ts'
 import type { serializeGrant } from './grants.ts'
 import { TEXTS } from './page-texts.ts'
 import { isOfDevice } from './redirect-uris.ts'
@@ -30,13 +30,25 @@ const iconOf = (scope: string): IconName => {
   return scope.startsWith('users:') ? 'users' : 'user'
 }
 
+/** A host, or the scheme of an app. */
+const hostOf = (uri: string): Html => {
+  const { host, protocol } = new URL(uri)
+  return html`<strong class="break">${host === '' ? protocol : host}</strong>`
+}
+
+/** That nobody has checked who the client is. */
+const unverified = (context: PageContext, { client }: ConsentState): Html | false =>
+  isUnverified(client) &&
+  html`<p class="notice warn">${icon('warning')}<span>${fill(context.textsOf(TEXTS).unverified, { product: context.product })}</span></p>\n`
+
 /** Where the user goes on: a host, or a program that any could pretend to be. */
 const destination = (context: PageContext, { redirectUri, client }: ConsentState): Html => {
   const own = context.textsOf(TEXTS)
+  const host = hostOf(redirectUri)
   if (isOfDevice(redirectUri))
-    return html`<p class="notice warn">${icon('warning')}<span>${own.goOnToDevice}</span></p>`
-  const host = html`<strong class="break">${new URL(redirectUri).host}</strong>`
-  const stranger = !client.firstParty && html` ${fill(own.stranger, { product: context.product })}`
+    return html`<p class="notice warn">${icon('warning')}<span>${fillHtml(own.goOnToDevice, { host })}</span></p>`
+  const stranger =
+    !client.firstParty && !isUnverified(client) && html` ${fill(own.stranger, { product: context.product })}`
   return html`<p class="notice">${icon('info')}<span>${fillHtml(own.goOn, { host })}${stranger}</span></p>`
 }
 
@@ -81,7 +93,7 @@ export const consentPage = (context: PageContext, state: ConsentState): Page => 
       ([scope, description]) =>
         html`<li>${icon(iconOf(scope))}<span>${inWords[scope] ?? html`<span lang="en">${description}</span>`}</span></li>\n`,
     )}</ul></div>
-${destination(context, state)}
+${unverified(context, state)}${destination(context, state)}
 ${hiddenField('request', request)}
 <div class="pair">
 <button name="decision" value="deny">${own.deny}</button>

@@ -31,12 +31,15 @@ export const redirectUriProblem = (uri: string): string | null => {
 /** Whether only a program on the user's own machine receives it: anybody can write one that pretends to be the client. */
 export const isOfDevice = (uri: string): boolean => parsed(uri)?.protocol !== 'https:'
 
-/** With `:0` instead of the port of a loopback address, which the operating system chooses (RFC 8252 §7.3). */
-const withoutPort = (uri: string): string => {
+/** Whether it leads to a program that listens on the user's own machine. */
+export const isLoopbackUri = (uri: string): boolean => {
   const url = parsed(uri)
   return url !== null && isLoopback(url)
-    ? uri.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+))(?::\d{1,5})?/i, '$1:0')
-    : uri
+}
+
+/** With `:0` instead of the port of a loopback address, which the operating system chooses (RFC 8252 §7.3). */
+const withoutPort = (uri: string): string => {
+  return isLoopbackUri(uri) ? uri.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+))(?::\d{1,5})?/i, '$1:0') : uri
 }
 
 /** Whether a redirect URI of a request is one of those that the client has registered. */

@@ -9,7 +9,7 @@ import {
   refusedFor,
   type Write,
 } from '#storage/operations/write'
-import { type ClientMetadata, MAX_CLIENTS, type StoredClient } from './client.ts'
+import { type ClientMetadata, type ClientOrigin, MAX_CLIENTS, type StoredClient } from './client.ts'
 import type { ClientsTable } from './stored-rows.ts'
 
 /** Concerns no user. */
@@ -23,24 +23,68 @@ const columnsOf = ({ adminScopes, ...metadata }: ClientMetadata): readonly [stri
   JSON.stringify(adminScopes),
 ]
 
+const HAS_GRANT = 'EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = oauth_clients.id)'
+
+/** Of an origin, with a limit. */
+const OLDEST_UNUSED = `SELECT id FROM oauth_clients
+  WHERE origin = $1 AND is_blocked = 0 AND NOT ${HAS_GRANT}
+  ORDER BY used_at, id LIMIT`
+
+/** Deletes the client that was unused for longest where there is no room for another one. @returns its id, or none. */
+function* makeRoom(origin: ClientOrigin): Steps<readonly string[]> {
+  const gone = yield* rows<{ id: string }>({
+    text: `DELETE FROM oauth_clients WHERE id IN (${OLDEST_UNUSED} 1)
+      AND (SELECT count(*) FROM oauth_clients WHERE origin = $1) >= ${MAX_CLIENTS} RETURNING id`,
+    values: [origin],
+  })
+  return gone.map(({ id }) => id)
+}
+
+/** Adds a client. Where there are too many that nobody has checked, the one that was unused for longest goes. */
 function* addClient(
   id: string,
   metadata: ClientMetadata,
   secretDigest: string | null,
+  origin: ClientOrigin,
   event: ClientEvent,
 ): Steps<Write<'added' | 'tooManyClients'>> {
   yield LOCK
+  const gone = origin === 'administrator' ? [] : yield* makeRoom(origin)
   const added = yield* firstRow({
     text: `INSERT INTO oauth_clients (id, metadata, admin_scopes, secret_digest, former_digest, former_expires_at,
-        created_at, updated_at, deleted_at)
-      SELECT $1, $2, $3, $4, NULL, NULL, CAST($5 AS bigint), CAST($5 AS bigint), 0
-      WHERE (SELECT count(*) FROM oauth_clients) < ${MAX_CLIENTS} RETURNING id`,
-    values: [id, ...columnsOf(metadata), secretDigest, event.at],
+        created_at, updated_at, deleted_at, origin, used_at)
+      SELECT $1, $2, $3, $4, NULL, NULL, CAST($5 AS bigint), CAST($5 AS bigint), 0, $6, CAST($7 AS bigint)
+      WHERE (SELECT count(*) FROM oauth_clients WHERE origin = $6) < ${MAX_CLIENTS} RETURNING id`,
+    values: [
+      ...[id, ...columnsOf(metadata), secretDigest, event.at],
+      ...[origin, origin === 'administrator' ? 0 : event.at],
+    ],
   })
   if (added === undefined) return invalidatesNothing('tooManyClients')
   yield recordStatement(event)
-  return invalidatesNothing('added')
+  return invalidates(gone, 'added')
 }
+
+/** Removes a client that nobody has used since a time, and that has no grant. @returns whether it was one. */
+function* removeUnusedClient(id: string, usedBefore: number, event: ClientEvent): Steps<Write<boolean>> {
+  const gone = yield* firstRow({
+    text: `DELETE FROM oauth_clients WHERE id = $1 AND origin <> 'administrator' AND used_at < $2
+      AND NOT ${HAS_GRANT} RETURNING id`,
+    values: [id, usedBefore],
+  })
+  if (gone === undefined) return invalidatesNothing(false)
+  yield recordStatement(event)
+  return invalidates(id, true)
+}
+
+/** Milliseconds. A client that everybody uses is not written with each grant. */
+const USE_NOTED = 86_400_000
+
+/** Notes that a client has got a grant, so that it is not removed as unused. */
+export const noteUse = (id: string, now: number): Statement => ({
+  text: `UPDATE oauth_clients SET used_at = $2 WHERE id = $1 AND origin <> 'administrator' AND used_at < $3`,
+  values: [id, now, now - USE_NOTED],
+})
 
 /** @param updatedAt of the client that the change was made of: of two changes at once, one is not done. */
 function* changeClient(
@@ -106,13 +150,15 @@ function* removeGrantsOf(id: string, limit: number): Steps<Write<boolean>> {
   return invalidates(id, gone !== undefined)
 }
 
-type ClientRow = Omit<ClientsTable, 'deleted_at'>
+type ClientRow = Omit<ClientsTable, 'deleted_at' | 'used_at' | 'document_url' | 'is_blocked'>
 
-const COLUMNS = `id, metadata, admin_scopes, secret_digest, former_digest, former_expires_at, created_at, updated_at`
+const COLUMNS = `id, origin, metadata, admin_scopes, secret_digest, former_digest, former_expires_at, created_at,
+  updated_at`
 
 const clientOf = (row: ClientRow): StoredClient => ({
   ...(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes'>),
   id: row.id,
+  origin: row.origin as ClientOrigin,
   adminScopes: JSON.parse(row.admin_scopes) as string[],
   secretDigest: row.secret_digest,
   formerDigest: row.former_digest,
@@ -153,5 +199,19 @@ const listDeletedClients = (limit: number): Query<readonly string[]> =>
     (found: readonly { id: string }[]) => found.map(({ id }) => id),
   )
 
-export const clientOperations = { addClient, changeClient, rotateSecret, removeClient, removeGrantsOf }
-export const clientReads = { findClient, listClients, listDeletedClients }
+/** The ids of clients that nobody has used since a time, and that have no grant. */
+const listUnusedClients = (usedBefore: number, limit: number): Query<readonly string[]> =>
+  query(
+    {
+      name: 'unused-clients',
+      text: `SELECT id FROM oauth_clients WHERE origin <> 'administrator' AND used_at < $1 AND is_blocked = 0
+        AND deleted_at = 0 AND NOT ${HAS_GRANT} ORDER BY used_at LIMIT $2`,
+      values: [usedBefore, limit],
+    },
+    (found: readonly { id: string }[]) => found.map(({ id }) => id),
+  )
+
+export const clientOperations = {
+  ...{ addClient, changeClient, rotateSecret, removeClient, removeGrantsOf, removeUnusedClient },
+}
+export const clientReads = { findClient, listClients, listDeletedClients, listUnusedClients }

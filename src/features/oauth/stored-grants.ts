@@ -7,6 +7,7 @@ import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '#storag
 import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type Grant, MAX_GRANTS, type NewGrant } from './grant.ts'
 import { FIRST, type Generations, rotated } from './refresh-rule.ts'
+import { noteUse } from './stored-clients.ts'
 import type { GrantsTable } from './stored-rows.ts'
 
 const COLUMNS = `oauth_grants.id, client_id, scopes, resource, session_id, oauth_grants.authenticated_at, secret,
@@ -84,6 +85,7 @@ export function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly st
       ...[grant.createdAt, grant.expiresAt],
     ],
   }
+  yield noteUse(grant.clientId, grant.createdAt)
   yield recordStatement(event)
   let last = event
   for (const id of ended) {

@@ -119,6 +119,15 @@ export const storedOAuth = {
         'create index "oauth_grants_by_expires_at" on "oauth_grants" ("expires_at")',
       ],
     },
+    '0003_clients': {
+      sql: ({ text }) => [
+        `alter table "oauth_clients" add column "origin" ${text} not null default 'administrator'`,
+        'alter table "oauth_clients" add column "used_at" bigint not null default 0',
+        `alter table "oauth_clients" add column "document_url" ${text}`,
+        'alter table "oauth_clients" add column "is_blocked" integer not null default 0',
+        'create index "oauth_clients_by_origin" on "oauth_clients" ("origin", "used_at")',
+      ],
+    },
   },
   tables: {
     oauth_clients: table<ClientsTable>({ owner: null, key: 'id', updatedAt: 'updated_at' }),

@@ -14,6 +14,14 @@ export interface ClientsTable {
   updated_at: number
   /** 0: it is not deleted. The row stays until the grants are removed. */
   deleted_at: number
+  /** A `ClientOrigin`. */
+  origin: string
+  /** When it was registered, or got a grant, whichever is later, exact to a day; 0 for clients of administrators. */
+  used_at: number
+  /** Where its metadata document is. */
+  document_url: string | null
+  /** 0 or 1. */
+  is_blocked: number
 }
 
 export interface ResourcesTable {

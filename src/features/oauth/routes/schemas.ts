@@ -9,6 +9,10 @@ const NullableUri = (description: string) =>
 
 const clientProperties = {
   id: Id,
+  origin: Type.String({
+    description: '`administrator`, or `registered` for a client that has registered itself',
+    examples: ['administrator'],
+  }),
   name: Type.String({ examples: ['Fleet Planner'] }),
   redirectUris: Texts('https://app.example.com/callback'),
   grantTypes: Texts('authorization_code'),

@@ -22,7 +22,8 @@ const wellKnown: FastifyPluginAsyncTypebox = async app => {
   const { config, services } = app
   // With a secret alone nobody else can verify tokens.
   if (services.jwks.length === 0) return
-  const metadata = serverMetadata(config, services.oauth?.algorithms ?? null) as {
+  const canRegister = config.featureSettings.OAUTH_REGISTRATION !== 'off'
+  const metadata = serverMetadata(config, services.oauth?.algorithms ?? null, canRegister) as {
     issuer: string
     jwks_uri: string
   }
