@@ -1024,6 +1024,8 @@ export interface CreateOAuthClientRequest {
       }>
     }
     | null
+  /** Where these keys are instead, over HTTPS */
+  jwksUri?: string | null
   /** What the client may ask users for: of OpenID Connect, of API keys, and of resources */
   scopes?: string[]
   /** Scopes of admin keys that tokens of the client’s own may have, among those of your key */
@@ -1062,6 +1064,8 @@ export interface OAuthClient {
   authMethod: string
   /** Its public keys, for `private_key_jwt` */
   jwks: { [name: string]: unknown } | null
+  /** Where these keys are instead */
+  jwksUri: string | null
   scopes: string[]
   adminScopes: string[]
   firstParty: boolean
@@ -1110,6 +1114,8 @@ export interface UpdateOAuthClientRequest {
       }>
     }
     | null
+  /** Where these keys are instead, over HTTPS */
+  jwksUri?: string | null
   /** What the client may ask users for: of OpenID Connect, of API keys, and of resources */
   scopes?: string[]
   /** Scopes of admin keys that tokens of the client’s own may have, among those of your key */
@@ -1245,6 +1251,8 @@ export interface ClientDocument {
       }>
     }
     | null
+  /** Where these keys are instead, over HTTPS */
+  jwks_uri?: string | null
   id_token_signed_response_alg?: 'RS256' | 'ES256' | 'EdDSA'
   /** A page about the client */
   client_uri?: string | null

@@ -1,3 +1,4 @@
+import './oauth/client-keys.test.ts'
 import './oauth/clients.test.ts'
 import './oauth/resources.test.ts'
 import './oauth/client-credentials.test.ts'

@@ -1,7 +1,7 @@
 /** Assertions by which clients authenticate, `private_key_jwt` (RFC 7523, OpenID Connect Core §9): signed by their key, each used once. */
 import { constants, createHash, type KeyObject, verify } from 'node:crypto'
 import type { Client } from './client.ts'
-import { keysOf } from './client-keys.ts'
+import type { ClientKey } from './client-keys.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
@@ -74,30 +74,40 @@ const endOf = ({ exp, nbf, iat }: Assertion['claims'], now: number): number | nu
   return starts.every(each => isTime(each) && each * 1_000 <= now + SKEW) ? end : null
 }
 
-export interface VerifiedAssertion {
+export interface AssertionUse {
   /** A digest of the client and `jti`: it is used once. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
 }
 
-/** @returns `null` unless the client has signed the assertion, for this issuer and for now. */
-export const verifyAssertion = (
+/** Whether one of the keys can have signed an assertion. */
+export const hasKeyFor = ({ header: { alg, kid } }: Assertion, keys: readonly ClientKey[]): boolean =>
+  keysFor(alg, kid, keys).length > 0
+
+const keysFor = (algorithm: unknown, keyId: unknown, keys: readonly ClientKey[]): readonly ClientKey[] =>
+  keys.filter(
+    ({ id, algorithms }) => (keyId === undefined || id === keyId) && algorithms.includes(String(algorithm)),
+  )
+
+export const isSigned = (assertion: Assertion, keys: readonly ClientKey[]): boolean => {
+  const { alg, kid } = assertion.header
+  return keysFor(alg, kid, keys).some(({ key }) => isSignedBy(key, alg, assertion))
+}
+
+/** @returns `null` unless the assertion is one of the client, for this issuer and for now. Its signature is not verified yet. */
+export const readClaims = (
   assertion: Assertion,
   client: Client,
   issuer: string,
   now: number,
-): VerifiedAssertion | null => {
+): AssertionUse | null => {
   const { header, claims } = assertion
-  const { alg, kid, crit } = header
+  const { crit } = header
   const { iss, sub, aud, jti } = claims
   const expiresAt = endOf(claims, now)
   if (expiresAt === null || iss !== client.id || sub !== client.id || !isFor(aud, issuer)) return null
   if (typeof jti !== 'string' || jti === '' || crit !== undefined) return null
-  const isSigned = keysOf(client)
-    .filter(({ id, algorithms }) => (kid === undefined || id === kid) && algorithms.includes(String(alg)))
-    .some(({ key }) => isSignedBy(key, alg, assertion))
-  if (!isSigned) return null
   return {
     id: createHash('sha256')
       .update(JSON.stringify([client.id, jti]))

@@ -7,13 +7,34 @@ import { keyDigest } from '#core/auth/opaque-key'
 import { digestKey } from '#core/rate-limits/limits'
 import { ServiceError } from '#feature/declaration'
 import type { RateLimit } from '#storage/rate-limit'
-import { ASSERTION_TYPE, type Assertion, readAssertion, verifyAssertion } from './assertions.ts'
+import {
+  ASSERTION_TYPE,
+  type Assertion,
+  hasKeyFor,
+  isSigned,
+  readAssertion,
+  readClaims,
+} from './assertions.ts'
 import { type AuthMethod, isPublic, type StoredClient } from './client.ts'
+import { type ClientKey, keysIn, keysOf } from './client-keys.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
+import { RemoteDocumentError, RemoteDocuments } from './remote-documents.ts'
 
 /** Failures of one client from one network within a minute. */
 const MAX_FAILURES = 20
+
+/** Bytes of the keys of a client. */
+const MAX_BYTES = 65_536
+
+/** To one server. */
+const MAX_CONNECTIONS = 4
+
+const keysOfDocument = (document: unknown): readonly ClientKey[] => {
+  const keys = keysIn(document)
+  if (keys === null) throw new RemoteDocumentError('the document has no keys')
+  return keys
+}
 
 /** The parameters of a form that identify the client. */
 export interface ClientParameters {
@@ -38,10 +59,17 @@ interface Credentials {
   readonly assertion?: Assertion
 }
 
+const CHALLENGE = { headers: { 'www-authenticate': 'Basic realm="oauth"' } }
+
 export const invalidClient = (): ServiceError =>
+  new ServiceError(ERRORS.invalidClient, { ...CHALLENGE, sampledAs: 'oauth-client' })
+
+/** For a client whose keys could not be read. */
+const keysUnavailable = (clientId: string, reason: string): ServiceError =>
   new ServiceError(ERRORS.invalidClient, {
-    headers: { 'www-authenticate': 'Basic realm="oauth"' },
-    sampledAs: 'oauth-client',
+    ...CHALLENGE,
+    isOutage: true,
+    logged: { client: clientId, reason: `jwks_uri: ${reason}` },
   })
 
 /** RFC 6749 §2.3.1: both parts are encoded as in a form. */
@@ -104,11 +132,20 @@ export class ClientAuthentication {
   readonly #deps: OAuthDeps
   readonly #clients: Clients
   readonly #failures: RateLimit
+  /** By their `jwks_uri`. */
+  readonly #keys: RemoteDocuments<readonly ClientKey[]>
 
   constructor(deps: OAuthDeps, clients: Clients) {
     this.#deps = deps
     this.#clients = clients
     this.#failures = deps.openRateLimit({ name: 'failures', points: MAX_FAILURES, seconds: 60, final: true })
+    const { OAUTH_ALLOWED_HOSTS: allowedHosts } = deps.settings
+    this.#keys = new RemoteDocuments({
+      http: deps.openHttpClient({ allowedHosts, maxConnections: MAX_CONNECTIONS }),
+      clock: deps.clock,
+      maxBytes: MAX_BYTES,
+      read: keysOfDocument,
+    })
   }
 
   /**
@@ -144,7 +181,18 @@ export class ClientAuthentication {
 
   async #isFirstUse(assertion: Assertion, client: StoredClient): Promise<boolean> {
     const { store, clock, config } = this.#deps
-    const verified = verifyAssertion(assertion, client, config.publicUrl, clock())
-    return verified !== null && (await store.useId(verified.id, verified.expiresAt))
+    const use = readClaims(assertion, client, config.publicUrl, clock())
+    if (use === null || !isSigned(assertion, await this.#keysFor(assertion, client))) return false
+    return store.useId(use.id, use.expiresAt)
+  }
+
+  /** @throws {ServiceError} `invalidClient` if they cannot be read. */
+  async #keysFor(assertion: Assertion, client: StoredClient): Promise<readonly ClientKey[]> {
+    if (client.jwksUri === null) return keysOf(client)
+    try {
+      return await this.#keys.get(client.jwksUri, keys => hasKeyFor(assertion, keys))
+    } catch (error) {
+      throw error instanceof RemoteDocumentError ? keysUnavailable(client.id, error.message) : error
+    }
   }
 }

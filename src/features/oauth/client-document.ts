@@ -13,7 +13,7 @@ import {
   newClientMetadata,
 } from './client.ts'
 import { ERRORS } from './definitions.ts'
-import { type ClientJwks, ClientName, Jwks, Link, RedirectUris } from './input-schemas.ts'
+import { type ClientJwks, ClientName, Jwks, JwksUri, Link, RedirectUris } from './input-schemas.ts'
 import { MAX_SCOPES, OPENID_SCOPES, scopesOf } from './scopes.ts'
 
 /** What clients that nobody has checked can be for: users, who are asked. */
@@ -59,6 +59,7 @@ export const ClientDocument = Type.Object(
       }),
     ),
     jwks: Type.Optional(Jwks),
+    jwks_uri: Type.Optional(JwksUri),
     id_token_signed_response_alg: Type.Optional(
       Type.Unsafe<IdTokenAlgorithm>({ type: 'string', enum: [...ID_TOKEN_ALGORITHMS], examples: ['RS256'] }),
     ),
@@ -77,6 +78,7 @@ export interface ClientDocument {
   readonly response_types?: readonly string[] | undefined
   readonly scope?: string | undefined
   readonly jwks?: ClientJwks | undefined
+  readonly jwks_uri?: string | null | undefined
   readonly id_token_signed_response_alg?: IdTokenAlgorithm | undefined
   readonly client_uri?: string | null | undefined
   readonly policy_uri?: string | null | undefined
@@ -94,6 +96,7 @@ const MEMBERS: Readonly<Record<string, string>> = {
   grantTypes: 'grant_types',
   authMethod: 'token_endpoint_auth_method',
   idTokenAlgorithm: 'id_token_signed_response_alg',
+  jwksUri: 'jwks_uri',
 }
 
 /** An error of a client's metadata under the name that the field has in documents. */
@@ -136,6 +139,7 @@ export const metadataOfDocument = (
     grantTypes: grantTypesOf(document),
     authMethod: document.token_endpoint_auth_method ?? defaultMethod,
     jwks: document.jwks ?? null,
+    jwksUri: document.jwks_uri ?? null,
     scopes: [...new Set(document.scope === undefined ? known : scopesOf(document.scope))].slice(
       0,
       MAX_SCOPES,
@@ -157,6 +161,7 @@ export const documentOf = (client: Client) => ({
   scope: client.scopes.join(' '),
   id_token_signed_response_alg: client.idTokenAlgorithm,
   ...(client.jwks !== null && { jwks: client.jwks }),
+  ...(client.jwksUri !== null && { jwks_uri: client.jwksUri }),
   ...(client.uri !== null && { client_uri: client.uri }),
   ...(client.policyUri !== null && { policy_uri: client.policyUri }),
   ...(client.termsUri !== null && { tos_uri: client.termsUri }),

@@ -38,6 +38,22 @@ const keyOf = (jwk: Jwk): ClientKey | undefined => {
 export const areUsable = (jwks: ClientMetadata['jwks']): boolean =>
   jwks === null || jwks.keys.every(jwk => keyOf(jwk) !== undefined)
 
+/** Keys that are fetched with one request. */
+const MAX_KEYS = 20
+
+/**
+ * The keys in a document that a client publishes (RFC 7517 §5). Those that cannot verify assertions are left out, and private ones, which
+ * everybody knows then.
+ */
+export const keysIn = (document: unknown): readonly ClientKey[] | null => {
+  const { keys } = (typeof document === 'object' && document !== null ? document : {}) as { keys?: unknown }
+  if (!Array.isArray(keys)) return null
+  return keys.slice(0, MAX_KEYS).flatMap((jwk: Jwk | null) => {
+    const isPublic = typeof jwk === 'object' && jwk !== null && !('d' in jwk)
+    return isPublic ? (keyOf(jwk) ?? []) : []
+  })
+}
+
 const parsed = new WeakMap<object, readonly ClientKey[]>()
 
 /** The keys of a client, parsed once for each client in memory. */

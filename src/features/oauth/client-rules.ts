@@ -8,7 +8,7 @@ import { isOfDevice } from './redirect-uris.ts'
 type Rule = readonly [isBroken: boolean, error: keyof typeof ERRORS]
 
 const rulesOf = (client: ClientMetadata): readonly Rule[] => {
-  const { grantTypes, redirectUris, adminScopes, jwks, authMethod, firstParty, requirePkce } = client
+  const { grantTypes, redirectUris, adminScopes, jwks, jwksUri, authMethod, firstParty, requirePkce } = client
   const [hasCode, hasRefresh, isMachine] = (
     ['authorization_code', 'refresh_token', 'client_credentials'] as const
   ).map(type => grantTypes.includes(type)) as [boolean, boolean, boolean]
@@ -18,7 +18,8 @@ const rulesOf = (client: ClientMetadata): readonly Rule[] => {
     [hasRefresh && !hasCode, 'refreshWithoutCode'],
     [isMachine && isPublic(client), 'machineWithoutSecret'],
     [!isMachine && adminScopes.length > 0, 'adminScopesUnused'],
-    [(authMethod === 'private_key_jwt') !== (jwks !== null), 'keysOfClient'],
+    [jwks !== null && jwksUri !== null, 'keysTwice'],
+    [(authMethod === 'private_key_jwt') !== (jwks !== null || jwksUri !== null), 'keysOfClient'],
     [!areUsable(jwks), 'keysUnusable'],
     [firstParty && redirectUris.some(isOfDevice), 'firstPartyOnDevice'],
     [!requirePkce && isPublic(client), 'pkceOfPublicClient'],

@@ -25,6 +25,8 @@ export interface ClientMetadata {
   readonly authMethod: AuthMethod
   /** The keys of `private_key_jwt`. */
   readonly jwks: { readonly keys: readonly Jwk[] } | null
+  /** Where these keys are instead. */
+  readonly jwksUri: string | null
   /** What the client may ask users for. */
   readonly scopes: readonly string[]
   /** Scopes of admin keys that tokens of the client's own may have. */
@@ -72,6 +74,7 @@ export const newClientMetadata = (options: NewClientOptions): ClientMetadata => 
   grantTypes: ['authorization_code', 'refresh_token'],
   authMethod: 'client_secret_basic',
   jwks: null,
+  jwksUri: null,
   scopes: [],
   adminScopes: [],
   firstParty: false,
@@ -101,6 +104,7 @@ export const metadataOf = (client: Client): ClientMetadata => ({
   grantTypes: client.grantTypes,
   authMethod: client.authMethod,
   jwks: client.jwks,
+  jwksUri: client.jwksUri,
   scopes: client.scopes,
   adminScopes: client.adminScopes,
   firstParty: client.firstParty,

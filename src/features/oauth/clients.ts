@@ -1,4 +1,5 @@
 /** Clients: what administrators do with them. Each change ends the tokens that it takes away before it is acknowledged. */
+import { type HttpClient, HttpRequestError } from '#base/http-client/http-client'
 import type { IdCache } from '#core/auth/feature-caches'
 import { CLIENT_SECRET_PREFIX, newOpaqueKey } from '#core/auth/opaque-key'
 import {
@@ -57,15 +58,18 @@ const assertGrantable = (given: readonly string[], acting: ActingScopes): void =
 
 export class Clients {
   readonly #deps: OAuthDeps
-  readonly #cache: IdCache<StoredClient | undefined>
+  #http: HttpClient | null = null
+  /** Opened where it is used first: each run of a job has an object of its own. */
+  #cache: IdCache<StoredClient | undefined> | null = null
 
   constructor(deps: OAuthDeps) {
     this.#deps = deps
-    this.#cache = deps.openCache({ load: id => deps.store.findClient(id), max: CACHED })
   }
 
   /** From memory, as current as a cached user. */
   find(id: string): MaybePromise<StoredClient | undefined> {
+    const { openCache, store } = this.#deps
+    this.#cache ??= openCache({ load: key => store.findClient(key), max: CACHED })
     return this.#cache.get(id)
   }
 
@@ -110,6 +114,7 @@ export class Clients {
     const changed = { ...metadataOf(former), ...changes }
     assertClient(changed)
     if (changed.idTokenAlgorithm !== former.idTokenAlgorithm) this.#assertSignable(changed)
+    if (changed.jwksUri !== former.jwksUri) await this.#assertReachable(changed)
     const added = changed.adminScopes.filter(scope => !former.adminScopes.includes(scope))
     assertGrantable(added, acting)
     const event = newEvent('client.changed', actor, null, { client: id })
@@ -141,6 +146,7 @@ export class Clients {
     const { store, newEvent, clock } = this.#deps
     assertClient(metadata)
     this.#assertSignable(metadata)
+    await this.#assertReachable(metadata)
     const id = newId(clock())
     const secret = hasSecret(metadata) ? newOpaqueKey(CLIENT_SECRET_PREFIX) : null
     const event = newEvent('client.created', actor, null, { client: id })
@@ -155,6 +161,19 @@ export class Clients {
     if (idTokenAlgorithm === 'RS256' || keyPairs === null) return
     if (keyPairs.every(({ algorithm }) => algorithm !== idTokenAlgorithm))
       throw new ServiceError(ERRORS.algorithmWithoutKey)
+  }
+
+  /** @throws {ServiceError} `keysUriBlocked`, `keysUriUnresolved` */
+  async #assertReachable({ jwksUri }: ClientMetadata): Promise<void> {
+    if (jwksUri === null) return
+    const { openHttpClient, settings } = this.#deps
+    this.#http ??= openHttpClient({ allowedHosts: settings.OAUTH_ALLOWED_HOSTS, maxConnections: 1 })
+    try {
+      await this.#http.check(new URL(jwksUri))
+    } catch (error) {
+      if (!(error instanceof HttpRequestError)) throw error
+      throw new ServiceError(error.failure === 'blocked' ? ERRORS.keysUriBlocked : ERRORS.keysUriUnresolved)
+    }
   }
 
   /** Removes the grants of deleted clients, whose tokens have ended already. */

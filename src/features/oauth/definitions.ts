@@ -1,5 +1,6 @@
 /** The errors, events, settings, scopes and limits of the authorization server, which its use cases need. `feature.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
+import { allowedHosts } from '#base/http-client/http-client'
 import { type DepsOf, defineErrors, duration, oneOf } from '#feature/declaration'
 import { changeMail } from '#feature/mails'
 import { MAX_CLIENTS } from './client.ts'
@@ -50,6 +51,13 @@ export const ERRORS = defineErrors({
     field: 'jwks',
     message: 'must have the public keys of a client that authenticates with private_key_jwt, and of no other',
   },
+  keysTwice: { status: 400, field: 'jwksUri', message: 'must not be given beside jwks' },
+  keysUriBlocked: {
+    status: 400,
+    field: 'jwksUri',
+    message: 'must begin with https:// and lead to public addresses, unless OAUTH_ALLOWED_HOSTS has its host',
+  },
+  keysUriUnresolved: { status: 400, field: 'jwksUri', message: 'has a host that has no address' },
   firstPartyOnDevice: {
     status: 400,
     field: 'firstParty',
@@ -182,6 +190,11 @@ export const definitions = {
       default: 'off',
       description:
         'whether clients can register themselves: `token` with an admin key, `loopback` without one, for programs on devices of users',
+    },
+    OAUTH_ALLOWED_HOSTS: {
+      read: allowedHosts,
+      default: '',
+      description: 'hosts of clients that may have private addresses and plain HTTP, such as localhost:4000',
     },
     OAUTH_ACCESS_TOKEN: {
       read: duration('60s', '1d'),

@@ -77,6 +77,15 @@ export const Jwks = Type.Unsafe<ClientJwks>({
   examples: [null],
 })
 
+export const JwksUri = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  maxLength: MAX_URI,
+  violations: (uri: string) =>
+    /^https?:\/\/[^#]+$/i.test(uri) && URL.canParse(uri) ? [] : ['must be a URL that begins with https://'],
+  description: 'Where these keys are instead, over HTTPS',
+  examples: [null],
+})
+
 const ScopeName = {
   type: 'string',
   maxLength: MAX_SCOPE,
@@ -116,6 +125,7 @@ const optional = (declared: readonly string[]) => ({
   grantTypes: Type.Optional(GrantTypes),
   authMethod: Type.Optional(Method),
   jwks: Type.Optional(Jwks),
+  jwksUri: Type.Optional(JwksUri),
   scopes: Type.Optional(ClientScopes),
   adminScopes: Type.Optional(AdminScopes(declared)),
   firstParty: Type.Optional(

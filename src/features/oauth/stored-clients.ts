@@ -155,7 +155,11 @@ type ClientRow = Omit<ClientsTable, 'deleted_at' | 'used_at' | 'document_url' | 
 const COLUMNS = `id, origin, metadata, admin_scopes, secret_digest, former_digest, former_expires_at, created_at,
   updated_at`
 
+/** What clients had not that were registered by older versions. */
+const NEWER_METADATA = { jwksUri: null }
+
 const clientOf = (row: ClientRow): StoredClient => ({
+  ...NEWER_METADATA,
   ...(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes'>),
   id: row.id,
   origin: row.origin as ClientOrigin,

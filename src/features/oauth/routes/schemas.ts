@@ -23,6 +23,7 @@ const clientProperties = {
     description: 'Its public keys, for `private_key_jwt`',
     examples: [null],
   }),
+  jwksUri: NullableUri('Where these keys are instead'),
   scopes: Texts('openid'),
   adminScopes: Texts('users:read'),
   firstParty: Type.Boolean({ examples: [false] }),
