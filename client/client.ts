@@ -1056,8 +1056,10 @@ export interface CreatedOAuthClient extends OAuthClient {
 
 export interface OAuthClient {
   id: string
-  /** `administrator`, or `registered` for a client that has registered itself */
+  /** `administrator`, `registered` for a client that has registered itself, or `document` for one with a metadata document */
   origin: string
+  /** Where its metadata are, which is its `client_id`; `null`: that is its id */
+  documentUrl: string | null
   name: string
   redirectUris: string[]
   grantTypes: string[]
@@ -1077,6 +1079,7 @@ export interface OAuthClient {
   policyUri: string | null
   /** Its terms of service */
   termsUri: string | null
+  blocked: boolean
   formerSecretExpiresAt: string | null
   /** ISO 8601 in UTC, with milliseconds */
   createdAt: string
@@ -1137,6 +1140,8 @@ export interface UpdateOAuthClientRequest {
   policyUri?: string | null
   /** Its terms of service */
   termsUri?: string | null
+  /** Whether the client gets nothing, and its tokens are refused */
+  blocked?: boolean
 }
 
 export interface RotatedClientSecret {

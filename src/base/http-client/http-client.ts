@@ -87,7 +87,8 @@ const MAX_INFORMATIONAL = 10
 /** Milliseconds until an idle connection closes. */
 const IDLE = 15_000
 
-const withPort = ({ protocol, hostname, port }: URL): string =>
+/** The host of a URL with its port, also if that is the usual one. */
+export const hostWithPort = ({ protocol, hostname, port }: URL): string =>
   `${hostname}:${port || (protocol === 'http:' ? 80 : 443)}`
 
 /** A list of hosts such as `localhost:4000, hooks.internal`. Without a port: that of HTTPS. */
@@ -100,7 +101,7 @@ export const allowedHosts: Reader<readonly string[]> = value =>
       const url = URL.canParse(`https://${entry}`) ? new URL(`https://${entry}`) : null
       if (url === null || url.href !== `https://${url.host}/`)
         throw new SettingError('must be hosts such as localhost:4000, separated by commas')
-      return withPort(url)
+      return hostWithPort(url)
     })
 
 interface Transport {
@@ -188,7 +189,7 @@ export class HttpClient {
 
   #isAllowed(url: URL): boolean {
     const { allowedHosts } = this.#options
-    return allowedHosts === 'any' || allowedHosts.includes(withPort(url))
+    return allowedHosts === 'any' || allowedHosts.includes(hostWithPort(url))
   }
 
   /** @throws {HttpRequestError} `blocked` for plain HTTP, and for an address that is not public. */

@@ -1,6 +1,6 @@
 /** Assertions by which clients authenticate, `private_key_jwt` (RFC 7523, OpenID Connect Core §9): signed by their key, each used once. */
 import { constants, createHash, type KeyObject, verify } from 'node:crypto'
-import type { Client } from './client.ts'
+import { type Client, clientIdOf } from './client.ts'
 import type { ClientKey } from './client-keys.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -106,7 +106,7 @@ export const readClaims = (
   const { crit } = header
   const { iss, sub, aud, jti } = claims
   const expiresAt = endOf(claims, now)
-  if (expiresAt === null || iss !== client.id || sub !== client.id || !isFor(aud, issuer)) return null
+  if (expiresAt === null || iss !== clientIdOf(client) || sub !== iss || !isFor(aud, issuer)) return null
   if (typeof jti !== 'string' || jti === '' || crit !== undefined) return null
   return {
     id: createHash('sha256')

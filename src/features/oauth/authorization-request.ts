@@ -29,6 +29,8 @@ export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
 /** A request that is valid. */
 export interface AuthorizationRequest {
   readonly clientId: string
+  /** The URL of the client's metadata; absent for clients without. */
+  readonly clientUrl?: string
   readonly redirectUri: string
   /** Whether the request named it: the token request must name it then, too. */
   readonly isRedirectUriGiven: boolean
@@ -130,6 +132,7 @@ export const readRequest = (
   if (scopes.length === 0) return problem('invalid_scope', 'No scope is left that the client may have')
   return {
     clientId: client.id,
+    ...(client.documentUrl !== null && { clientUrl: client.documentUrl }),
     redirectUri,
     isRedirectUriGiven: parameters.redirect_uri !== undefined,
     state: parameters.state ?? null,

@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { isMultiFactor } from '#core/accounts/sign-in-methods'
 import type { Principal } from '#core/auth/principal'
 import { needsCode } from '#core/users/factors'
-import { type Actor, ServiceError } from '#feature/declaration'
+import { type Actor, actingUser, ServiceError } from '#feature/declaration'
 import {
   type AuthorizationParameters,
   type AuthorizationRequest,
@@ -18,6 +18,7 @@ import { type Client, isPublic, type StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 import type { GrantedAccess, Grants } from './grants.ts'
+import type { MetadataClients } from './metadata-clients.ts'
 import { isOfDevice, isRegistered } from './redirect-uris.ts'
 import type { Resources } from './resources.ts'
 
@@ -68,15 +69,24 @@ const isError = (read: AuthorizationRequest | RequestError): read is RequestErro
 const sessionOf = (principal: Principal | null): Principal | null =>
   principal === null || principal.scopes !== null || principal.impersonatedBy !== null ? null : principal
 
+interface Collaborators {
+  readonly clients: Clients
+  readonly metadataClients: MetadataClients
+  readonly resources: Resources
+  readonly grants: Grants
+}
+
 export class Authorizations {
   readonly #deps: OAuthDeps
   readonly #clients: Clients
+  readonly #metadataClients: MetadataClients
   readonly #resources: Resources
   readonly #grants: Grants
 
-  constructor(deps: OAuthDeps, clients: Clients, resources: Resources, grants: Grants) {
+  constructor(deps: OAuthDeps, { clients, metadataClients, resources, grants }: Collaborators) {
     this.#deps = deps
     this.#clients = clients
+    this.#metadataClients = metadataClients
     this.#resources = resources
     this.#grants = grants
   }
@@ -87,8 +97,7 @@ export class Authorizations {
    */
   async begin(parameters: AuthorizationParameters, principal: Principal | null): Promise<Step> {
     const { store, clock, userScopes } = this.#deps
-    const client = await this.#clients.find(parameters.client_id ?? '')
-    if (client === undefined) throw new ServiceError(ERRORS.unknownClient)
+    const client = await this.#metadataClients.find(parameters.client_id ?? '')
     const redirectUri = redirectUriOf(parameters, client)
     const [identifier] = parameters.resource ?? []
     const resource = identifier === undefined ? null : await this.#resources.find(identifier)
@@ -115,7 +124,7 @@ export class Authorizations {
     if (session === null) return { kind: 'signIn', isAgain: false, loginHint }
     if (this.#mustProve(request, session)) return { kind: 'proof' }
     if (lacksFactor(request, session)) return this.#secondFactor(token, request, session)
-    if (await this.#isAgreed(client, request, session)) return this.#allow(token, request, session)
+    if (await this.#isAgreed(client, request, session)) return this.#allow(token, request, client, session)
     const resource = request.resource === null ? null : await this.#resources.find(request.resource)
     const known = knownScopes(resource ?? null, this.#deps.userScopes)
     const scopes = request.scopes.map((scope): [string, string] => [scope, known[scope] ?? scope])
@@ -127,11 +136,11 @@ export class Authorizations {
    * @returns where the browser goes. @throws {ServiceError} `requestNotFound`, `signInRequired`
    */
   async allow(token: string, principal: Principal | null): Promise<string> {
-    const { request } = await this.#pending(token)
+    const { request, client } = await this.#pending(token)
     const session = sessionOf(principal)
     if (session === null || this.#mustProve(request, session) || lacksFactor(request, session))
       throw new ServiceError('signInRequired')
-    return (await this.#allow(token, request, session)).url
+    return (await this.#allow(token, request, client, session)).url
   }
 
   /** The user denies it. @returns where the browser goes. @throws {ServiceError} `requestNotFound` */
@@ -178,10 +187,17 @@ export class Authorizations {
   /** @throws {ServiceError} `requestNotFound` */
   async #pending(token: string): Promise<{ request: AuthorizationRequest; client: StoredClient }> {
     const found = await this.#deps.store.findRequest(digestOf(token))
-    const client = found && (await this.#clients.find(found.request.clientId))
-    if (found?.state !== 'pending' || client === undefined || found.expiresAt <= this.#deps.clock())
+    if (found?.state !== 'pending' || found.expiresAt <= this.#deps.clock())
       throw new ServiceError(ERRORS.requestNotFound)
-    return { request: found.request, client }
+    const { request } = found
+    const client =
+      request.clientUrl === undefined
+        ? await this.#clients.find(request.clientId)
+        : await this.#metadataClients.find(request.clientUrl)
+    // It may have changed meanwhile.
+    if (client === undefined || client.blocked || !isRegistered(request.redirectUri, client.redirectUris))
+      throw new ServiceError(ERRORS.requestNotFound)
+    return { request, client }
   }
 
   #mustProve({ prompt, maxAge, requestedAt }: AuthorizationRequest, { authenticatedAt }: Principal): boolean {
@@ -225,7 +241,7 @@ export class Authorizations {
   }
 
   /** @throws {ServiceError} `requestNotFound` if it was decided at the same time. */
-  async #allow(token: string, request: AuthorizationRequest, session: Principal) {
+  async #allow(token: string, request: AuthorizationRequest, client: StoredClient, session: Principal) {
     const { store, clock } = this.#deps
     const code = newToken()
     const now = clock()
@@ -236,6 +252,8 @@ export class Authorizations {
       amr: session.amr,
     }
     const { id: userId } = session.cachedUser.user
+    if (!(await this.#metadataClients.keep(client, actingUser(userId, null))))
+      throw new ServiceError(ERRORS.requestNotFound)
     const isFirst = await store.allowRequest(
       ...([digestOf(token), userId, digestOf(code)] as const),
       ...([decision, now + CODE_LIFETIME, now] as const),

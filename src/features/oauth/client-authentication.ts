@@ -154,7 +154,7 @@ export class ClientAuthentication {
    */
   async authenticate(request: ClientRequest): Promise<StoredClient> {
     const credentials = credentialsOf(request)
-    const client = await this.#clients.find(credentials.clientId)
+    const client = await this.#clients.named(credentials.clientId)
     if (client !== undefined && (await this.#isAuthentic(client, credentials))) return client
     const { allowed, seconds } = await this.#failures.consume(
       digestKey(JSON.stringify([credentials.clientId, request.network])),

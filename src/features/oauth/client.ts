@@ -39,15 +39,19 @@ export interface ClientMetadata {
   readonly uri: string | null
   readonly policyUri: string | null
   readonly termsUri: string | null
+  /** Whether it gets nothing, and its tokens are refused. */
+  readonly blocked: boolean
 }
 
-/** Who has made a client: an administrator, or the client itself, by registration. */
-export type ClientOrigin = 'administrator' | 'registered'
+/** Who has made a client: an administrator, or the client itself, by registration or by its metadata document. */
+export type ClientOrigin = 'administrator' | 'registered' | 'document'
 
 /** Times are milliseconds since the epoch. */
 export interface Client extends ClientMetadata {
   readonly id: string
   readonly origin: ClientOrigin
+  /** The URL of its metadata, by which clients and ID tokens know it; `null`: they know it by its id. */
+  readonly documentUrl: string | null
   readonly createdAt: number
   readonly updatedAt: number
   /** Until when the former secret is valid beside the one that follows it; `null`: there is none. */
@@ -64,6 +68,10 @@ export const isPublic = ({ authMethod }: Pick<ClientMetadata, 'authMethod'>): bo
 
 export const hasSecret = ({ authMethod }: Pick<ClientMetadata, 'authMethod'>): boolean =>
   authMethod === 'client_secret_basic' || authMethod === 'client_secret_post'
+
+/** What requests and ID tokens call a client: `client_id`. */
+export const clientIdOf = ({ documentUrl, id }: Pick<Client, 'documentUrl' | 'id'>): string =>
+  documentUrl ?? id
 
 /** What a client is registered with; only its name is needed. */
 export type NewClientOptions = Pick<ClientMetadata, 'name'> & Partial<ClientMetadata>
@@ -83,6 +91,7 @@ export const newClientMetadata = (options: NewClientOptions): ClientMetadata => 
   uri: null,
   policyUri: null,
   termsUri: null,
+  blocked: false,
   ...options,
 })
 
@@ -113,6 +122,7 @@ export const metadataOf = (client: Client): ClientMetadata => ({
   uri: client.uri,
   policyUri: client.policyUri,
   termsUri: client.termsUri,
+  blocked: client.blocked,
 })
 
 export const serializeClient = (client: Client) => {
@@ -120,6 +130,7 @@ export const serializeClient = (client: Client) => {
   return {
     id: client.id,
     origin: client.origin,
+    documentUrl: client.documentUrl,
     ...metadataOf(client),
     formerSecretExpiresAt: formerSecretExpiresAt === null ? null : timestamp(formerSecretExpiresAt),
     createdAt: timestamp(createdAt),

@@ -17,6 +17,7 @@ import {
   type Client,
   type ClientMetadata,
   type ClientOrigin,
+  clientIdOf,
   hasSecret,
   metadataOf,
   type StoredClient,
@@ -24,6 +25,7 @@ import {
 } from './client.ts'
 import { assertClient } from './client-rules.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
+import { idOfUrl, isMetadataUrl, isUrl } from './metadata-urls.ts'
 
 /** How long a secret is valid beside the one that follows it, in milliseconds. */
 const ROTATION = 86_400_000
@@ -73,6 +75,14 @@ export class Clients {
     return this.#cache.get(id)
   }
 
+  /** The client that a request names by its `client_id`, unless it is blocked. */
+  async named(clientId: string): Promise<StoredClient | undefined> {
+    const hosts = this.#deps.settings.OAUTH_METADATA_CLIENTS
+    if (isUrl(clientId) && !isMetadataUrl(clientId, hosts)) return undefined
+    const client = await this.find(isUrl(clientId) ? idOfUrl(clientId) : clientId)
+    return client === undefined || client.blocked || clientIdOf(client) !== clientId ? undefined : client
+  }
+
   /**
    * Registers a client.
    * @throws {ServiceError} an error of its metadata, `scopeRequired`, `tooManyClients`
@@ -101,7 +111,7 @@ export class Clients {
 
   /**
    * Changes what is given.
-   * @throws {ServiceError} `clientNotFound`, an error of its metadata, `scopeRequired`, `clientChanged`
+   * @throws {ServiceError} `clientNotFound`, `clientOfDocument`, an error of its metadata, `scopeRequired`, `clientChanged`
    */
   async change(
     id: string,
@@ -111,9 +121,11 @@ export class Clients {
   ): Promise<Client> {
     const { store, newEvent } = this.#deps
     const former = await this.get(id)
+    if (former.documentUrl !== null && Object.keys(changes).some(name => name !== 'blocked'))
+      throw new ServiceError(ERRORS.clientOfDocument)
     const changed = { ...metadataOf(former), ...changes }
     assertClient(changed)
-    if (changed.idTokenAlgorithm !== former.idTokenAlgorithm) this.#assertSignable(changed)
+    if (changed.idTokenAlgorithm !== former.idTokenAlgorithm) this.assertSignable(changed)
     if (changed.jwksUri !== former.jwksUri) await this.#assertReachable(changed)
     const added = changed.adminScopes.filter(scope => !former.adminScopes.includes(scope))
     assertGrantable(added, acting)
@@ -145,7 +157,7 @@ export class Clients {
   async #add(metadata: ClientMetadata, origin: ClientOrigin, actor: Actor): Promise<CreatedClient> {
     const { store, newEvent, clock } = this.#deps
     assertClient(metadata)
-    this.#assertSignable(metadata)
+    this.assertSignable(metadata)
     await this.#assertReachable(metadata)
     const id = newId(clock())
     const secret = hasSecret(metadata) ? newOpaqueKey(CLIENT_SECRET_PREFIX) : null
@@ -156,7 +168,7 @@ export class Clients {
   }
 
   /** @throws {ServiceError} `algorithmWithoutKey`; on the command line, which has no keys, everything can be signed. */
-  #assertSignable({ idTokenAlgorithm }: ClientMetadata): void {
+  assertSignable({ idTokenAlgorithm }: ClientMetadata): void {
     const keyPairs = this.#deps.clientTokens()?.keyPairs ?? null
     if (idTokenAlgorithm === 'RS256' || keyPairs === null) return
     if (keyPairs.every(({ algorithm }) => algorithm !== idTokenAlgorithm))

@@ -4,6 +4,7 @@ import { allowedHosts } from '#base/http-client/http-client'
 import { type DepsOf, defineErrors, duration, oneOf } from '#feature/declaration'
 import { changeMail } from '#feature/mails'
 import { MAX_CLIENTS } from './client.ts'
+import { metadataHosts } from './metadata-urls.ts'
 import { MAX_RESOURCES } from './resource.ts'
 import { rsaKey } from './rsa-key.ts'
 import { storedOAuth } from './stored-oauth.ts'
@@ -121,6 +122,10 @@ export const ERRORS = defineErrors({
   registrationOff: { status: 403, message: 'Clients cannot register themselves: ask an administrator' },
   clientNotFound: { status: 404, message: 'There is no such client' },
   resourceNotFound: { status: 404, message: 'There is no such resource' },
+  clientOfDocument: {
+    status: 409,
+    message: 'The metadata of this client are in its document: only blocked can be changed',
+  },
   clientChanged: { status: 409, message: 'The client was changed at the same time: read it and try again' },
   clientWithoutSecret: { status: 409, message: 'The client has no secret: it authenticates otherwise' },
   tooManyClients: { status: 409, message: `There are ${MAX_CLIENTS} clients: delete one first` },
@@ -195,6 +200,12 @@ export const definitions = {
       read: allowedHosts,
       default: '',
       description: 'hosts of clients that may have private addresses and plain HTTP, such as localhost:4000',
+    },
+    OAUTH_METADATA_CLIENTS: {
+      read: metadataHosts,
+      default: '',
+      description:
+        'hosts of clients whose id is the URL of their metadata, such as app.example.com; `*` for all',
     },
     OAUTH_ACCESS_TOKEN: {
       read: duration('60s', '1d'),

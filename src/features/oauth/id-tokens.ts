@@ -1,7 +1,7 @@
 /** ID tokens (OpenID Connect Core §2): who has signed in to a client, how, and when. They open nothing. */
 import { createHash } from 'node:crypto'
 import { isMultiFactor, MULTI_FACTOR_POLICY } from '#core/accounts/sign-in-methods'
-import type { Client, IdTokenAlgorithm } from './client.ts'
+import { type Client, clientIdOf, type IdTokenAlgorithm } from './client.ts'
 import type { OAuthDeps } from './definitions.ts'
 import type { Grant } from './grant.ts'
 import type { IdTokenKeys } from './id-token-keys.ts'
@@ -46,7 +46,7 @@ export class IdTokens {
     return this.#keys.sign(client.idTokenAlgorithm, {
       ...userClaims(user, grant.scopes),
       iss: config.publicUrl,
-      aud: client.id,
+      aud: clientIdOf(client),
       iat: issuedAt,
       exp: issuedAt + Math.floor(settings.OAUTH_ACCESS_TOKEN / SECOND),
       auth_time: Math.floor(grant.authenticatedAt / SECOND),

@@ -158,7 +158,19 @@ export const NewClient = (declared: readonly string[]) => Strict({ name: KeyName
 
 /** @param declared the scopes of admin keys. */
 export const ChangedClient = (declared: readonly string[]) =>
-  Strict({ name: Type.Optional(KeyName), ...optional(declared) }, { minProperties: 1 })
+  Strict(
+    {
+      name: Type.Optional(KeyName),
+      ...optional(declared),
+      blocked: Type.Optional(
+        Type.Boolean({
+          description: 'Whether the client gets nothing, and its tokens are refused',
+          examples: [false],
+        }),
+      ),
+    },
+    { minProperties: 1 },
+  )
 
 const Identifier = Type.String({
   minLength: 1,

@@ -4,7 +4,8 @@
  */
 import type { ClientTokenClaims } from '#core/auth/access-tokens'
 import type { ClientTokens } from '#feature/deps'
-import type { StoredClient } from './client.ts'
+import { clientIdOf, type StoredClient } from './client.ts'
+import type { Clients } from './clients.ts'
 import type { OAuthDeps } from './definitions.ts'
 import type { Grants } from './grants.ts'
 import { isRefreshToken } from './refresh-tokens.ts'
@@ -48,12 +49,14 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1_00
 
 export class Introspection {
   readonly #deps: OAuthDeps
+  readonly #clients: Clients
   readonly #resources: Resources
   readonly #grants: Grants
   readonly #signer: ClientTokens
 
-  constructor(deps: OAuthDeps, resources: Resources, grants: Grants, signer: ClientTokens) {
+  constructor(deps: OAuthDeps, clients: Clients, resources: Resources, grants: Grants, signer: ClientTokens) {
     this.#deps = deps
+    this.#clients = clients
     this.#resources = resources
     this.#grants = grants
     this.#signer = signer
@@ -72,7 +75,7 @@ export class Introspection {
     return {
       active: true,
       token_type: 'Bearer',
-      client_id: claims.clientId,
+      client_id: await this.#nameOf(claims.clientId),
       sub: claims.subject,
       scope: claims.scopes.join(' '),
       aud: claims.audience,
@@ -91,7 +94,7 @@ export class Introspection {
     const { grant, userId } = found
     return {
       active: true,
-      client_id: grant.clientId,
+      client_id: clientIdOf(client),
       sub: userId,
       scope: grant.scopes.join(' '),
       iss: this.#deps.config.publicUrl,
@@ -109,6 +112,11 @@ export class Introspection {
     if (claims === null || claims.clientId !== client.id) return
     // Also one that was revoked before: that request may still wait for other processes.
     await this.#deps.store.revokeToken(claims.tokenId, claims.expiresAt, claims.subject)
+  }
+
+  async #nameOf(id: string): Promise<string> {
+    const client = await this.#clients.find(id)
+    return client === undefined ? id : clientIdOf(client)
   }
 
   async #mayKnow(client: StoredClient, { clientId, audience }: ClientTokenClaims): Promise<boolean> {

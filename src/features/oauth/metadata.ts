@@ -21,26 +21,36 @@ const verifierMetadata = ({ publicUrl }: FeatureConfig) => ({
 /** Authentication of requests other than those for tokens: every method with a secret. */
 const CONFIDENTIAL = AUTH_METHODS.filter(method => method !== 'none')
 
-/**
- * @param algorithms of ID tokens; `null` with `OAUTH=off`.
- * @param canRegister whether clients can register themselves.
- */
-export const serverMetadata = (
-  config: FeatureConfig,
-  algorithms: readonly IdTokenAlgorithm[] | null,
-  canRegister: boolean,
-): object => {
+/** Which clients no administrator has made. */
+export interface OtherClients {
+  /** Whether clients can register themselves. */
+  readonly register: boolean
+  /** Whether their id can be the URL of their metadata. */
+  readonly document: boolean
+}
+
+/** What the metadata say of the authorization server. */
+export interface Announced {
+  /** Of ID tokens. */
+  readonly algorithms: readonly IdTokenAlgorithm[]
+  readonly others: OtherClients
+}
+
+/** @param server `null` with `OAUTH=off`. */
+export const serverMetadata = (config: FeatureConfig, server: Announced | null): object => {
   const { publicUrl } = config
   const reduced = verifierMetadata(config)
-  if (algorithms === null) return reduced
+  if (server === null) return reduced
+  const { algorithms, others } = server
   return {
     ...reduced,
     authorization_endpoint: `${publicUrl}/oauth/authorize`,
     token_endpoint: `${publicUrl}/oauth/token`,
     userinfo_endpoint: `${publicUrl}/oauth/userinfo`,
     introspection_endpoint: `${publicUrl}/oauth/introspect`,
-    ...(canRegister && { registration_endpoint: `${publicUrl}/oauth/register` }),
+    ...(others.register && { registration_endpoint: `${publicUrl}/oauth/register` }),
     revocation_endpoint: `${publicUrl}/oauth/revoke`,
+    client_id_metadata_document_supported: others.document,
     scopes_supported: Object.keys(OPENID_SCOPES),
     claims_supported: [...CLAIMS],
     subject_types_supported: ['public'],

@@ -16,6 +16,8 @@ export const TEXTS = defineTexts('oauth', {
     },
     goOn: 'You go on to {host}.',
     unverified: 'Unverified: this application has registered itself, and nobody at {product} has checked it.',
+    unverifiedDocument:
+      'Unverified: {host} says what this application is, and nobody at {product} has checked it.',
     stranger: '{product} does not run this application.',
     goOnToDevice:
       'You go on to a program on this device ({host}). Anybody can write one with this name: only allow it if you have just started it yourself.',
@@ -53,6 +55,8 @@ export const TEXTS = defineTexts('oauth', {
     goOn: 'Weiter geht es bei {host}.',
     unverified:
       'Nicht überprüft: Diese Anwendung hat sich selbst angemeldet, und niemand bei {product} hat sie geprüft.',
+    unverifiedDocument:
+      'Nicht überprüft: Was diese Anwendung ist, sagt {host}, und niemand bei {product} hat sie geprüft.',
     stranger: 'Diese Anwendung wird nicht von {product} betrieben.',
     goOnToDevice:
       'Weiter geht es bei einem Programm auf diesem Gerät ({host}). Jeder kann eines mit diesem Namen schreiben: Erlauben Sie es nur, wenn Sie es gerade selbst gestartet haben.',

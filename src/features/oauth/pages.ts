@@ -37,9 +37,17 @@ const hostOf = (uri: string): Html => {
 }
 
 /** That nobody has checked who the client is. */
-const unverified = (context: PageContext, { client }: ConsentState): Html | false =>
-  isUnverified(client) &&
-  html`<p class="notice warn">${icon('warning')}<span>${fill(context.textsOf(TEXTS).unverified, { product: context.product })}</span></p>\n`
+const unverified = (context: PageContext, { client }: ConsentState): Html | false => {
+  if (!isUnverified(client)) return false
+  const own = context.textsOf(TEXTS)
+  const { documentUrl } = client
+  const { product } = context
+  const text =
+    documentUrl === null
+      ? fill(own.unverified, { product })
+      : fillHtml(own.unverifiedDocument, { product: html`${product}`, host: hostOf(documentUrl) })
+  return html`<p class="notice warn">${icon('warning')}<span>${text}</span></p>\n`
+}
 
 /** Where the user goes on: a host, or a program that any could pretend to be. */
 const destination = (context: PageContext, { redirectUri, client }: ConsentState): Html => {

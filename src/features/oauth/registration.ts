@@ -36,7 +36,7 @@ export class Registration {
    */
   async register(document: ClientDocument, actor: Actor) {
     const isOfDevice = this.mode === 'loopback'
-    const scopes = (await this.#resources.list()).flatMap(resource => Object.keys(resource.scopes))
+    const scopes = await this.#resources.scopes()
     const metadata = metadataOfDocument(document, scopes, isOfDevice ? 'none' : 'client_secret_basic')
     if (isOfDevice) assertOfDevice(metadata)
     try {

@@ -2,7 +2,7 @@
  * Documents of clients on other servers, such as their keys: requested over HTTPS from public addresses, without redirects, bounded in time
  * and bytes, and kept for an hour at most.
  */
-import { type HttpClient, HttpRequestError } from '#base/http-client/http-client'
+import { type HttpClient, HttpRequestError, type HttpResponse } from '#base/http-client/http-client'
 
 /** Milliseconds. */
 const TIME_LIMIT = 5_000
@@ -36,7 +36,14 @@ export interface RemoteDocumentsOptions<Value> {
   readonly clock: () => number
   readonly maxBytes: number
   /** Reads the JSON of a document. @throws {RemoteDocumentError} */
-  readonly read: (json: unknown, url: string) => Value
+  readonly read: (json: unknown, url: string) => Value | Promise<Value>
+}
+
+/** How long a document is kept: as its server says (RFC 9111 §5.2.2), within a minute and an hour. */
+const keptFor = ({ 'cache-control': control = '' }: HttpResponse['headers']): number => {
+  if (/\bno-(?:store|cache)\b/i.test(control)) return LONGEST_PAUSE
+  const [, seconds] = /\bmax-age=(\d{1,9})\b/i.exec(control) ?? []
+  return seconds === undefined ? KEPT : Math.min(Math.max(Number(seconds) * 1_000, LONGEST_PAUSE), KEPT)
 }
 
 const jsonOf = (body: Buffer): unknown => {
@@ -84,9 +91,9 @@ export class RemoteDocuments<Value> {
   async #request(url: string, entry: Entry<Value>): Promise<Value> {
     const { clock } = this.#options
     try {
-      const value = await this.#read(url)
+      const { value, lifetime } = await this.#read(url)
       const now = clock()
-      entry.kept = { value, until: now + KEPT }
+      entry.kept = { value, until: now + lifetime }
       entry.failure = null
       entry.pause = 0
       entry.pausedUntil = now + LONGEST_PAUSE
@@ -103,16 +110,20 @@ export class RemoteDocuments<Value> {
     }
   }
 
-  async #read(url: string): Promise<Value> {
+  async #read(url: string): Promise<{ readonly value: Value; readonly lifetime: number }> {
     const { http, maxBytes, read } = this.#options
     // Without `identity` a server may choose any coding (RFC 9110 §12.5.3).
     const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
     try {
-      const { status, body } = await http.request(new URL(url), {
+      const {
+        status,
+        headers: received,
+        body,
+      } = await http.request(new URL(url), {
         ...{ method: 'GET', headers, timeLimit: TIME_LIMIT, maxBytes },
       })
       if (status !== 200) throw new RemoteDocumentError(`status ${status}`)
-      return read(jsonOf(body), url)
+      return { value: await read(jsonOf(body), url), lifetime: keptFor(received) }
     } catch (error) {
       throw error instanceof HttpRequestError ? new RemoteDocumentError(error.message) : error
     }

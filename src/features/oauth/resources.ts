@@ -30,6 +30,11 @@ export class Resources {
     return this.#cache.get(RESOURCES_ID)
   }
 
+  /** The scopes of all resources. */
+  async scopes(): Promise<readonly string[]> {
+    return (await this.list()).flatMap(({ scopes }) => Object.keys(scopes))
+  }
+
   /** @throws {ServiceError} `resourceNotFound` */
   async get(id: string): Promise<Resource> {
     const found = (await this.#deps.store.listResources()).find(each => each.id === id)

@@ -18,7 +18,7 @@ type ClientEvent = AuditEvent<null>
 /** The bound of their number is exact. */
 const LOCK: Statement = { text: ({ lockByName }) => lockByName('$1'), values: ['oauth_clients'] }
 
-const columnsOf = ({ adminScopes, ...metadata }: ClientMetadata): readonly [string, string] => [
+const columnsOf = ({ adminScopes, blocked: _, ...metadata }: ClientMetadata): readonly [string, string] => [
   JSON.stringify(metadata),
   JSON.stringify(adminScopes),
 ]
@@ -65,6 +65,35 @@ function* addClient(
   return invalidates(gone, 'added')
 }
 
+/**
+ * Keeps the metadata that a client has published.
+ * @param event of a client that was not known before.
+ * @returns whether the client may have tokens: it is not blocked, and not being deleted.
+ */
+function* keepDocumentClient(
+  id: string,
+  url: string,
+  metadata: ClientMetadata,
+  event: ClientEvent,
+): Steps<Write<boolean>> {
+  yield LOCK
+  const found = yield* firstRow<Pick<ClientsTable, 'deleted_at' | 'is_blocked'>>({
+    text: 'SELECT deleted_at, is_blocked FROM oauth_clients WHERE id = $1',
+    values: [id],
+  })
+  if (found !== undefined && found.deleted_at + found.is_blocked > 0) return refusedFor(id, false)
+  const gone = found === undefined ? yield* makeRoom('document') : []
+  yield {
+    text: `INSERT INTO oauth_clients (id, metadata, admin_scopes, secret_digest, former_digest, former_expires_at,
+        created_at, updated_at, deleted_at, origin, used_at, document_url)
+      VALUES ($1, $2, $3, NULL, NULL, NULL, $4, $4, 0, 'document', $4, $5)
+      ON CONFLICT (id) DO UPDATE SET metadata = $2, updated_at = $4`,
+    values: [id, ...columnsOf(metadata), event.at, url],
+  }
+  if (found === undefined) yield recordStatement(event)
+  return invalidates([id, ...gone], true)
+}
+
 /** Removes a client that nobody has used since a time, and that has no grant. @returns whether it was one. */
 function* removeUnusedClient(id: string, usedBefore: number, event: ClientEvent): Steps<Write<boolean>> {
   const gone = yield* firstRow({
@@ -94,10 +123,13 @@ function* changeClient(
   event: ClientEvent,
 ): Steps<Write<boolean>> {
   const changed = yield* firstRow({
-    text: `UPDATE oauth_clients SET metadata = $3, admin_scopes = $4, updated_at = $5
+    text: `UPDATE oauth_clients SET metadata = $3, admin_scopes = $4, updated_at = $5, is_blocked = $6
       WHERE id = $1 AND updated_at = $2 AND deleted_at = 0 RETURNING id`,
     // Each change increases it, also within a millisecond.
-    values: [id, updatedAt, ...columnsOf(metadata), Math.max(event.at, updatedAt + 1)],
+    values: [
+      ...[id, updatedAt, ...columnsOf(metadata), Math.max(event.at, updatedAt + 1)],
+      Number(metadata.blocked),
+    ],
   })
   if (changed === undefined) return refusedFor(id, false)
   yield recordStatement(event)
@@ -150,19 +182,21 @@ function* removeGrantsOf(id: string, limit: number): Steps<Write<boolean>> {
   return invalidates(id, gone !== undefined)
 }
 
-type ClientRow = Omit<ClientsTable, 'deleted_at' | 'used_at' | 'document_url' | 'is_blocked'>
+type ClientRow = Omit<ClientsTable, 'deleted_at' | 'used_at'>
 
 const COLUMNS = `id, origin, metadata, admin_scopes, secret_digest, former_digest, former_expires_at, created_at,
-  updated_at`
+  updated_at, document_url, is_blocked`
 
 /** What clients had not that were registered by older versions. */
 const NEWER_METADATA = { jwksUri: null }
 
 const clientOf = (row: ClientRow): StoredClient => ({
   ...NEWER_METADATA,
-  ...(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes'>),
+  ...(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes' | 'blocked'>),
   id: row.id,
   origin: row.origin as ClientOrigin,
+  documentUrl: row.document_url,
+  blocked: row.is_blocked === 1,
   adminScopes: JSON.parse(row.admin_scopes) as string[],
   secretDigest: row.secret_digest,
   formerDigest: row.former_digest,
@@ -216,6 +250,14 @@ const listUnusedClients = (usedBefore: number, limit: number): Query<readonly st
   )
 
 export const clientOperations = {
-  ...{ addClient, changeClient, rotateSecret, removeClient, removeGrantsOf, removeUnusedClient },
+  ...{
+    addClient,
+    keepDocumentClient,
+    changeClient,
+    rotateSecret,
+    removeClient,
+    removeGrantsOf,
+    removeUnusedClient,
+  },
 }
 export const clientReads = { findClient, listClients, listDeletedClients, listUnusedClients }

@@ -17,10 +17,11 @@ const GRANT = `SELECT oauth_grants.user_key, client_id AS grant_client, scopes A
     sessions.last_request_at AS grant_session_used_at
   FROM oauth_grants LEFT JOIN sessions ON sessions.id = session_id
   WHERE oauth_grants.id = $1 AND (session_id IS NULL OR sessions.id IS NOT NULL)
-    AND EXISTS (SELECT 1 FROM oauth_clients WHERE oauth_clients.id = client_id AND deleted_at = 0)
+    AND EXISTS (SELECT 1 FROM oauth_clients WHERE oauth_clients.id = client_id AND deleted_at = 0 AND is_blocked = 0)
     AND ${NOT_REVOKED}`
 
-const CLIENT = `SELECT admin_scopes FROM oauth_clients WHERE id = $1 AND deleted_at = 0 AND ${NOT_REVOKED}`
+const CLIENT = `SELECT admin_scopes FROM oauth_clients WHERE id = $1 AND deleted_at = 0 AND is_blocked = 0
+  AND ${NOT_REVOKED}`
 
 /** Whether a client exists, and its token was not revoked. */
 const isClientToken = (clientId: string, tokenId: string): Query<boolean> =>

@@ -10,9 +10,11 @@ const NullableUri = (description: string) =>
 const clientProperties = {
   id: Id,
   origin: Type.String({
-    description: '`administrator`, or `registered` for a client that has registered itself',
+    description:
+      '`administrator`, `registered` for a client that has registered itself, or `document` for one with a metadata document',
     examples: ['administrator'],
   }),
+  documentUrl: NullableUri('Where its metadata are, which is its `client_id`; `null`: that is its id'),
   name: Type.String({ examples: ['Fleet Planner'] }),
   redirectUris: Texts('https://app.example.com/callback'),
   grantTypes: Texts('authorization_code'),
@@ -32,6 +34,7 @@ const clientProperties = {
   uri: NullableUri('A page about the client'),
   policyUri: NullableUri('Its privacy policy'),
   termsUri: NullableUri('Its terms of service'),
+  blocked: Type.Boolean({ examples: [false] }),
   formerSecretExpiresAt: withExample(NullableTimestamp, null),
   createdAt: Timestamp,
   updatedAt: Timestamp,

@@ -22,8 +22,7 @@ const wellKnown: FastifyPluginAsyncTypebox = async app => {
   const { config, services } = app
   // With a secret alone nobody else can verify tokens.
   if (services.jwks.length === 0) return
-  const canRegister = config.featureSettings.OAUTH_REGISTRATION !== 'off'
-  const metadata = serverMetadata(config, services.oauth?.algorithms ?? null, canRegister) as {
+  const metadata = serverMetadata(config, services.oauth) as {
     issuer: string
     jwks_uri: string
   }
