@@ -20,6 +20,7 @@ t.test('every scope, error and event has words in both languages', async t => {
   const { pages, errorTexts } = await consoleModulesOf(features, {
     eventTypes: Object.keys(eventSchemas),
     adminScopes,
+    featureSettings: app.config.featureSettings,
   })
   t.strictSame([...errorTexts.de.keys()], [...errorTexts.en.keys()])
   const optionsOf = (path: string, name: string) => {

@@ -28,6 +28,7 @@ t.test('D6: the console', async t => {
   const { pages, plots } = await consoleModulesOf(features, {
     eventTypes: Object.keys(eventSchemas),
     adminScopes,
+    featureSettings: app.config.featureSettings,
   })
 
   t.test('D6: every list, item, section and action declares the scope of its route', async t => {
@@ -40,7 +41,7 @@ t.test('D6: the console', async t => {
       for (const { action, path } of placedActions(page)) {
         const inputs = action.inputs ?? []
         const entered = Object.fromEntries(
-          inputs.map(({ name, kind }) => [name, kind === 'choices' ? [] : '1']),
+          inputs.map(({ name, kind }) => [name, kind === 'choices' || kind === 'lines' ? [] : '1']),
         )
         const call = action.call({ id: 'x', rowId: 'y' }, entered)
         t.same([action.scope], scopesOf(app, call), path)

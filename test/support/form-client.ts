@@ -24,6 +24,12 @@ const selectsIn = (form: string): (readonly [string, string])[] =>
     return [attributesOf(text).name ?? '', attributesOf(chosen).value ?? '']
   })
 
+const textareasIn = (form: string): (readonly [string, string])[] =>
+  Array.from(form.matchAll(/<textarea[^>]*>\n?([\s\S]*?)<\/textarea>/g), ([tag, text = '']) => [
+    attributesOf(tag).name ?? '',
+    decode(text),
+  ])
+
 /** The forms of a page; one with a button that submits it elsewhere counts for each target. */
 const formsIn = (page: string): Form[] =>
   [...page.matchAll(/<form[^>]*>[\s\S]*?<\/form>/g)].flatMap(([text]) => {
@@ -31,7 +37,7 @@ const formsIn = (page: string): Form[] =>
       text.matchAll(/<input[^>]*>/g),
       ([tag]) => ({ ...attributesOf(tag), tag }) as Record<string, string>,
     ).filter(({ name }) => name !== undefined)
-    const selects = selectsIn(text)
+    const others = [...selectsIn(text), ...textareasIn(text)]
     const actions = [
       attributesOf(/<form[^>]*>/.exec(text)?.[0] ?? '').action ?? '',
       ...Array.from(text.matchAll(/<button[^>]*>/g), ([tag]) => attributesOf(tag).formaction ?? []).flat(),
@@ -42,9 +48,9 @@ const formsIn = (page: string): Form[] =>
         ...fields
           .filter(({ type, tag = '' }) => type !== 'checkbox' || / checked/.test(tag))
           .map(({ name = '', value, type }) => [name, value ?? (type === 'checkbox' ? 'on' : '')]),
-        ...selects,
+        ...others,
       ]),
-      names: [...fields, ...selects.map(([name]) => ({ name }))].map(({ name = '' }) => name),
+      names: [...fields, ...others.map(([name]) => ({ name }))].map(({ name = '' }) => name),
     }))
   })
 

@@ -219,7 +219,7 @@ export class AdminAuthenticator implements InvalidationListener {
     }
     const key = {
       id,
-      name: null,
+      name: found.name,
       scopes: scopes.filter(scope => found.adminScopes.includes(scope)),
       expiresAt,
     }

@@ -19,7 +19,7 @@ export interface PresentedAdminKey {
    * key; for an administrator that of the user.
    */
   readonly id: string
-  /** `null` for a root key; the e-mail of an administrator. */
+  /** Of the key, or of the client; `null` for a root key; the e-mail of an administrator. */
   readonly name: string | null
   /** The session of a user to whom it is lent for a request of the console (`AdminAuthenticator.lend`), and the version of that user. */
   readonly administrator?: { readonly sessionId: string; readonly version: number }

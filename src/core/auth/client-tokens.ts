@@ -27,6 +27,8 @@ export interface GrantRow {
 export interface ClientRow {
   /** JSON: the scopes of admin keys that the client may have. */
   readonly admin_scopes: string
+  /** JSON with the `name` of the client. */
+  readonly client_metadata: string
 }
 
 /** Times are milliseconds since the epoch. */
@@ -46,6 +48,7 @@ export interface FoundGrant {
 }
 
 export interface FoundClient {
+  readonly name: string
   readonly adminScopes: readonly string[]
 }
 
@@ -59,7 +62,8 @@ export const toGrant = (row: GrantRow): Grant => ({
       : { expiresAt: row.grant_session_expires_at, lastRequestAt: row.grant_session_used_at ?? 0 },
 })
 
-export const toClient = ({ admin_scopes }: ClientRow): FoundClient => ({
+export const toClient = ({ admin_scopes, client_metadata }: ClientRow): FoundClient => ({
+  name: (JSON.parse(client_metadata) as { name: string }).name,
   adminScopes: JSON.parse(admin_scopes) as string[],
 })
 

@@ -27,7 +27,7 @@ export interface ConsoleModules {
   readonly errorTexts: Readonly<Record<keyof Text, ErrorTexts>>
 }
 
-interface Declared extends Pick<ConsoleDeclarations, 'eventTypes'> {
+interface Declared extends Pick<ConsoleDeclarations, 'eventTypes' | 'featureSettings'> {
   readonly adminScopes: Readonly<Record<string, string>>
 }
 
@@ -40,7 +40,7 @@ const triedMails = (features: readonly Feature[]): [string, Text][] =>
 /** @param features in which the console is the last one of the core. */
 export const consoleModulesOf = async (
   features: readonly Feature[],
-  { eventTypes, adminScopes: described }: Declared,
+  { eventTypes, adminScopes: described, featureSettings }: Declared,
 ): Promise<ConsoleModules> => {
   const own = features.filter(({ name }) => name === 'console')
   const others = features.filter(({ name }) => name !== 'console')
@@ -58,7 +58,7 @@ export const consoleModulesOf = async (
   const adminScopes = Object.fromEntries(
     Object.entries(described).map(([scope, en]) => [scope, { en, de: scopes[scope] ?? en }]),
   )
-  const declared = { eventTypes, adminScopes }
+  const declared = { eventTypes, adminScopes, featureSettings }
   const parts = modules.flatMap(module => {
     if (module === undefined) return []
     const { default: exported } = module

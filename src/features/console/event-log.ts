@@ -26,6 +26,7 @@ const actorTexts = {
   administrator: { en: 'Administrator', de: 'Administrator' },
   apiKey: { en: 'API key', de: 'API-Schlüssel' },
   adminKey: { en: 'Key', de: 'Schlüssel' },
+  client: { en: 'Application', de: 'Anwendung' },
 } as const
 
 /** Actors that are users, whose e-mail names them. */
@@ -56,6 +57,15 @@ export const EVENT_NAMES: readonly RelatedNames[] = [
   {
     scope: 'keys:write',
     api: events => (events.some(({ actor }: Item) => actor.type === 'adminKey') ? '/admin/keys' : null),
+    nameOf: ({ name }) => name,
+  },
+  {
+    scope: 'clients:read',
+    // Tokens of clients act as keys where they are sent as keys.
+    api: events =>
+      events.some(({ actor }: Item) => actor.type === 'client' || actor.type === 'adminKey')
+        ? '/admin/clients?limit=100'
+        : null,
     nameOf: ({ name }) => name,
   },
 ]

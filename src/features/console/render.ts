@@ -261,8 +261,8 @@ const inputOf = (
   return form.field({
     name,
     label,
-    type: kind === 'day' ? 'date' : kind === 'json' ? 'text' : kind,
-    ...(kind === 'json' && { isLong: true }),
+    type: kind === 'day' ? 'date' : kind === 'email' ? kind : 'text',
+    ...((kind === 'json' || kind === 'lines') && { isLong: true }),
     autocomplete: 'off',
     value: values[name] ?? '',
     isFilter,

@@ -117,10 +117,10 @@ export interface ConsoleInput {
   readonly name: string
   readonly label: Text
   /**
-   * Default: `text`. A `json` is the text of an object. A `choice` is one of `options`, `choices` are several. A `day` becomes the first millisecond of it in UTC, as
+   * Default: `text`. `lines` are a list of texts. A `json` is the text of an object. A `choice` is one of `options`, `choices` are several. A `day` becomes the first millisecond of it in UTC, as
    * ISO 8601.
    */
-  readonly kind?: 'text' | 'email' | 'json' | 'choice' | 'choices' | 'day'
+  readonly kind?: 'text' | 'email' | 'lines' | 'json' | 'choice' | 'choices' | 'day'
   /** The value that the API gets, with its text. */
   readonly options?: readonly (readonly [value: string, text: string | Text])[]
   readonly hint?: Text
@@ -129,8 +129,8 @@ export interface ConsoleInput {
   readonly isSearch?: true
   /** For a filter by an id: the first that knows the text decides. Default: the text is the id. */
   readonly lookups?: readonly FilterLookup[]
-  /** What the form of an action begins with. */
-  readonly value?: (item: Item) => string
+  /** What the form of an action on an item begins with; of `choices` those that are chosen. */
+  readonly value?: (item: Item) => string | readonly string[]
 }
 
 /** The ids in the URL of an action: of the page's item, and of the row of a section. */
@@ -139,7 +139,7 @@ export interface ActionTarget {
   readonly rowId: string
 }
 
-/** What a form was sent with: text, or a list for `choices`. What is empty is absent. */
+/** What a form was sent with: text, or a list for `choices` and `lines`. What is empty is absent. */
 // biome-ignore lint/suspicious/noExplicitAny: the API validates it
 export type ActionInput = Readonly<Record<string, any>>
 
@@ -323,6 +323,8 @@ export interface ConsoleDeclarations {
   readonly eventTypes: readonly string[]
   /** What each admin scope allows. */
   readonly adminScopes: Readonly<Record<string, Text>>
+  /** The values of the settings of features, by their names. */
+  readonly featureSettings: Readonly<Record<string, unknown>>
 }
 
 /** The module that `console` of a feature imports. */

@@ -96,6 +96,10 @@ const find = async (
   }
 }
 
+/** The fields of a form that an input begins with. @param value of choices a list. */
+const initialOf = (name: string, value: string | readonly string[] = []): readonly [string, string][] =>
+  typeof value === 'string' ? [[name, value]] : value.map(each => [`${name}:${each}`, ''])
+
 const sendForm = async (
   shell: Shell,
   request: FastifyRequest,
@@ -115,7 +119,7 @@ const sendForm = async (
   const { body: item } = found
   const { errors, values = null } = sent
   const initial = (action.inputs ?? []).flatMap(({ name, value }) =>
-    value === undefined ? [] : [[name, value(item)]],
+    source === null ? [] : initialOf(name, value?.(item)),
   )
   const state = {
     ...{ action, item, fields, errors, page: list, ids: sent.ids, proof: shell.proofOf(request) },

@@ -263,6 +263,11 @@ export const enteredIn = ({ name, kind, options = [] }: ConsoleInput, values: Va
   const text = asciiTrim(values[name] ?? '')
   if (text === '') return undefined
   if (kind === 'json') return parsed(text)
+  if (kind === 'lines')
+    return text
+      .split('\n')
+      .map(asciiTrim)
+      .filter(line => line !== '')
   return kind === 'day' ? `${text}T00:00:00.000Z` : text
 }
 

@@ -43,7 +43,8 @@ const consoleRoutes: FastifyPluginAsync = async app => {
     done()
   })
   app.decorateRequest('consoleKey', '')
-  const declared = { eventTypes: Object.keys(eventSchemas), adminScopes }
+  const { featureSettings } = app.config
+  const declared = { eventTypes: Object.keys(eventSchemas), adminScopes, featureSettings }
   const modules = await consoleModulesOf(features, declared)
   const { pages, plots, latestEvents } = modules
   const shell = new Shell(app, modules)
