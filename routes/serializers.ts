@@ -27,7 +27,7 @@ export const serializeIntrospection = (
   allScopes: string,
 ): Static<typeof Introspection> => {
   if (principal === null) return INACTIVE
-  const { token, cachedUser, credentialId, scopes, amr, authenticatedAt, impersonatedBy, expiresAt } =
+  const { token, cachedUser, credentialId, client, scopes, amr, authenticatedAt, impersonatedBy, expiresAt } =
     principal
   const { id, roles } = cachedUser.user
   const scope = scopes === null ? allScopes : scopes.join(' ')
@@ -38,6 +38,7 @@ export const serializeIntrospection = (
   if (amr.length > 0) response.amr = amr
   if (scopes === null) response.sid = credentialId
   else response.jti = credentialId
+  if (client !== null) response.client_id = client.id
   if (impersonatedBy !== null) response.act = { sub: impersonatedBy }
   return response
 }

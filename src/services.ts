@@ -23,6 +23,7 @@ import { AccessTokens } from '#core/auth/access-tokens'
 import { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import { Authenticator } from '#core/auth/authenticator'
 import { FeatureCaches } from '#core/auth/feature-caches'
+import { InvalidationJournal } from '#core/auth/invalidation-journal'
 import { withInvalidationLog } from '#core/auth/invalidation-log'
 import { LastRequests } from '#core/auth/last-requests'
 import { featureKeyFileOf } from '#core/auth/secret-file'
@@ -201,10 +202,11 @@ const createAuthentication = (foundation: Foundation) => {
     clock,
   })
   const featureCaches = new FeatureCaches({ deliverInvalidations })
-  const caches = allListeners([authenticator, adminAuthenticator, featureCaches])
+  const invalidationJournal = new InvalidationJournal({ deliverInvalidations })
+  const caches = allListeners([authenticator, adminAuthenticator, featureCaches, invalidationJournal])
   storage.subscribe(withInvalidationLog(caches, logger, clock))
   lastRequests.start()
-  return { authenticator, adminAuthenticator, featureCaches, lastRequests }
+  return { authenticator, adminAuthenticator, featureCaches, invalidationJournal, lastRequests }
 }
 
 /** The limits on requests and on attempts to sign in. */
@@ -423,7 +425,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
   const { features, clock, logger, storage, tokens, keyring, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
-  const { authenticator, adminAuthenticator, featureCaches, lastRequests } = createAuthentication(foundation)
+  const { authenticator, adminAuthenticator, featureCaches, invalidationJournal, lastRequests } =
+    createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
   const mailing = createMails(foundation, rateLimiting, deps)
   const { throttleEvents, rateLimits, rateLimitNames, loginThrottle } = rateLimiting
@@ -515,6 +518,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     accountMethods: new AccountMethods({ sessions, signIns, lists: methodListsOf(features, featureDeps) }),
     authenticator,
     adminAuthenticator,
+    invalidationJournal,
     /** `null`: there is none. */
     protectedRole: protectedRoleOf(features, config.featureSettings),
     /** The public keys of tokens. */
