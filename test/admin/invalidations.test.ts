@@ -31,11 +31,13 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
     'the first question, and one with an unknown cursor, is answered at once: forget everything',
     async t => {
       for (const after of [undefined, '', OTHER, `${OTHER},${OTHER}`]) {
-        const started = performance.now()
         const response = await ask(app, after)
         isPrivateJson(t, response, 200)
         t.match(response.json(), { cursor: /^[0-9a-f-]{36}:\d+$/, ids: [], reset: true })
-        t.ok(performance.now() - started < 350)
+      }
+      if (name === 'sqlite') {
+        const waits = new Promise<string>(resolve => setImmediate(resolve, 'waits'))
+        t.match(await Promise.race([app.services.invalidationJournal.since(OTHER), waits]), { reset: true })
       }
       const cursor = await cursorNow()
       const [instance, position] = cursor.split(':')

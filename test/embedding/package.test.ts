@@ -19,7 +19,16 @@ import { UNMEASURED } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
-const SOURCES = ['src', 'plugins', 'routes', 'client', 'scripts/build.ts', 'scripts/pack.ts', 'package.json']
+const SOURCES = [
+  'src',
+  'plugins',
+  'routes',
+  'client',
+  'verifier',
+  'scripts/build.ts',
+  'scripts/pack.ts',
+  'package.json',
+]
 const OTHERS = [
   'tsconfig.json',
   'tsconfig.build.json',

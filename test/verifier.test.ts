@@ -1,0 +1,3 @@
+import './verifier/verifier.test.ts'
+import './verifier/failures.test.ts'
+import './verifier/middleware.test.ts'
