@@ -179,7 +179,8 @@ export class Verifier {
         return kept.identity
       }
     }
-    if (!TOKEN.test(token)) return INVALID
+    // Callers without types may pass on a header field that is absent.
+    if (typeof token !== 'string' || !TOKEN.test(token)) return INVALID
     this.#misses += 1
     return this.#flights.get(token) ?? this.#ask(token)
   }

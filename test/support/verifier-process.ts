@@ -11,8 +11,11 @@ const verifier = createVerifier({ baseUrl: BASE_URL, adminKey: ADMIN_KEY })
 /** Tokens in one round. */
 const WIDTH = 50
 
-/** In milliseconds of the machine's monotonic clock; 0: never. */
-const acceptedAt = new Map<string, number>()
+/** Milliseconds after the last time when a token was accepted, for which it is tried. */
+const TRIED = 6_000
+
+/** In milliseconds of the machine's monotonic clock; 0: never accepted. */
+const tokens = new Map<string, { readonly addedAt: number; acceptedAt: number }>()
 let verifications = 0
 
 /** The clock that all processes of the machine share. */
@@ -21,25 +24,26 @@ const now = (): number => Number(process.hrtime.bigint()) / 1e6
 const verify = async (token: string): Promise<void> => {
   verifications += 1
   const identity = await verifier.verify(token).catch(() => null)
-  if (identity !== null) acceptedAt.set(token, now())
+  const known = tokens.get(token)
+  if (identity !== null && known !== undefined) known.acceptedAt = now()
 }
 
 process.on(
   'message',
   (message: { readonly add?: readonly string[]; readonly remove?: readonly string[] }) => {
-    for (const token of message.add ?? []) acceptedAt.set(token, 0)
+    for (const token of message.add ?? []) tokens.set(token, { addedAt: now(), acceptedAt: 0 })
     if (message.remove === undefined) return
-    const times = message.remove.map(token => acceptedAt.get(token) ?? 0)
-    for (const token of message.remove) acceptedAt.delete(token)
+    const times = message.remove.map(token => tokens.get(token)?.acceptedAt ?? 0)
     process.send?.({ times, verifications, statistics: verifier.statistics })
   },
 )
 process.on('disconnect', () => process.exit())
 
 for (;;) {
-  const tokens = [...acceptedAt.keys()]
-  for (let start = 0; start < tokens.length; start += WIDTH) {
-    await Promise.all(tokens.slice(start, start + WIDTH).map(verify))
+  const since = now() - TRIED
+  const tried = [...tokens].filter(([, { addedAt, acceptedAt }]) => Math.max(addedAt, acceptedAt) > since)
+  for (let start = 0; start < tried.length; start += WIDTH) {
+    await Promise.all(tried.slice(start, start + WIDTH).map(([token]) => verify(token)))
     await new Promise(resolve => setTimeout(resolve, 2))
   }
   await new Promise(resolve => setTimeout(resolve, 1))

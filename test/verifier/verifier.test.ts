@@ -105,6 +105,7 @@ await onEveryEngine(t, async (t, engine) => {
     const { requests } = verifier.statistics
     for (const token of ['', ' ', '"'.repeat(100), 'é', 'x'.repeat(8_193), '\u0000'])
       t.equal(await verifier.verify(token), null)
+    for (const token of [undefined, null, 7]) t.equal(await verifier.verify(token as never), null)
     t.equal(verifier.statistics.requests, requests)
   })
 })
