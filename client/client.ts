@@ -308,7 +308,9 @@ export interface AuditEventPage {
 
 export interface IntrospectTokenRequest {
   /** An access token or an API key */
-  token: string
+  token?: string
+  /** In place of `token`: several at once, whose states are `results` */
+  tokens?: string[]
   /** Ignored (RFC 7662 §2.1) */
   token_type_hint?: string
 }
@@ -330,11 +332,26 @@ export interface Introspection {
   amr?: string[]
   /** The id of the session */
   sid?: string
-  /** The id of the API key */
+  /** The id of the API key, or of the grant */
   jti?: string
+  /** The client that got the token; absent for other tokens */
+  client_id?: string
   roles?: string[]
   /** The id of the admin key that impersonates the user (RFC 8693 §4.1) */
   act?: { sub: string }
+}
+
+export interface Introspections {
+  /** In the order of the tokens */
+  results: Introspection[]
+}
+
+export interface Invalidations {
+  cursor: string
+  /** Users, admin keys, clients and organizations, each once */
+  ids: string[]
+  /** Whether the cursor is not known any more: forget everything that is kept */
+  reset: boolean
 }
 
 export interface SendTestMailRequest {
@@ -1294,6 +1311,11 @@ export interface ListEventsQuery extends ListOwnEventsQuery {
   ip?: string
 }
 
+export interface ListInvalidationsQuery {
+  /** The last `cursor` of each process that has responded, separated by commas; at most 64 */
+  after?: string
+}
+
 export interface GetStatusQuery {
   /** Count the users (the default, which takes longer the more there are), estimate how many there are, or neither */
   count?: true | false | 'approximate'
@@ -1598,9 +1620,12 @@ export const createAdminClient = (options: AdminClientOptions) => {
     /** Follow what `listEvents` lists, as it happens, until you stop reading. Needs the scope `events:read`. `GET /admin/events` */
     streamEvents: (query?: Omit<ListEventsQuery, 'limit' | 'sort'>, options?: StreamOptions): AsyncGenerator<StreamedEvent<AuditEvent>, void, undefined> =>
       transport.events('/admin/events', query, options),
-    /** Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON. Needs the scope `tokens:introspect`. `POST /admin/introspect` */
-    introspectToken: (body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection> =>
+    /** Ask whether access tokens or API keys are valid now (RFC 7662); as a form or as JSON. Needs the scope `tokens:introspect`. `POST /admin/introspect` */
+    introspectToken: (body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection | Introspections> =>
       transport.json('POST', '/admin/introspect', { body, options }),
+    /** Wait up to 400 ms for users, keys and clients whose introspection must be asked again. Needs the scope `tokens:introspect`. `GET /admin/invalidations` */
+    listInvalidations: (query?: ListInvalidationsQuery, options?: CallOptions): Call<Invalidations> =>
+      transport.json('GET', '/admin/invalidations', { query, options }),
     /** Send a mail with examples at once, and tell why the mail server refuses it. Needs the scope `mails:test`. `POST /admin/mails/test` */
     sendTestMail: (body: SendTestMailRequest, options?: CallOptions): Call<TestMail> =>
       transport.json('POST', '/admin/mails/test', { body, options }),

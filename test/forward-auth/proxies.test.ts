@@ -138,8 +138,8 @@ const upgrade = async (port: number, headers: Readonly<Record<string, string>>):
   socket.on('error', () => undefined)
   socket.on('data', chunk => {
     text += chunk
-    if (text.includes('ping')) return socket.destroy()
-    if (!isSent && text.includes('\r\n\r\n')) {
+    if (text.includes('ping')) socket.destroy()
+    else if (!isSent && text.includes('\r\n\r\n')) {
       isSent = true
       if (text.startsWith('HTTP/1.1 101')) socket.write('ping')
       else socket.destroy()
@@ -174,11 +174,12 @@ for (const program of Object.keys(PROXIES)) {
     await updateUser(app, user.id, { roles: ['editor'] })
 
     t.test('the application learns who sends a request, and no credentials', async t => {
-      for (const headers of [
+      const credentials: readonly Readonly<Record<string, string>>[] = [
         bearer(user.token),
         { cookie: `theme=dark; ACCESS_TOKEN=${user.token}; size=2` },
         { cookie: `ACCESS_TOKEN=${user.token}` },
-      ]) {
+      ]
+      for (const headers of credentials) {
         const response = await send(proxy, '/a?b=1', { headers })
         t.equal(response.status, 200, response.text)
         const { headers: received } = receivedBy(response)

@@ -44,6 +44,9 @@ interface Session {
   readonly acknowledgedAt: number
 }
 
+/** Of all histories of the process: they may share a database. */
+let users = 0
+
 /** The clock that all processes of the machine share. */
 const now = (): number => Number(process.hrtime.bigint()) / 1e6
 
@@ -88,7 +91,8 @@ export const runHistory = async (
   /** A session that lives for a while. One that cannot be opened or revoked, because of a fault, is left. */
   const live = async (): Promise<void> => {
     sessions += 1
-    const email = `history.${process.pid}.${sessions}@example.com`
+    users += 1
+    const email = `history.${process.pid}.${users}@example.com`
     const created = (await (await post('/admin/users', headers, { email })).json()) as { id: string }
     const opened = await post(`/admin/users/${created.id}/impersonate`, headers)
     if (opened.status !== 201 && opened.status !== 200) return

@@ -51,7 +51,7 @@ t.test('Fastify: every route needs a user, unless it is public', async t => {
   for (const [authorization, status] of CASES) {
     const headers = authorization === undefined ? {} : { authorization }
     const response = await app.inject({ url: '/', headers })
-    t.equal(response.statusCode, status, authorization)
+    t.equal(response.statusCode, status, String(authorization))
     if (status === 200) t.same(response.json(), IDENTITY)
     else t.match(response.json(), { errors: { global: [/./] } })
     if (status === 401) t.match(response.headers['www-authenticate'], /^Bearer/)
@@ -76,7 +76,7 @@ t.test('Express: the middleware sets the user or responds', async t => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   for (const [authorization, status] of CASES) {
     const response = await fetch(url, authorization === undefined ? {} : { headers: { authorization } })
-    t.equal(response.status, status, authorization)
+    t.equal(response.status, status, String(authorization))
     if (status === 200) t.same(await response.json(), IDENTITY)
     else t.match(await response.json(), { errors: { global: [/./] } })
   }
