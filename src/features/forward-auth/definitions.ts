@@ -13,6 +13,7 @@ export const definitions = {
     FORWARD_AUTH: {
       read: oneOf('off', 'on'),
       default: 'off',
+      shown: true,
       description: 'Whether reverse proxies can ask at /forward-auth who sends a request',
     },
   },
