@@ -1,6 +1,7 @@
 /** A Fastify plugin and an Express middleware that verify the requests of a service. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Identity, Verifier } from './verifier.ts'
+import type { Identity } from './interface.ts'
+import type { Verifier } from './verifier.ts'
 
 /** What a route needs; each member that is given must hold. */
 export interface Needs {

@@ -85,3 +85,32 @@ export class Connection {
     this.#agent.destroy()
   }
 }
+
+/** Milliseconds between attempts: the first, the longest, and while the admin key is refused. */
+const BACK_OFF = [100, 5_000, 30_000] as const
+
+/** When a request may be repeated after a failure. */
+export class BackOff {
+  #failures = 0
+  #until = 0
+  error: VerifierError | null = null
+
+  succeeded(): void {
+    this.#failures = 0
+    this.error = null
+  }
+
+  failed(error: VerifierError): void {
+    const [first, longest, refused] = BACK_OFF
+    const delay = error.isRefusal ? refused : Math.min(first * 2 ** this.#failures, longest)
+    this.#failures += 1
+    this.error = error
+    // Jitter: the verifiers of many processes must not come back together.
+    this.#until = performance.now() + delay * (0.5 + Math.random() / 2)
+  }
+
+  /** Milliseconds; 0: now. */
+  get wait(): number {
+    return this.error === null ? 0 : Math.max(0, this.#until - performance.now())
+  }
+}

@@ -4,56 +4,8 @@
  * and used only within a second of the *sending* of the last poll that was answered, by the monotonic clock: so the bound holds also while the
  * service, the network or this process is frozen.
  */
-import { Connection, VerifierError } from './requests.ts'
-
-/** Who presents a token, with the members of RFC 7662. `sid` is a session, `jti` an API key or a grant. */
-export interface Identity {
-  readonly active: true
-  /** The id of the user. */
-  readonly sub: string
-  /** Separated by spaces. A session has all. */
-  readonly scope: string
-  readonly roles: readonly string[]
-  /** Seconds since the epoch. */
-  readonly exp?: number
-  readonly iat?: number
-  readonly auth_time?: number
-  readonly amr?: readonly string[]
-  readonly sid?: string
-  readonly jti?: string
-  readonly client_id?: string
-  readonly act?: { readonly sub: string }
-}
-
-export interface VerifierOptions {
-  /** Where Gatehouse is, with the prefix of a host: `https://accounts.example.com`. */
-  readonly baseUrl: string
-  /** An admin key with the scope `tokens:introspect`. */
-  readonly adminKey: string
-  /** Tokens that are kept in memory; 10,000 by default. */
-  readonly maxTokens?: number
-  /**
-   * Milliseconds for which results may be used after the last contact with the service. 1,000 by default, and at least. With more, tokens go on
-   * to be accepted while the service cannot be reached, and a revocation may be noticed that much later.
-   */
-  readonly maxStaleness?: number
-  /** Called with each failure: a request of a verifier was not answered. */
-  readonly onError?: (error: VerifierError) => void
-}
-
-/** Counts since the start, for metrics. */
-export interface VerifierStatistics {
-  /** Tokens that were in memory. */
-  readonly hits: number
-  readonly misses: number
-  /** Requests of introspection: many misses at once are one. */
-  readonly requests: number
-  readonly failures: number
-  /** Tokens in memory now. */
-  readonly kept: number
-  /** Milliseconds since the sending of the last poll that was answered. */
-  readonly age: number
-}
+import type { Identity, VerifierOptions, VerifierStatistics } from './interface.ts'
+import { BackOff, Connection, VerifierError } from './requests.ts'
 
 /** Milliseconds, as the constants that follow. */
 const STALENESS = 1_000
@@ -64,8 +16,6 @@ const NAMED = 2_000
 const POLL_TIMEOUT = 2_000
 /** Between the beginnings of two polls: in a busy service something ends all the time. */
 const POLL_INTERVAL = 50
-/** Between attempts: the first, the longest, and while the admin key is refused. */
-const BACK_OFF = [100, 5_000, 30_000] as const
 
 /** RFC 6750 §2.1. */
 const TOKEN = /^[\w.~+/=-]{1,8192}$/
@@ -96,32 +46,6 @@ interface Invalidations {
   readonly cursor: string
   readonly ids: readonly string[]
   readonly reset: boolean
-}
-
-/** When a request may be repeated after a failure. */
-class BackOff {
-  #failures = 0
-  #until = 0
-  error: VerifierError | null = null
-
-  succeeded(): void {
-    this.#failures = 0
-    this.error = null
-  }
-
-  failed(error: VerifierError): void {
-    const [first, longest, refused] = BACK_OFF
-    const delay = error.isRefusal ? refused : Math.min(first * 2 ** this.#failures, longest)
-    this.#failures += 1
-    this.error = error
-    // Jitter: the verifiers of many processes must not come back together.
-    this.#until = performance.now() + delay * (0.5 + Math.random() / 2)
-  }
-
-  /** Milliseconds; 0: now. */
-  get wait(): number {
-    return this.error === null ? 0 : Math.max(0, this.#until - performance.now())
-  }
 }
 
 const INVALID = Promise.resolve(null)

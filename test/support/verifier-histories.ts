@@ -98,7 +98,7 @@ export const runHistory = async (
     if (opened.status !== 201 && opened.status !== 200) return
     const { accessToken: token } = (await opened.json()) as { accessToken: string }
     verifying.send({ add: [token] })
-    await sleep(random.integer(0, LONGEST_LIFE))
+    await sleep(random.integer(0, Math.min(LONGEST_LIFE, milliseconds)))
     const { status } = await post('/account/sign-out', bearer(token))
     if (status === 204) revoked.push({ token, acknowledgedAt: now() })
   }

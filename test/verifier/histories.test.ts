@@ -8,7 +8,7 @@ import { inShortRun } from '../support/run.ts'
 import { runHistory } from '../support/verifier-histories.ts'
 
 /** Milliseconds. */
-const DURATION = inShortRun(8_000, 20_000)
+const DURATION = inShortRun(5_000, 20_000)
 
 await onEnginesOfRun(t, async (t, { name, newDatabase }) => {
   const start = async (t: Context) => {
@@ -31,6 +31,6 @@ await onEnginesOfRun(t, async (t, { name, newDatabase }) => {
     t.comment(`seed ${seed}: ${JSON.stringify({ sessions, verifications, hits, faults })}`)
     t.same(late, [], `seed ${seed}`)
     t.ok(delays.length > 10, `${delays.length} revoked tokens were accepted before`)
-    t.ok(hits > 1_000, `${hits} hits`)
+    t.ok(hits > 100, `${hits} hits`)
   })
 })
