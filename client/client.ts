@@ -1,5 +1,5 @@
 // Generated from the OpenAPI document of the service: `npm run client` in its project, or gatehouse-client. Do not edit.
-// Without POST /oauth/introspect, POST /oauth/revoke, POST /oauth/token.
+// Without POST /oauth/device, POST /oauth/introspect, POST /oauth/revoke, POST /oauth/token.
 import {
   adminTransport,
   segment,
@@ -166,7 +166,7 @@ export interface AccountEvent {
     | 'organization.invitation-accepted' | 'client.created' | 'client.changed'
     | 'client.secret-rotated' | 'client.deleted' | 'resource.created' | 'resource.changed'
     | 'resource.deleted' | 'grant.created' | 'grant.revoked' | 'grant.reused'
-    | 'console.signed-in'
+    | 'device.approved' | 'console.signed-in'
   actor: {
     type: 'user' | 'apiKey' | 'client' | 'adminKey' | 'administrator' | 'anonymous' | 'system'
     id: string | null
@@ -1022,7 +1022,9 @@ export interface CreateOAuthClientRequest {
   /** Where users return: compared as text, except for the port of a loopback address */
   redirectUris?: string[]
   /** How the client gets tokens */
-  grantTypes?: Array<'authorization_code' | 'refresh_token' | 'client_credentials'>
+  grantTypes?: Array<
+    | 'authorization_code' | 'refresh_token' | 'client_credentials'
+    | 'urn:ietf:params:oauth:grant-type:device_code'>
   /** How the client authenticates; `none`: it keeps no secret */
   authMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
   /** The public keys (RFC 7517) with which the client signs assertions, for `private_key_jwt` */
@@ -1105,7 +1107,9 @@ export interface UpdateOAuthClientRequest {
   /** Where users return: compared as text, except for the port of a loopback address */
   redirectUris?: string[]
   /** How the client gets tokens */
-  grantTypes?: Array<'authorization_code' | 'refresh_token' | 'client_credentials'>
+  grantTypes?: Array<
+    | 'authorization_code' | 'refresh_token' | 'client_credentials'
+    | 'urn:ietf:params:oauth:grant-type:device_code'>
   /** How the client authenticates; `none`: it keeps no secret */
   authMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
   /** The public keys (RFC 7517) with which the client signs assertions, for `private_key_jwt` */
@@ -1212,6 +1216,35 @@ export interface Grant {
 
 export interface GrantList { results: Grant[] }
 
+export interface DeviceRequest {
+  /** Separated by spaces; by default all that the client may have */
+  scope?: string
+  /** The identifier of a resource (RFC 8707); by default the token is for this service */
+  resource?: string[]
+  /** The id of the client, unless it authenticates otherwise */
+  client_id?: string
+  /** For `client_secret_post` */
+  client_secret?: string
+  /** For `private_key_jwt` */
+  client_assertion?: string
+  /** For `private_key_jwt` */
+  client_assertion_type?: string
+  [name: string]: unknown
+}
+
+export interface DeviceCode {
+  device_code: string
+  /** What the device shows */
+  user_code: string
+  verification_uri: string
+  /** With the code, for a QR code */
+  verification_uri_complete: string
+  /** Seconds */
+  expires_in: number
+  /** Seconds between two polls */
+  interval: number
+}
+
 export interface PresentedToken {
   token: string
   /** Ignored */
@@ -1232,7 +1265,7 @@ export interface IntrospectedClientToken { active: boolean; [name: string]: unkn
 
 export type RevokedToken = Record<string, unknown>
 
-export interface TokenRequest {
+export interface TokenRequest extends DeviceRequest {
   grant_type: string
   /** For `authorization_code` */
   code?: string
@@ -1242,19 +1275,8 @@ export interface TokenRequest {
   code_verifier?: string
   /** For `refresh_token` */
   refresh_token?: string
-  /** Separated by spaces; by default all that the client may have */
-  scope?: string
-  /** The identifier of a resource (RFC 8707); by default the token is for this service */
-  resource?: string[]
-  /** The id of the client, unless it authenticates otherwise */
-  client_id?: string
-  /** For `client_secret_post` */
-  client_secret?: string
-  /** For `private_key_jwt` */
-  client_assertion?: string
-  /** For `private_key_jwt` */
-  client_assertion_type?: string
-  [name: string]: unknown
+  /** For the type of device codes (RFC 8628) */
+  device_code?: string
 }
 
 export interface ClientToken {

@@ -96,8 +96,8 @@ const formProblem = (parameters: AuthorizationParameters, client: Client): Reque
 }
 
 /** The scopes of a request that the client may ask for, and that the API of the token has. */
-const requestedScopes = (
-  { scope }: AuthorizationParameters,
+export const requestedScopes = (
+  { scope }: Pick<AuthorizationParameters, 'scope'>,
   client: Client,
   known: ScopeDescriptions,
 ): readonly string[] => {

@@ -53,9 +53,9 @@ export interface RedeemedCode extends GrantedAccess {
 /** What is asked for, with words. */
 export type ConsentScopes = readonly (readonly [scope: string, description: string])[]
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-const newToken = (): string => randomBytes(32).toString('base64url')
+export const newToken = (): string => randomBytes(32).toString('base64url')
 
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
 
@@ -65,7 +65,7 @@ const VERIFIER = /^[\w.~-]{43,128}$/
 const isError = (read: AuthorizationRequest | RequestError): read is RequestError => 'error' in read
 
 /** The session of a browser that a person is signed in with: no API key, no grant, no administrator who acts as the user. */
-const sessionOf = (principal: Principal | null): Principal | null =>
+export const sessionOf = (principal: Principal | null): Principal | null =>
   principal === null || principal.scopes !== null || principal.impersonatedBy !== null ? null : principal
 
 export class Authorizations {
@@ -266,7 +266,8 @@ export class Authorizations {
 const lacksFactor = ({ needsTwoFactors }: AuthorizationRequest, { amr }: Principal): boolean =>
   needsTwoFactors && !isMultiFactor(amr)
 
-const invalidGrant = (): ServiceError => new ServiceError(ERRORS.invalidGrant, { sampledAs: 'oauth-grant' })
+export const invalidGrant = (): ServiceError =>
+  new ServiceError(ERRORS.invalidGrant, { sampledAs: 'oauth-grant' })
 
 /** Whether an earlier consent counts: another program on the user's machine cannot pretend to be a client with a secret. */
 const isRemembered = (client: Client, { redirectUri }: AuthorizationRequest): boolean =>

@@ -1,6 +1,9 @@
 /** Clients of the authorization server (RFC 7591 §2): applications that act for users, and programs that act for themselves. */
 
-export const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials'] as const
+/** RFC 8628 §3.4. */
+export const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials', DEVICE_CODE] as const
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 

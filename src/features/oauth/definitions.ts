@@ -23,7 +23,7 @@ export const ERRORS = defineErrors({
   refreshWithoutCode: {
     status: 400,
     field: 'grantTypes',
-    message: 'must have authorization_code beside refresh_token',
+    message: 'must have authorization_code or the type of device codes beside refresh_token',
   },
   machineWithoutSecret: {
     status: 400,
@@ -83,6 +83,15 @@ export const ERRORS = defineErrors({
     field: 'redirect_uri',
     message: 'is not a redirect URI of the client',
   },
+  unknownUserCode: {
+    status: 400,
+    field: 'user_code',
+    message: 'is not the code of a device that waits: check it, or begin again at the device',
+  },
+  authorizationPending: { status: 400, message: 'The user has not decided yet' },
+  slowDown: { status: 400, message: 'The device asks too often: wait five seconds longer' },
+  accessDenied: { status: 400, message: 'The user has denied it' },
+  expiredToken: { status: 400, message: 'The device code has expired: begin again' },
   unauthorizedClient: {
     status: 400,
     field: 'grant_type',
@@ -146,6 +155,7 @@ export const definitions = {
     'grant.created': OfGrantAndClient,
     'grant.revoked': OfGrant,
     'grant.reused': OfGrantAndClient,
+    'device.approved': OfClient,
   },
   adminScopes: {
     'clients:read': 'List and read clients and resources of the authorization server',
@@ -202,6 +212,7 @@ export const definitions = {
     'oauth-token': { points: 1_200, seconds: 60 },
     // Each is a row for ten minutes.
     'oauth-authorize': { points: 60, seconds: 60 },
+    'oauth-device': { points: 60, seconds: 60 },
   },
 } as const
 

@@ -32,6 +32,7 @@ export const serverMetadata = (
   return {
     ...reduced,
     authorization_endpoint: `${publicUrl}/oauth/authorize`,
+    device_authorization_endpoint: `${publicUrl}/oauth/device`,
     token_endpoint: `${publicUrl}/oauth/token`,
     userinfo_endpoint: `${publicUrl}/oauth/userinfo`,
     introspection_endpoint: `${publicUrl}/oauth/introspect`,

@@ -11,6 +11,10 @@ const NAMES: Readonly<Record<string, string>> = {
   [ERRORS.invalidScope.code]: 'invalid_scope',
   [ERRORS.invalidTarget.code]: 'invalid_target',
   [ERRORS.severalResources.code]: 'invalid_target',
+  [ERRORS.authorizationPending.code]: 'authorization_pending',
+  [ERRORS.slowDown.code]: 'slow_down',
+  [ERRORS.accessDenied.code]: 'access_denied',
+  [ERRORS.expiredToken.code]: 'expired_token',
   [ERRORS.unauthorizedClient.code]: 'unauthorized_client',
   [ERRORS.unsupportedGrantType.code]: 'unsupported_grant_type',
 }

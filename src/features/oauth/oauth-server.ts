@@ -5,6 +5,7 @@ import type { IdTokenAlgorithm } from './client.ts'
 import { ClientAuthentication } from './client-authentication.ts'
 import { Clients } from './clients.ts'
 import type { OAuthDeps } from './definitions.ts'
+import { DeviceAuthorizations } from './device-authorizations.ts'
 import { Grants } from './grants.ts'
 import { IdTokenKeys } from './id-token-keys.ts'
 import { IdTokens } from './id-tokens.ts'
@@ -16,6 +17,7 @@ import { Tokens } from './tokens.ts'
 export class OAuthServer {
   readonly authentication: ClientAuthentication
   readonly authorizations: Authorizations
+  readonly devices: DeviceAuthorizations
   readonly grants: Grants
   readonly tokenEndpoint: TokenEndpoint
   readonly introspection: Introspection
@@ -32,9 +34,10 @@ export class OAuthServer {
     this.authentication = new ClientAuthentication(deps, clients)
     this.grants = new Grants(deps, clients)
     this.authorizations = new Authorizations(deps, clients, resources, this.grants)
-    const { authentication, authorizations, grants } = this
+    this.devices = new DeviceAuthorizations(deps, clients, resources, this.grants)
+    const { authentication, authorizations, devices, grants } = this
     this.tokenEndpoint = new TokenEndpoint({
-      ...{ authentication, authorizations, grants, resources, tokens, idTokens },
+      ...{ authentication, authorizations, devices, grants, resources, tokens, idTokens },
     })
     this.introspection = new Introspection(deps, resources, grants, signer)
   }

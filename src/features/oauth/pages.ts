@@ -40,7 +40,8 @@ const destination = (context: PageContext, { redirectUri, client }: ConsentState
   return html`<p class="notice">${icon('info')}<span>${fillHtml(own.goOn, { host })}${stranger}</span></p>`
 }
 
-const documents = (context: PageContext, { policyUri, termsUri }: Client): Html | false => {
+/** The documents of a client. */
+export const documents = (context: PageContext, { policyUri, termsUri }: Client): Html | false => {
   const own = context.textsOf(TEXTS)
   const items = (
     [
@@ -55,7 +56,7 @@ const documents = (context: PageContext, { policyUri, termsUri }: Client): Html 
 }
 
 /** The logo of the brand and a picture of the client. */
-const handshake = ({ brand, product, root }: PageContext): Html => {
+export const handshake = ({ brand, product, root }: PageContext): Html => {
   const logo =
     brand.logo === null || brand.logo.isWordmark
       ? html`<span class="logo">${[...product][0]}</span>`
@@ -63,11 +64,25 @@ const handshake = ({ brand, product, root }: PageContext): Html => {
   return html`<div class="handshake" aria-hidden="true"><span class="tile">${logo}</span><span class="line"></span><span class="tile">${icon('application')}</span></div>`
 }
 
+/** Whose account a page is about. @param back the page itself, for a user who signs in to another account. */
+export const accountChip = (context: PageContext, email: string, back: ConsentState['back']): Html =>
+  html`<p class="account-chip">${avatar(email)}<span class="break">${email}</span><a href="${context.root}${withReturn(`sign-in?${SIGN_IN_AGAIN}`, back)}">${context.textsOf(TEXTS).notYou}</a></p>`
+
+/** What a client will be able to do. */
+export const ableTo = (context: PageContext, client: Client, scopes: ConsentScopes): Html => {
+  const own = context.textsOf(TEXTS)
+  const inWords: Readonly<Record<string, string>> = own.scopes
+  return html`<div class="field"><h2>${fill(own.able, { client: client.name })}</h2>
+<ul class="scopes">${scopes.map(
+    ([scope, description]) =>
+      html`<li>${icon(iconOf(scope))}<span>${inWords[scope] ?? html`<span lang="en">${description}</span>`}</span></li>\n`,
+  )}</ul></div>`
+}
+
 export const consentPage = (context: PageContext, state: ConsentState): Page => {
   const own = context.textsOf(TEXTS)
   const { client, scopes, request, email, back } = state
   const title = fill(own.title, { client: client.name, product: context.product })
-  const inWords: Readonly<Record<string, string>> = own.scopes
   return {
     title,
     isSignedIn: true,
@@ -75,12 +90,8 @@ export const consentPage = (context: PageContext, state: ConsentState): Page => 
     body: html`<form class="card" method="post" action="${context.root}oauth/consent">
 <div class="card-body">
 <div class="heading middle">${handshake(context)}<h1>${title}</h1></div>
-<p class="account-chip">${avatar(email)}<span class="break">${email}</span><a href="${context.root}${withReturn(`sign-in?${SIGN_IN_AGAIN}`, back)}">${own.notYou}</a></p>
-<div class="field"><h2>${fill(own.able, { client: client.name })}</h2>
-<ul class="scopes">${scopes.map(
-      ([scope, description]) =>
-        html`<li>${icon(iconOf(scope))}<span>${inWords[scope] ?? html`<span lang="en">${description}</span>`}</span></li>\n`,
-    )}</ul></div>
+${accountChip(context, email, back)}
+${ableTo(context, client, scopes)}
 ${destination(context, state)}
 ${hiddenField('request', request)}
 <div class="pair">

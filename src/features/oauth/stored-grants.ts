@@ -3,7 +3,15 @@ import type { AuditEvent } from '#core/audit-log/event'
 import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
 import { refusalOf } from '#core/users/refusals'
 import { lockUser } from '#core/users/user-locks'
-import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
+import {
+  firstRow,
+  type Query,
+  query,
+  rows,
+  type Statement,
+  type Steps,
+  USER_KEY,
+} from '#storage/operations/operation'
 import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type Grant, MAX_GRANTS, type NewGrant } from './grant.ts'
 import { FIRST, type Generations, rotated } from './refresh-rule.ts'
@@ -62,7 +70,7 @@ function* makeRoom(userId: string): Steps<readonly string[]> {
 }
 
 /** Adds a grant of the event's user, who is locked. @returns the ids of the grants that it has replaced. */
-export function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly string[]> {
+function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly string[]> {
   const { userId } = event
   // Those of ended sessions only remembered the consent, which the new one remembers now.
   yield {
@@ -91,6 +99,28 @@ export function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly st
     yield recordStatement(last)
   }
   return ended
+}
+
+/**
+ * Exchanges what a client has for a grant of the event's user: of many requests at once, one.
+ * @param take changes the row that the client is entitled by, and returns it unless it is used up.
+ * @param sessionId in which the user has decided. @param sessionIdle milliseconds.
+ * @returns `ended`: the user or the session may not have it any more.
+ */
+export function* exchangeForGrant(
+  take: Statement,
+  grant: NewGrant,
+  sessionId: string,
+  sessionIdle: number,
+  event: AuditEvent,
+): Steps<Write<'redeemed' | 'used' | 'ended'>> {
+  const { userId, at: now } = event
+  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'ended')
+  // Also for a grant that outlives the session: the user who ends it ends what was begun in it.
+  if (!(yield* isSessionAlive(sessionId, now, now - sessionIdle))) return refusedFor(userId, 'ended')
+  if ((yield* firstRow(take)) === undefined) return refusedFor(userId, 'used')
+  const replaced = yield* addGrant(grant, event)
+  return replaced.length > 0 ? endsAccess(userId, 'redeemed') : invalidatesNothing('redeemed')
 }
 
 /** Ends a grant of the event's user. @returns whether there was one. */

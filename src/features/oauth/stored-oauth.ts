@@ -3,10 +3,18 @@ import type { AccountFeature } from '#core/store/account-feature'
 import { type Query, query } from '#storage/operations/operation'
 import { table } from '#storage/stored-feature'
 import { clientOperations, clientReads } from './stored-clients.ts'
+import { deviceOperations, deviceReads } from './stored-devices.ts'
 import { grantOperations, grantReads } from './stored-grants.ts'
 import { requestOperations, requestReads } from './stored-requests.ts'
 import { resourceOperations, resourceReads } from './stored-resources.ts'
-import type { ClientsTable, GrantsTable, RequestsTable, ResourcesTable, UsedIdsTable } from './stored-rows.ts'
+import type {
+  ClientsTable,
+  DeviceRequestsTable,
+  GrantsTable,
+  RequestsTable,
+  ResourcesTable,
+  UsedIdsTable,
+} from './stored-rows.ts'
 import { usedIdOperations } from './stored-used-ids.ts'
 
 const NOT_REVOKED = 'NOT EXISTS (SELECT 1 FROM oauth_used_ids WHERE oauth_used_ids.id = $2)'
@@ -119,6 +127,23 @@ export const storedOAuth = {
         'create index "oauth_grants_by_expires_at" on "oauth_grants" ("expires_at")',
       ],
     },
+    '0004_device_requests': {
+      sql: ({ text }) => [
+        `create table "oauth_device_requests" (
+          "id" ${text} primary key,
+          "user_code_digest" ${text} not null unique,
+          "requester" ${text} not null,
+          "parameters" text not null,
+          "state" ${text} not null,
+          "user_id" ${text},
+          "decision" text,
+          "polled_at" bigint not null,
+          "expires_at" bigint not null
+        )`,
+        'create index "oauth_device_requests_by_requester" on "oauth_device_requests" ("requester")',
+        'create index "oauth_device_requests_by_expires_at" on "oauth_device_requests" ("expires_at")',
+      ],
+    },
   },
   tables: {
     oauth_clients: table<ClientsTable>({ owner: null, key: 'id', updatedAt: 'updated_at' }),
@@ -138,6 +163,12 @@ export const storedOAuth = {
       key: 'id',
       cleanUp: { column: 'expires_at', after: 0 },
     }),
+    oauth_device_requests: table<DeviceRequestsTable>({
+      owner: null,
+      key: 'id',
+      // A device that comes late learns that its code has expired.
+      cleanUp: { column: 'expires_at', after: 600_000 },
+    }),
     oauth_grants: table<GrantsTable>({
       owner: 'user_key',
       key: 'id',
@@ -153,7 +184,16 @@ export const storedOAuth = {
     ...resourceOperations,
     ...usedIdOperations,
     ...requestOperations,
+    ...deviceOperations,
     ...grantOperations,
   },
-  reads: { ...clientReads, ...resourceReads, ...requestReads, ...grantReads, isClientToken, isGrantToken },
+  reads: {
+    ...clientReads,
+    ...resourceReads,
+    ...requestReads,
+    ...deviceReads,
+    ...grantReads,
+    isClientToken,
+    isGrantToken,
+  },
 } satisfies AccountFeature

@@ -1,12 +1,10 @@
 /** Authorization requests in the store: pending, then a code, then used. The writer thread of SQLite imports this module. */
 import type { AuditEvent } from '#core/audit-log/event'
-import { refusalOf } from '#core/users/refusals'
-import { lockUser } from '#core/users/user-locks'
 import { firstRow, type Query, query, type Steps } from '#storage/operations/operation'
-import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import { invalidatesNothing, type Write } from '#storage/operations/write'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { NewGrant } from './grant.ts'
-import { addGrant, isSessionAlive } from './stored-grants.ts'
+import { exchangeForGrant } from './stored-grants.ts'
 import type { RequestsTable } from './stored-rows.ts'
 
 /** What a user has decided. Times are milliseconds since the epoch. */
@@ -65,7 +63,6 @@ function* denyRequest(id: string): Steps<Write<boolean>> {
 /**
  * Redeems a code for a grant of the event's user: of many requests at once, one.
  * @param kept until when the row says that the code was used.
- * @returns `ended`: the user or the session may not have it any more.
  */
 function* redeemCode(
   codeDigest: string,
@@ -75,18 +72,12 @@ function* redeemCode(
   kept: number,
   event: AuditEvent,
 ): Steps<Write<'redeemed' | 'used' | 'ended'>> {
-  const { userId, at: now } = event
-  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'ended')
-  // Also for a grant that outlives the session: the user who ends it ends what was begun in it.
-  if (!(yield* isSessionAlive(decision.sessionId, now, now - sessionIdle))) return refusedFor(userId, 'ended')
-  const used = yield* firstRow({
+  const take = {
     text: `UPDATE oauth_requests SET state = 'used', grant_id = $2, expires_at = $3
       WHERE code_digest = $1 AND state = 'code' AND expires_at > $4 RETURNING id`,
-    values: [codeDigest, grant.id, kept, now],
-  })
-  if (used === undefined) return refusedFor(userId, 'used')
-  const replaced = yield* addGrant(grant, event)
-  return replaced.length > 0 ? endsAccess(userId, 'redeemed') : invalidatesNothing('redeemed')
+    values: [codeDigest, grant.id, kept, event.at],
+  }
+  return yield* exchangeForGrant(take, grant, decision.sessionId, sessionIdle, event)
 }
 
 type RequestRow = Pick<

@@ -53,6 +53,25 @@ export interface RequestsTable {
   expires_at: number
 }
 
+/** A request of a device: `pending` until the user decides, then `approved` or `denied`. */
+export interface DeviceRequestsTable {
+  /** The digest of the device code. */
+  id: string
+  user_code_digest: string
+  /** A digest of the client and the network: both together have few pending requests. */
+  requester: string
+  /** A `DeviceRequest` in JSON. */
+  parameters: string
+  state: string
+  /** The user who has approved it. */
+  user_id: string | null
+  /** A `Decision` in JSON. */
+  decision: string | null
+  /** When the device last asked for the decision; 0: never. */
+  polled_at: number
+  expires_at: number
+}
+
 /** What a user has granted to a client. */
 export interface GrantsTable {
   id: string

@@ -1,9 +1,10 @@
 /** The token endpoint (RFC 6749 §3.2): authenticates the client, and issues tokens by the type of its grant. */
 import { ServiceError } from '#feature/declaration'
-import type { Authorizations } from './authorizations.ts'
-import type { GrantType, StoredClient } from './client.ts'
+import type { Authorizations, RedeemedCode } from './authorizations.ts'
+import { DEVICE_CODE, type GrantType, type StoredClient } from './client.ts'
 import type { ClientAuthentication, ClientParameters, ClientRequest } from './client-authentication.ts'
 import { ERRORS } from './definitions.ts'
+import type { DeviceAuthorizations, DeviceResponse, Requester } from './device-authorizations.ts'
 import type { GrantedAccess, Grants } from './grants.ts'
 import type { IdTokens } from './id-tokens.ts'
 import type { Resource } from './resource.ts'
@@ -19,6 +20,7 @@ export interface TokenParameters extends ClientParameters {
   readonly redirect_uri?: string | undefined
   readonly code_verifier?: string | undefined
   readonly refresh_token?: string | undefined
+  readonly device_code?: string | undefined
 }
 
 export interface TokenRequest extends ClientRequest {
@@ -30,6 +32,7 @@ interface TokenEndpointDeps {
   readonly resources: Resources
   readonly tokens: Tokens
   readonly authorizations: Authorizations
+  readonly devices: DeviceAuthorizations
   readonly grants: Grants
   readonly idTokens: IdTokens
 }
@@ -46,12 +49,13 @@ export class TokenEndpoint {
       client_credentials: (client, parameters) => this.#clientCredentials(client, parameters),
       authorization_code: (client, parameters) => this.#code(client, parameters),
       refresh_token: (client, parameters) => this.#refresh(client, parameters),
+      [DEVICE_CODE]: (client, parameters) => this.#device(client, parameters),
     }
   }
 
   /**
    * @throws {ServiceError} `invalidClient`, `invalidRequest`, `tooManyRequests`, `unsupportedGrantType`, `unauthorizedClient`,
-   * `invalidTarget`, `severalResources`, `invalidScope`, `invalidGrant`
+   * `invalidTarget`, `severalResources`, `invalidScope`, `invalidGrant`, and those of `DeviceAuthorizations.redeem`
    */
   async exchange(request: TokenRequest): Promise<TokenResponse> {
     const { parameters } = request
@@ -61,6 +65,23 @@ export class TokenEndpoint {
     if (exchange === undefined) throw new ServiceError(ERRORS.unsupportedGrantType)
     if (!client.grantTypes.includes(type)) throw new ServiceError(ERRORS.unauthorizedClient)
     return exchange(client, parameters)
+  }
+
+  /**
+   * Begins the request of a device (RFC 8628 §3.1).
+   * @throws {ServiceError} `invalidClient`, `invalidRequest`, `tooManyRequests`, `unauthorizedClient`, `invalidTarget`, `severalResources`,
+   * `invalidScope`
+   */
+  async beginDevice(
+    request: ClientRequest & { readonly parameters: Pick<TokenParameters, 'scope' | 'resource'> },
+    address: Requester['address'],
+  ): Promise<DeviceResponse> {
+    const { authentication, devices } = this.#deps
+    const client = await authentication.authenticate(request)
+    if (!client.grantTypes.includes(DEVICE_CODE)) throw new ServiceError(ERRORS.unauthorizedClient)
+    const { scope, resource } = request.parameters
+    const { network } = request
+    return devices.begin(client, scope, await this.#resourceOf(resource), { address, network })
   }
 
   /** A token of the client's own, by default with every scope that it may have (RFC 6749 §4.4). */
@@ -78,6 +99,21 @@ export class TokenEndpoint {
     // Before the code is used.
     const asked = await this.#resourceOf(resource)
     const access = await this.#deps.authorizations.redeem(code, { redirectUri, verifier }, client)
+    return this.#redeemed(client, access, asked)
+  }
+
+  async #device(client: StoredClient, { device_code: code, resource }: TokenParameters) {
+    if (code === undefined) throw new ServiceError(ERRORS.invalidRequest)
+    const asked = await this.#resourceOf(resource)
+    return this.#redeemed(client, await this.#deps.devices.redeem(code, client), asked)
+  }
+
+  /** The response to a new grant. @param asked the resource of the request. */
+  async #redeemed(
+    client: StoredClient,
+    access: RedeemedCode,
+    asked: Resource | null,
+  ): Promise<TokenResponse> {
     const response = await this.#granted(client, access, access.grant.scopes, asked)
     const idToken = await this.#deps.idTokens.issue({ ...access, client, accessToken: response.access_token })
     return idToken === null ? response : { ...response, id_token: idToken }

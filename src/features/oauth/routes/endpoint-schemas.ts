@@ -14,6 +14,17 @@ const clientProperties = {
 const Form = <Properties extends TProperties>(properties: Properties, title: string) =>
   Type.Object({ ...properties, ...clientProperties }, { additionalProperties: true, title })
 
+const ResourceNames = Type.Optional(
+  Type.Unsafe<readonly string[]>(
+    Type.Array(Type.String({ maxLength: 2_048 }), {
+      maxItems: 20,
+      description: 'The identifier of a resource (RFC 8707); by default the token is for this service',
+    }),
+  ),
+)
+
+const ScopeNames = Parameter(4_096, 'Separated by spaces; by default all that the client may have')
+
 export const TokenForm = Form(
   {
     grant_type: Type.String({ maxLength: 128, examples: ['client_credentials'] }),
@@ -21,17 +32,29 @@ export const TokenForm = Form(
     redirect_uri: Parameter(2_048, 'For `authorization_code`: as in the authorization request'),
     code_verifier: Parameter(256, 'For `authorization_code` (RFC 7636)'),
     refresh_token: Parameter(256, 'For `refresh_token`'),
-    scope: Parameter(4_096, 'Separated by spaces; by default all that the client may have'),
-    resource: Type.Optional(
-      Type.Unsafe<readonly string[]>(
-        Type.Array(Type.String({ maxLength: 2_048 }), {
-          maxItems: 20,
-          description: 'The identifier of a resource (RFC 8707); by default the token is for this service',
-        }),
-      ),
-    ),
+    scope: ScopeNames,
+    device_code: Parameter(256, 'For the type of device codes (RFC 8628)'),
+    resource: ResourceNames,
   },
   'TokenRequest',
+)
+
+export const DeviceForm = Form({ scope: ScopeNames, resource: ResourceNames }, 'DeviceRequest')
+
+/** RFC 8628 §3.2. */
+export const DeviceResponse = Type.Object(
+  {
+    device_code: Type.String({ examples: ['GmRhmhcxhwAzkoEqiMEg_DnyEysNkuNhszIySk9eS1I'] }),
+    user_code: Type.String({ description: 'What the device shows', examples: ['WDJB-MJHT'] }),
+    verification_uri: Type.String({ examples: ['https://id.example.com/device'] }),
+    verification_uri_complete: Type.String({
+      description: 'With the code, for a QR code',
+      examples: ['https://id.example.com/device?user_code=WDJB-MJHT'],
+    }),
+    expires_in: Type.Integer({ description: 'Seconds', examples: [600] }),
+    interval: Type.Integer({ description: 'Seconds between two polls', examples: [5] }),
+  },
+  { title: 'DeviceCode' },
 )
 
 /** For introspection and revocation. */
