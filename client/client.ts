@@ -1,5 +1,5 @@
 // Generated from the OpenAPI document of the service: `npm run client` in its project, or gatehouse-client. Do not edit.
-// Without POST /oauth/device, POST /oauth/introspect, POST /oauth/revoke, POST /oauth/token.
+// Without POST /oauth/device, POST /oauth/introspect, POST /oauth/par, POST /oauth/revoke, POST /oauth/token.
 import {
   adminTransport,
   segment,
@@ -1055,6 +1055,8 @@ export interface CreateOAuthClientRequest {
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
   requirePkce?: boolean
+  /** Whether the client must push its authorization requests (RFC 9126) */
+  requirePushedRequests?: boolean
   /** What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens */
   idTokenAlgorithm?: 'RS256' | 'ES256' | 'EdDSA'
   /** A page about the client */
@@ -1082,6 +1084,7 @@ export interface OAuthClient {
   adminScopes: string[]
   firstParty: boolean
   requirePkce: boolean
+  requirePushedRequests: boolean
   idTokenAlgorithm: string
   /** A page about the client */
   uri: string | null
@@ -1140,6 +1143,8 @@ export interface UpdateOAuthClientRequest {
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
   requirePkce?: boolean
+  /** Whether the client must push its authorization requests (RFC 9126) */
+  requirePushedRequests?: boolean
   /** What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens */
   idTokenAlgorithm?: 'RS256' | 'ES256' | 'EdDSA'
   /** A page about the client */
@@ -1262,6 +1267,39 @@ export interface PresentedToken {
 
 /** With the claims of an active token */
 export interface IntrospectedClientToken { active: boolean; [name: string]: unknown }
+
+export interface PushedRequest extends DeviceRequest {
+  /** One that is registered */
+  redirect_uri?: string
+  /** `code` */
+  response_type?: string
+  /** Comes back to the client */
+  state?: string
+  /** `none`, `login`, `consent`, `select_account` */
+  prompt?: string
+  /** Seconds since the sign-in */
+  max_age?: string
+  /** Of the ID token */
+  nonce?: string
+  /** How the user must have signed in */
+  acr_values?: string
+  /** The e-mail of the user */
+  login_hint?: string
+  /** Of RFC 7636 */
+  code_challenge?: string
+  /** `S256` */
+  code_challenge_method?: string
+  /** Not supported */
+  request?: string
+  /** Not supported */
+  request_uri?: string
+}
+
+export interface PushedAuthorizationRequest {
+  request_uri: string
+  /** Seconds */
+  expires_in: number
+}
 
 export type RevokedToken = Record<string, unknown>
 

@@ -56,6 +56,8 @@ export interface RequestError {
   readonly description: string
 }
 
+export const isError = (read: AuthorizationRequest | RequestError): read is RequestError => 'error' in read
+
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
 
 const problem = (error: string, description: string): RequestError => ({ error, description })

@@ -2,7 +2,7 @@
  * The code flow (RFC 6749 §4.1): a client asks, the user decides, and the client redeems the code. A request is one row, which becomes the
  * code, and is redeemed in the transaction that creates the grant.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { isMultiFactor } from '#core/accounts/sign-in-methods'
 import type { Principal } from '#core/auth/principal'
 import { needsCode } from '#core/users/factors'
@@ -10,15 +10,18 @@ import { type Actor, ServiceError } from '#feature/declaration'
 import {
   type AuthorizationParameters,
   type AuthorizationRequest,
+  isError,
   knownScopes,
   type RequestError,
-  readRequest,
 } from './authorization-request.ts'
 import { type Client, isPublic, type StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 import type { GrantedAccess, Grants } from './grants.ts'
-import { isOfDevice, isRegistered } from './redirect-uris.ts'
+import { isPushed, type PushedRequests } from './pushed-requests.ts'
+import { isOfDevice } from './redirect-uris.ts'
+import type { RequestReader } from './request-reader.ts'
+import { digestOf, newToken } from './request-tokens.ts'
 import type { Resources } from './resources.ts'
 
 /** Milliseconds. */
@@ -53,55 +56,67 @@ export interface RedeemedCode extends GrantedAccess {
 /** What is asked for, with words. */
 export type ConsentScopes = readonly (readonly [scope: string, description: string])[]
 
-export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
-
-export const newToken = (): string => randomBytes(32).toString('base64url')
-
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+
+const NOT_PUSHED: RequestError = {
+  error: 'invalid_request',
+  description: 'The client must push its requests (RFC 9126)',
+}
 
 /** RFC 7636 §4.1. */
 const VERIFIER = /^[\w.~-]{43,128}$/
-
-const isError = (read: AuthorizationRequest | RequestError): read is RequestError => 'error' in read
 
 /** The session of a browser that a person is signed in with: no API key, no grant, no administrator who acts as the user. */
 export const sessionOf = (principal: Principal | null): Principal | null =>
   principal === null || principal.scopes !== null || principal.impersonatedBy !== null ? null : principal
 
+interface AuthorizationParts {
+  readonly clients: Clients
+  readonly resources: Resources
+  readonly grants: Grants
+  readonly reader: RequestReader
+  readonly pushedRequests: PushedRequests
+}
+
 export class Authorizations {
   readonly #deps: OAuthDeps
-  readonly #clients: Clients
-  readonly #resources: Resources
-  readonly #grants: Grants
+  readonly #parts: AuthorizationParts
 
-  constructor(deps: OAuthDeps, clients: Clients, resources: Resources, grants: Grants) {
+  constructor(deps: OAuthDeps, parts: AuthorizationParts) {
     this.#deps = deps
-    this.#clients = clients
-    this.#resources = resources
-    this.#grants = grants
+    this.#parts = parts
   }
 
   /**
    * Begins a request.
-   * @throws {ServiceError} `unknownClient`, `unknownRedirectUri`: the browser must not be sent to the client.
+   * @throws {ServiceError} `unknownClient`, `unknownRedirectUri`, `unknownRequestUri`: the browser must not be sent to the client.
    */
   async begin(parameters: AuthorizationParameters, principal: Principal | null): Promise<Step> {
-    const { store, clock, userScopes } = this.#deps
-    const client = await this.#clients.find(parameters.client_id ?? '')
+    const { store, clock } = this.#deps
+    const { clients, reader, pushedRequests } = this.#parts
+    const client = await clients.find(parameters.client_id ?? '')
     if (client === undefined) throw new ServiceError(ERRORS.unknownClient)
-    const redirectUri = redirectUriOf(parameters, client)
-    const [identifier] = parameters.resource ?? []
-    const resource = identifier === undefined ? null : await this.#resources.find(identifier)
-    const read = readRequest(parameters, client, redirectUri, resource, userScopes, clock())
-    if (isError(read)) return this.#refused({ redirectUri, state: parameters.state ?? null }, read)
-    const request = newToken()
-    await store.addRequest(digestOf(request), read, clock() + REQUEST_LIFETIME)
-    if (!read.prompt.includes('none')) return { kind: 'page', request }
-    const need = await this.need(request, principal)
+    const token = newToken()
+    if (isPushed(parameters.request_uri)) {
+      const pushed = await pushedRequests.take(parameters.request_uri, client, token, REQUEST_LIFETIME)
+      return this.#ask(token, pushed, principal)
+    }
+    const { redirectUri, read } = await reader.read(parameters, client)
+    const to = { redirectUri, state: parameters.state ?? null }
+    if (isError(read)) return this.#refused(to, read)
+    if (client.requirePushedRequests) return this.#refused(to, NOT_PUSHED)
+    await store.addRequest(digestOf(token), read, clock() + REQUEST_LIFETIME)
+    return this.#ask(token, read, principal)
+  }
+
+  /** Leads to the page of consent, which a client that wants none does not get. */
+  async #ask(token: string, request: AuthorizationRequest, principal: Principal | null): Promise<Step> {
+    if (!request.prompt.includes('none')) return { kind: 'page', request: token }
+    const need = await this.need(token, principal)
     if (need.kind === 'client') return need
     const error = need.kind === 'consent' ? 'consent_required' : 'login_required'
-    await store.denyRequest(digestOf(request))
-    return this.#refused(read, { error, description: 'The user must be asked' })
+    await this.#deps.store.denyRequest(digestOf(token))
+    return this.#refused(request, { error, description: 'The user must be asked' })
   }
 
   /**
@@ -116,7 +131,7 @@ export class Authorizations {
     if (this.#mustProve(request, session)) return { kind: 'proof' }
     if (lacksFactor(request, session)) return this.#secondFactor(token, request, session)
     if (await this.#isAgreed(client, request, session)) return this.#allow(token, request, session)
-    const resource = request.resource === null ? null : await this.#resources.find(request.resource)
+    const resource = request.resource === null ? null : await this.#parts.resources.find(request.resource)
     const known = knownScopes(resource ?? null, this.#deps.userScopes)
     const scopes = request.scopes.map((scope): [string, string] => [scope, known[scope] ?? scope])
     return { kind: 'consent', client, request, scopes }
@@ -162,11 +177,11 @@ export class Authorizations {
     if (decision === null || userId === null) throw invalidGrant()
     const actor: Actor = { type: 'client', id: client.id, ip: null }
     if (state === 'used') {
-      if (grantId !== null) await this.#grants.end(grantId, userId, actor, false)
+      if (grantId !== null) await this.#parts.grants.end(grantId, userId, actor, false)
       throw invalidGrant()
     }
     if (!isRedirectOf(request, redirectUri) || !isVerified(request, verifier, client)) throw invalidGrant()
-    const { grant, refreshToken } = this.#grants.create(client, request.resource, decision)
+    const { grant, refreshToken } = this.#parts.grants.create(client, request.resource, decision)
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     const kept = clock() + REQUEST_LIFETIME
     const outcome = await store.redeemCode(digest, grant, decision, config.sessionIdle, kept, event)
@@ -178,7 +193,7 @@ export class Authorizations {
   /** @throws {ServiceError} `requestNotFound` */
   async #pending(token: string): Promise<{ request: AuthorizationRequest; client: StoredClient }> {
     const found = await this.#deps.store.findRequest(digestOf(token))
-    const client = found && (await this.#clients.find(found.request.clientId))
+    const client = found && (await this.#parts.clients.find(found.request.clientId))
     if (found?.state !== 'pending' || client === undefined || found.expiresAt <= this.#deps.clock())
       throw new ServiceError(ERRORS.requestNotFound)
     return { request: found.request, client }
@@ -272,15 +287,6 @@ export const invalidGrant = (): ServiceError =>
 /** Whether an earlier consent counts: another program on the user's machine cannot pretend to be a client with a secret. */
 const isRemembered = (client: Client, { redirectUri }: AuthorizationRequest): boolean =>
   !isPublic(client) || !isOfDevice(redirectUri)
-
-/** @throws {ServiceError} `unknownRedirectUri` */
-const redirectUriOf = ({ redirect_uri: given }: AuthorizationParameters, client: Client): string => {
-  const [only, ...others] = client.redirectUris
-  const uri = given ?? (others.length === 0 ? only : undefined)
-  if (uri === undefined || !isRegistered(uri, client.redirectUris))
-    throw new ServiceError(ERRORS.unknownRedirectUri)
-  return uri
-}
 
 /** RFC 6749 §4.1.3: the same, if the authorization request named it. */
 const isRedirectOf = (request: AuthorizationRequest, given: string | undefined): boolean =>

@@ -36,6 +36,8 @@ export interface ClientMetadata {
   readonly firstParty: boolean
   /** Whether the code flow needs PKCE. Only confidential clients can be exempt. */
   readonly requirePkce: boolean
+  /** Whether the client must push its authorization requests (RFC 9126). */
+  readonly requirePushedRequests: boolean
   readonly idTokenAlgorithm: IdTokenAlgorithm
   readonly uri: string | null
   readonly policyUri: string | null
@@ -75,6 +77,7 @@ export const newClientMetadata = (options: NewClientOptions): ClientMetadata => 
   adminScopes: [],
   firstParty: false,
   requirePkce: true,
+  requirePushedRequests: false,
   idTokenAlgorithm: 'RS256',
   uri: null,
   policyUri: null,
@@ -98,6 +101,7 @@ export const metadataOf = (client: Client): ClientMetadata => ({
   adminScopes: client.adminScopes,
   firstParty: client.firstParty,
   requirePkce: client.requirePkce,
+  requirePushedRequests: client.requirePushedRequests,
   idTokenAlgorithm: client.idTokenAlgorithm,
   uri: client.uri,
   policyUri: client.policyUri,

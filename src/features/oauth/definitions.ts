@@ -92,6 +92,11 @@ export const ERRORS = defineErrors({
   slowDown: { status: 400, message: 'The device asks too often: wait five seconds longer' },
   accessDenied: { status: 400, message: 'The user has denied it' },
   expiredToken: { status: 400, message: 'The device code has expired: begin again' },
+  unknownRequestUri: {
+    status: 400,
+    field: 'request_uri',
+    message: 'is not one of the client that waits: begin again at the application',
+  },
   unauthorizedClient: {
     status: 400,
     field: 'grant_type',

@@ -7,19 +7,13 @@ import { digestKey } from '#core/rate-limits/limits'
 import { type Actor, ServiceError } from '#feature/declaration'
 import type { RateLimit } from '#storage/rate-limit'
 import { knownScopes, requestedScopes } from './authorization-request.ts'
-import {
-  type ConsentScopes,
-  digestOf,
-  invalidGrant,
-  newToken,
-  type RedeemedCode,
-  sessionOf,
-} from './authorizations.ts'
+import { type ConsentScopes, invalidGrant, type RedeemedCode, sessionOf } from './authorizations.ts'
 import type { Client, StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 import { newUserCode, readUserCode, shownUserCode } from './device-codes.ts'
 import type { Grants } from './grants.ts'
+import { digestOf, newToken } from './request-tokens.ts'
 import type { Resource } from './resource.ts'
 import type { Resources } from './resources.ts'
 import type { DeviceRequest } from './stored-devices.ts'

@@ -126,6 +126,12 @@ const optional = (declared: readonly string[]) => ({
       examples: [true],
     }),
   ),
+  requirePushedRequests: Type.Optional(
+    Type.Boolean({
+      description: 'Whether the client must push its authorization requests (RFC 9126)',
+      examples: [false],
+    }),
+  ),
   idTokenAlgorithm: Type.Optional(
     Type.Unsafe<IdTokenAlgorithm>({
       type: 'string',

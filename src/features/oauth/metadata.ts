@@ -33,6 +33,8 @@ export const serverMetadata = (
     ...reduced,
     authorization_endpoint: `${publicUrl}/oauth/authorize`,
     device_authorization_endpoint: `${publicUrl}/oauth/device`,
+    pushed_authorization_request_endpoint: `${publicUrl}/oauth/par`,
+    require_pushed_authorization_requests: false,
     token_endpoint: `${publicUrl}/oauth/token`,
     userinfo_endpoint: `${publicUrl}/oauth/userinfo`,
     introspection_endpoint: `${publicUrl}/oauth/introspect`,

@@ -1,6 +1,18 @@
 /** Errors of `/oauth/…`: the members of the RFCs beside the one body of the service (RFC 6749 §5.2). */
 import { type FieldErrors, ServiceError, sentence } from '#base/errors'
+import type { RequestError } from './authorization-request.ts'
 import { ERRORS } from './definitions.ts'
+
+/** An authorization request that is refused before there is a browser to bring the error. */
+export class RefusedRequest extends ServiceError {
+  /** The value of `error`. */
+  readonly error: string
+
+  constructor({ error, description }: RequestError) {
+    super({ ...ERRORS.invalidRequest, message: description })
+    this.error = error
+  }
+}
 
 /** The values of `error` by the codes of errors. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -19,6 +31,11 @@ const NAMES: Readonly<Record<string, string>> = {
   [ERRORS.unsupportedGrantType.code]: 'unsupported_grant_type',
 }
 
+const nameOf = (raised: unknown): string | undefined => {
+  if (raised instanceof RefusedRequest) return raised.error
+  return raised instanceof ServiceError ? NAMES[raised.code] : undefined
+}
+
 const nameOfStatus = (status: number): string => {
   if (status === 429 || status === 503) return 'temporarily_unavailable'
   return status >= 500 ? 'server_error' : 'invalid_request'
@@ -29,7 +46,7 @@ const asDescription = (text: string): string => text.replaceAll(/["\\]/g, "'").r
 
 /** @param error that was raised. @returns the members beside `errors`. */
 export const oauthMembers = (error: unknown, status: number, errors: FieldErrors) => ({
-  error: (error instanceof ServiceError ? NAMES[error.code] : undefined) ?? nameOfStatus(status),
+  error: nameOf(error) ?? nameOfStatus(status),
   error_description: asDescription(
     Object.entries(errors)
       .flatMap(([field, messages]) => messages.map(message => sentence(field, message)))

@@ -10,6 +10,8 @@ import { Grants } from './grants.ts'
 import { IdTokenKeys } from './id-token-keys.ts'
 import { IdTokens } from './id-tokens.ts'
 import { Introspection } from './introspection.ts'
+import { PushedRequests } from './pushed-requests.ts'
+import { RequestReader } from './request-reader.ts'
 import { Resources } from './resources.ts'
 import { TokenEndpoint } from './token-endpoint.ts'
 import { Tokens } from './tokens.ts'
@@ -17,6 +19,7 @@ import { Tokens } from './tokens.ts'
 export class OAuthServer {
   readonly authentication: ClientAuthentication
   readonly authorizations: Authorizations
+  readonly pushedRequests: PushedRequests
   readonly devices: DeviceAuthorizations
   readonly grants: Grants
   readonly tokenEndpoint: TokenEndpoint
@@ -33,7 +36,11 @@ export class OAuthServer {
     this.algorithms = keys.algorithms
     this.authentication = new ClientAuthentication(deps, clients)
     this.grants = new Grants(deps, clients)
-    this.authorizations = new Authorizations(deps, clients, resources, this.grants)
+    const reader = new RequestReader(deps, resources)
+    this.pushedRequests = new PushedRequests(deps, reader)
+    this.authorizations = new Authorizations(deps, {
+      ...{ clients, resources, grants: this.grants, reader, pushedRequests: this.pushedRequests },
+    })
     this.devices = new DeviceAuthorizations(deps, clients, resources, this.grants)
     const { authentication, authorizations, devices, grants } = this
     this.tokenEndpoint = new TokenEndpoint({

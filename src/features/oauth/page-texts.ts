@@ -50,6 +50,7 @@ export const TEXTS = defineTexts('oauth', {
       unknownRedirectUri:
         'The application that has sent you here wants you to come back to an address that is not known.',
       requestNotFound: 'This request has expired, or was decided already. Begin again at the application.',
+      unknownRequestUri: 'This request has expired, or was opened already. Begin again at the application.',
       grantNotFound: 'This application has no access any more.',
       unknownUserCode: 'No device waits with this code. Check it, or begin again at the device.',
     },
@@ -105,6 +106,8 @@ export const TEXTS = defineTexts('oauth', {
         'Die Anwendung, die Sie hierher geschickt hat, will Sie zu einer Adresse zurückschicken, die nicht bekannt ist.',
       requestNotFound:
         'Diese Anfrage ist abgelaufen oder schon entschieden. Beginnen Sie bei der Anwendung noch einmal.',
+      unknownRequestUri:
+        'Diese Anfrage ist abgelaufen oder wurde schon geöffnet. Beginnen Sie bei der Anwendung noch einmal.',
       grantNotFound: 'Diese Anwendung hat keinen Zugriff mehr.',
       unknownUserCode:
         'Mit diesem Code wartet kein Gerät. Prüfen Sie ihn, oder beginnen Sie am Gerät noch einmal.',

@@ -9,7 +9,7 @@ import {
   refusedFor,
   type Write,
 } from '#storage/operations/write'
-import { type ClientMetadata, MAX_CLIENTS, type StoredClient } from './client.ts'
+import { type ClientMetadata, MAX_CLIENTS, newClientMetadata, type StoredClient } from './client.ts'
 import type { ClientsTable } from './stored-rows.ts'
 
 /** Concerns no user. */
@@ -111,7 +111,8 @@ type ClientRow = Omit<ClientsTable, 'deleted_at'>
 const COLUMNS = `id, metadata, admin_scopes, secret_digest, former_digest, former_expires_at, created_at, updated_at`
 
 const clientOf = (row: ClientRow): StoredClient => ({
-  ...(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes'>),
+  // A row of a former release has fewer members.
+  ...newClientMetadata(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes'>),
   id: row.id,
   adminScopes: JSON.parse(row.admin_scopes) as string[],
   secretDigest: row.secret_digest,

@@ -1,6 +1,6 @@
 /** Authorization requests in the store: pending, then a code, then used. The writer thread of SQLite imports this module. */
 import type { AuditEvent } from '#core/audit-log/event'
-import { firstRow, type Query, query, type Steps } from '#storage/operations/operation'
+import { firstRow, type Query, query, type Statement, type Steps } from '#storage/operations/operation'
 import { invalidatesNothing, type Write } from '#storage/operations/write'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { NewGrant } from './grant.ts'
@@ -17,7 +17,7 @@ export interface Decision {
 }
 
 export interface StoredRequest {
-  readonly state: 'pending' | 'code' | 'used'
+  readonly state: 'pushed' | 'pending' | 'code' | 'used'
   readonly request: AuthorizationRequest
   readonly userId: string | null
   readonly decision: Decision | null
@@ -25,13 +25,46 @@ export interface StoredRequest {
   readonly expiresAt: number
 }
 
+const insert = (
+  state: 'pushed' | 'pending',
+  id: string,
+  request: AuthorizationRequest,
+  expiresAt: number,
+): Statement => ({
+  text: `INSERT INTO oauth_requests (id, client_id, parameters, state, code_digest, user_id, decision, grant_id, expires_at)
+      VALUES ($1, $2, $3, $5, '', NULL, NULL, NULL, $4)`,
+  values: [id, request.clientId, JSON.stringify(request), expiresAt, state],
+})
+
 function* addRequest(id: string, request: AuthorizationRequest, expiresAt: number): Steps<Write<void>> {
-  yield {
-    text: `INSERT INTO oauth_requests (id, client_id, parameters, state, code_digest, user_id, decision, grant_id, expires_at)
-      VALUES ($1, $2, $3, 'pending', '', NULL, NULL, NULL, $4)`,
-    values: [id, request.clientId, JSON.stringify(request), expiresAt],
-  }
+  yield insert('pending', id, request, expiresAt)
   return invalidatesNothing(undefined)
+}
+
+function* pushRequest(id: string, request: AuthorizationRequest, expiresAt: number): Steps<Write<void>> {
+  yield insert('pushed', id, request, expiresAt)
+  return invalidatesNothing(undefined)
+}
+
+/**
+ * Makes a pushed request of the client pending, under another id: of many browsers at once, for one.
+ * @returns `null` if there is none.
+ */
+function* takePushedRequest(
+  pushed: string,
+  clientId: string,
+  id: string,
+  expiresAt: number,
+  now: number,
+): Steps<Write<AuthorizationRequest | null>> {
+  const taken = yield* firstRow<Pick<RequestsTable, 'parameters'>>({
+    text: `UPDATE oauth_requests SET id = $3, state = 'pending', expires_at = $4
+      WHERE id = $1 AND client_id = $2 AND state = 'pushed' AND expires_at > $5 RETURNING parameters`,
+    values: [pushed, clientId, id, expiresAt, now],
+  })
+  return invalidatesNothing(
+    taken === undefined ? null : (JSON.parse(taken.parameters) as AuthorizationRequest),
+  )
 }
 
 /** Makes a pending request a code. @returns whether it was pending: of two decisions at once, one counts. */
@@ -112,5 +145,12 @@ const findCode = (codeDigest: string): Query<StoredRequest | undefined> =>
     ([found]: readonly RequestRow[]) => found && requestOf(found),
   )
 
-export const requestOperations = { addRequest, allowRequest, denyRequest, redeemCode }
+export const requestOperations = {
+  addRequest,
+  pushRequest,
+  takePushedRequest,
+  allowRequest,
+  denyRequest,
+  redeemCode,
+}
 export const requestReads = { findRequest, findCode }

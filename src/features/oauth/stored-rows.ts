@@ -34,7 +34,7 @@ export interface UsedIdsTable {
   expires_at: number
 }
 
-/** An authorization request: `pending` until the user decides, then a `code`, and `used` once it is redeemed. */
+/** An authorization request: `pushed` until the browser brings it, if the client has pushed it, `pending` until the user decides, then a `code`, and `used` once it is redeemed. */
 export interface RequestsTable {
   /** The digest of what names it in URLs of pages. */
   id: string

@@ -1,7 +1,7 @@
 /** TypeBox schemas of the forms that clients send. Parameters that are not known are ignored (RFC 6749 §3.2). */
 import { type TProperties, Type } from '@sinclair/typebox'
 
-const Parameter = (maxLength: number, description: string, options = {}) =>
+export const Parameter = (maxLength: number, description: string, options = {}) =>
   Type.Optional(Type.String({ maxLength, description, ...options }))
 
 const clientProperties = {
@@ -37,6 +37,39 @@ export const TokenForm = Form(
     resource: ResourceNames,
   },
   'TokenRequest',
+)
+
+/** Parameters of an authorization request, each of which may be given once (RFC 6749 §3.1), without `resource`. */
+export const authorizationProperties = {
+  client_id: Parameter(256, 'The id of the client'),
+  redirect_uri: Parameter(2_048, 'One that is registered'),
+  response_type: Parameter(64, '`code`'),
+  scope: ScopeNames,
+  state: Parameter(2_048, 'Comes back to the client'),
+  prompt: Parameter(64, '`none`, `login`, `consent`, `select_account`'),
+  max_age: Parameter(16, 'Seconds since the sign-in'),
+  nonce: Parameter(512, 'Of the ID token'),
+  acr_values: Parameter(512, 'How the user must have signed in'),
+  login_hint: Parameter(254, 'The e-mail of the user'),
+  code_challenge: Parameter(128, 'Of RFC 7636'),
+  code_challenge_method: Parameter(16, '`S256`'),
+  request: Parameter(16_384, 'Not supported'),
+}
+
+export const PushedForm = Form(
+  { ...authorizationProperties, request_uri: Parameter(2_048, 'Not supported'), resource: ResourceNames },
+  'PushedRequest',
+)
+
+/** RFC 9126 §2.2. */
+export const PushedResponse = Type.Object(
+  {
+    request_uri: Type.String({
+      examples: ['urn:ietf:params:oauth:request_uri:GmRhmhcxhwAzkoEqiMEg_DnyEysNkuNhszIySk9eS1I'],
+    }),
+    expires_in: Type.Integer({ description: 'Seconds', examples: [60] }),
+  },
+  { title: 'PushedAuthorizationRequest' },
 )
 
 export const DeviceForm = Form({ scope: ScopeNames, resource: ResourceNames }, 'DeviceRequest')

@@ -23,6 +23,7 @@ const clientProperties = {
   adminScopes: Texts('users:read'),
   firstParty: Type.Boolean({ examples: [false] }),
   requirePkce: Type.Boolean({ examples: [true] }),
+  requirePushedRequests: Type.Boolean({ examples: [false] }),
   idTokenAlgorithm: Type.String({ examples: ['RS256'] }),
   uri: NullableUri('A page about the client'),
   policyUri: NullableUri('Its privacy policy'),

@@ -1,16 +1,11 @@
 /** Where clients send browsers (RFC 6749 §3.1). */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type TProperties, Type } from '@sinclair/typebox'
+import { authorizationProperties, Parameter } from '../../../endpoint-schemas.ts'
 
-const Parameter = (maxLength: number) => Type.Optional(Type.String({ maxLength }))
-
-/** Each may be given once, except `resource`; unknown ones are ignored (RFC 6749 §3.1). */
 const parameters = {
-  ...{ client_id: Parameter(256), redirect_uri: Parameter(2_048), response_type: Parameter(64) },
-  ...{ scope: Parameter(4_096), state: Parameter(2_048), prompt: Parameter(64), max_age: Parameter(16) },
-  ...{ nonce: Parameter(512), acr_values: Parameter(512), login_hint: Parameter(254) },
-  ...{ code_challenge: Parameter(128), code_challenge_method: Parameter(16) },
-  ...{ request: Parameter(16_384), request_uri: Parameter(2_048) },
+  ...authorizationProperties,
+  request_uri: Parameter(2_048, 'Of a pushed request'),
   resource: Type.Optional(
     Type.Unsafe<string | readonly string[]>({
       type: ['string', 'array'],
