@@ -1289,6 +1289,8 @@ export interface PushedRequest extends DeviceRequest {
   code_challenge?: string
   /** `S256` */
   code_challenge_method?: string
+  /** The thumbprint of the key that the code is bound to (RFC 9449) */
+  dpop_jkt?: string
   /** Not supported */
   request?: string
   /** Not supported */
@@ -1319,7 +1321,8 @@ export interface TokenRequest extends DeviceRequest {
 
 export interface ClientToken {
   access_token: string
-  token_type: 'Bearer'
+  /** `DPoP`: bound to the key of the request (RFC 9449) */
+  token_type: 'Bearer' | 'DPoP'
   /** Seconds */
   expires_in: number
   scope: string

@@ -207,6 +207,9 @@ export const addOuterPart = (
     userScopes,
     adminScopes,
     allowedOrigins: config.allowedOrigins,
+    proofs: services.proofs,
+    publicUrl: config.publicUrl,
+    clock: services.clock,
     parseCookie: header => scope().parseCookie(header),
   })
   const { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope } = authentication

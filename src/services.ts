@@ -22,6 +22,7 @@ import { type EventStreamLimits, EventStreams } from '#core/audit-log/event-stre
 import { AccessTokens } from '#core/auth/access-tokens'
 import { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import { Authenticator } from '#core/auth/authenticator'
+import { Proofs } from '#core/auth/dpop'
 import { FeatureCaches } from '#core/auth/feature-caches'
 import { InvalidationJournal } from '#core/auth/invalidation-journal'
 import { withInvalidationLog } from '#core/auth/invalidation-log'
@@ -206,7 +207,8 @@ const createAuthentication = (foundation: Foundation) => {
   const caches = allListeners([authenticator, adminAuthenticator, featureCaches, invalidationJournal])
   storage.subscribe(withInvalidationLog(caches, logger, clock))
   lastRequests.start()
-  return { authenticator, adminAuthenticator, featureCaches, invalidationJournal, lastRequests }
+  const proofs = new Proofs({ seal: tokens.seal, clock })
+  return { authenticator, adminAuthenticator, featureCaches, invalidationJournal, lastRequests, proofs }
 }
 
 /** The limits on requests and on attempts to sign in. */
@@ -425,7 +427,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
   const { features, clock, logger, storage, tokens, keyring, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
-  const { authenticator, adminAuthenticator, featureCaches, invalidationJournal, lastRequests } =
+  const { authenticator, adminAuthenticator, featureCaches, invalidationJournal, lastRequests, proofs } =
     createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
   const mailing = createMails(foundation, rateLimiting, deps)
@@ -519,6 +521,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     authenticator,
     adminAuthenticator,
     invalidationJournal,
+    proofs,
     /** `null`: there is none. */
     protectedRole: protectedRoleOf(features, config.featureSettings),
     /** The public keys of tokens. */

@@ -57,7 +57,7 @@ export interface FeatureConfig {
 
 export type ClientTokens = Pick<
   AccessTokens,
-  'issueToClient' | 'inspect' | 'audience' | 'isAccepted' | 'keyPairs'
+  'issueToClient' | 'inspect' | 'audience' | 'isAccepted' | 'keyPairs' | 'seal'
 >
 
 /** What features get from the core before there are use cases. The second factor is created with it. */

@@ -7,11 +7,13 @@ import { type ErrorDetails, ServiceError } from '#base/errors'
 import type { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import type { PresentedAdminKey } from '#core/auth/admin-key'
 import type { Authenticator } from '#core/auth/authenticator'
+import type { Proofs } from '#core/auth/dpop'
 import { isApiKeyPrincipal, type Principal } from '#core/auth/principal'
 import type { ScopeDescriptions } from '#core/auth/scopes'
 import type { User } from '#core/users/user'
 import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER } from './admin-key-header.ts'
 import { csrfError } from './cross-site-requests.ts'
+import { boundTokenError, ProofChecks } from './proof-checks.ts'
 import {
   adminScopeGuard,
   fieldScopeGuard,
@@ -135,15 +137,22 @@ export interface RequestAuthenticationDeps {
   /** The scopes of admin keys. */
   readonly adminScopes: ScopeDescriptions
   readonly allowedOrigins: readonly string[]
+  /** Verifies proofs of possession. */
+  readonly proofs: Proofs
+  readonly publicUrl: string
+  /** Now, in milliseconds since the epoch. */
+  readonly clock: () => number
   /** Parses the `Cookie` header of routes outside of the service, whose requests have no `cookies`. */
   readonly parseCookie: CookieParser
 }
 
 export class RequestAuthentication implements Guards {
   readonly #deps: RequestAuthenticationDeps
+  readonly #proofs: ProofChecks
 
   constructor(deps: RequestAuthenticationDeps) {
     this.#deps = deps
+    this.#proofs = new ProofChecks(deps)
   }
 
   /** Authenticates by `request.accessToken`, or one of `accessTokens`. Never fails: a failed lookup becomes `request.authenticationFailure`. */
@@ -151,6 +160,8 @@ export class RequestAuthentication implements Guards {
     const { accessToken, accessTokens } = request
     request.authenticatedBy = this
     if (accessToken === null) return done()
+    if (request.accessTokenSource === 'proof')
+      return void this.#authenticateBound(request, accessToken).then(() => done())
     if (accessTokens !== null)
       return void this.#authenticateLater(request, this.#authenticateByOneOf(request, accessTokens)).then(
         () => done(),
@@ -343,6 +354,19 @@ export class RequestAuthentication implements Guards {
       request.principal = null
       request.authenticationFailure = error
     }
+  }
+
+  /** A token that is bound to a key: its request has a proof of possession. */
+  async #authenticateBound(request: FastifyRequest, accessToken: string): Promise<void> {
+    await this.#authenticateLater(request, this.#boundPrincipal(request, accessToken))
+  }
+
+  /** @throws {ServiceError} `signInRequired`, `storeUnavailable` */
+  async #boundPrincipal(request: FastifyRequest, accessToken: string): Promise<Principal> {
+    const principal = await this.#deps.authenticator.authenticate(accessToken)
+    if (principal === null) throw boundTokenError('invalid_token')
+    this.#proofs.check(request, accessToken)
+    return principal
   }
 
   #errorOf({ authenticationFailure, accessToken }: FastifyRequest): Error {

@@ -22,6 +22,7 @@ export interface AuthorizationParameters {
   readonly resource?: readonly string[] | undefined
   readonly request?: string | undefined
   readonly request_uri?: string | undefined
+  readonly dpop_jkt?: string | undefined
 }
 
 export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
@@ -37,6 +38,8 @@ export interface AuthorizationRequest {
   readonly resource: string | null
   /** S256; `null` only for clients that are exempt from PKCE. */
   readonly codeChallenge: string | null
+  /** The thumbprint of the key that the code is bound to (RFC 9449 §10); `null`: of none. */
+  readonly jkt: string | null
   /** What the ID token repeats, so that the client knows its request. */
   readonly nonce: string | null
   readonly prompt: readonly string[]
@@ -58,7 +61,8 @@ export interface RequestError {
 
 export const isError = (read: AuthorizationRequest | RequestError): read is RequestError => 'error' in read
 
-const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+/** SHA-256 in base64url. */
+const DIGEST = /^[A-Za-z0-9_-]{43}$/
 
 const problem = (error: string, description: string): RequestError => ({ error, description })
 
@@ -71,13 +75,13 @@ const challengeProblem = (
       ? problem('invalid_request', 'code_challenge is required')
       : null
   if (method !== 'S256') return problem('invalid_request', 'code_challenge_method must be S256')
-  return CHALLENGE.test(challenge) ? null : problem('invalid_request', 'code_challenge is not valid')
+  return DIGEST.test(challenge) ? null : problem('invalid_request', 'code_challenge is not valid')
 }
 
 const wordsOf = (text = ''): readonly string[] => text.split(' ').filter(each => each !== '')
 
 const formProblem = (parameters: AuthorizationParameters, client: Client): RequestError | null => {
-  const { response_type: type, max_age: maxAge, resource = [] } = parameters
+  const { response_type: type, max_age: maxAge, resource = [], dpop_jkt: jkt } = parameters
   if (parameters.request !== undefined) return problem('request_not_supported', 'request is not supported')
   if (parameters.request_uri !== undefined)
     return problem('request_uri_not_supported', 'request_uri is not supported')
@@ -94,6 +98,7 @@ const formProblem = (parameters: AuthorizationParameters, client: Client): Reque
   )
     return problem('invalid_request', 'prompt is not valid')
   if (resource.length > 1) return problem('invalid_target', 'resource must be given once')
+  if (jkt !== undefined && !DIGEST.test(jkt)) return problem('invalid_request', 'dpop_jkt is not valid')
   return challengeProblem(parameters, client)
 }
 
@@ -138,6 +143,7 @@ export const readRequest = (
     scopes,
     resource: resource?.identifier ?? null,
     codeChallenge: parameters.code_challenge ?? null,
+    jkt: parameters.dpop_jkt ?? null,
     nonce: parameters.nonce ?? null,
     prompt: wordsOf(parameters.prompt),
     maxAge: parameters.max_age === undefined ? null : Number(parameters.max_age),

@@ -53,6 +53,14 @@ export interface RedeemedCode extends GrantedAccess {
   readonly nonce: string | null
 }
 
+/** What a client redeems a code with. */
+export interface Redemption {
+  readonly redirectUri: string | undefined
+  readonly verifier: string | undefined
+  /** The key of the request; `null`: it had none. */
+  readonly jkt: string | null
+}
+
 /** What is asked for, with words. */
 export type ConsentScopes = readonly (readonly [scope: string, description: string])[]
 
@@ -162,10 +170,7 @@ export class Authorizations {
    */
   async redeem(
     code: string,
-    {
-      redirectUri,
-      verifier,
-    }: { readonly redirectUri: string | undefined; readonly verifier: string | undefined },
+    { redirectUri, verifier, jkt }: Redemption,
     client: StoredClient,
   ): Promise<RedeemedCode> {
     const { store, clock, config, newEvent } = this.#deps
@@ -181,7 +186,9 @@ export class Authorizations {
       throw invalidGrant()
     }
     if (!isRedirectOf(request, redirectUri) || !isVerified(request, verifier, client)) throw invalidGrant()
-    const { grant, refreshToken } = this.#parts.grants.create(client, request.resource, decision)
+    // A request of a former release has none.
+    if ((request.jkt ?? null) !== null && request.jkt !== jkt) throw invalidGrant()
+    const { grant, refreshToken } = this.#parts.grants.create(client, request.resource, decision, jkt)
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     const kept = clock() + REQUEST_LIFETIME
     const outcome = await store.redeemCode(digest, grant, decision, config.sessionIdle, kept, event)

@@ -97,6 +97,15 @@ export const ERRORS = defineErrors({
     field: 'request_uri',
     message: 'is not one of the client that waits: begin again at the application',
   },
+  invalidProof: {
+    status: 400,
+    message:
+      'The proof of possession in the header DPoP is not valid for this request, or it was used before',
+  },
+  proofNonceRequired: {
+    status: 400,
+    message: 'The proof of possession needs the nonce of the header DPoP-Nonce',
+  },
   unauthorizedClient: {
     status: 400,
     field: 'grant_type',

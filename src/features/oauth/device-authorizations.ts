@@ -165,9 +165,10 @@ export class DeviceAuthorizations {
 
   /**
    * The device asks for the decision.
+   * @param jkt the key of the request; `null`: it had none.
    * @throws {ServiceError} `authorizationPending`, `slowDown`, `accessDenied`, `expiredToken`, `invalidGrant`
    */
-  async redeem(deviceCode: string, client: StoredClient): Promise<RedeemedCode> {
+  async redeem(deviceCode: string, client: StoredClient, jkt: string | null): Promise<RedeemedCode> {
     const { store, clock, config, newEvent } = this.#deps
     const found = await store.findDevice(digestOf(deviceCode))
     if (found === undefined || found.request.clientId !== client.id) throw invalidGrant()
@@ -175,7 +176,7 @@ export class DeviceAuthorizations {
     if (found.expiresAt <= clock()) throw new ServiceError(ERRORS.expiredToken)
     if (state === 'denied') throw new ServiceError(ERRORS.accessDenied)
     if (decision === null || userId === null) return this.#pending(id, found.polledAt)
-    const { grant, refreshToken } = this.#grants.create(client, request.resource, decision)
+    const { grant, refreshToken } = this.#grants.create(client, request.resource, decision, jkt)
     const actor: Actor = { type: 'client', id: client.id, ip: null }
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     if ((await store.redeemDevice(id, grant, decision, config.sessionIdle, event)) !== 'redeemed')

@@ -11,6 +11,8 @@ export interface Grant {
   readonly sessionId: string | null
   /** When the user had signed in. */
   readonly authenticatedAt: number
+  /** The thumbprint of the key that its refresh tokens are bound to (RFC 9449 §5); `null`: of none. */
+  readonly jkt: string | null
   readonly createdAt: number
   readonly usedAt: number
   readonly expiresAt: number

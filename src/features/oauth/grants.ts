@@ -56,8 +56,17 @@ export class Grants {
     this.#clients = clients
   }
 
-  /** A new grant, with the secret of its refresh tokens. @param decision of the user. */
-  create(client: Client, resource: string | null, { scopes, sessionId, authenticatedAt }: Decision) {
+  /**
+   * A new grant, with the secret of its refresh tokens.
+   * @param decision of the user. @param jkt the key of the request; `null`: it had none. The refresh tokens of a client without a secret are
+   * bound to it.
+   */
+  create(
+    client: Client,
+    resource: string | null,
+    { scopes, sessionId, authenticatedAt }: Decision,
+    jkt: string | null,
+  ) {
     const { clock, settings } = this.#deps
     const now = clock()
     const id = newId(now)
@@ -65,6 +74,7 @@ export class Grants {
     const grant: NewGrant = {
       ...{ id, clientId: client.id, scopes, resource, authenticatedAt, createdAt: now, usedAt: now },
       sessionId: scopes.includes('offline_access') ? null : sessionId,
+      jkt: isPublic(client) ? jkt : null,
       expiresAt: now + settings.OAUTH_GRANT,
       secret: secret === null ? null : this.#encrypted(id, secret),
     }
@@ -73,14 +83,17 @@ export class Grants {
 
   /**
    * Uses a refresh token.
+   * @param jkt the key of the request; `null`: it had none.
    * @throws {ServiceError} `invalidGrant`
    */
-  async refresh(text: string, client: StoredClient): Promise<GrantedAccess> {
+  async refresh(text: string, client: StoredClient, jkt: string | null): Promise<GrantedAccess> {
     const { store, settings, config, newEvent, findUser, mails } = this.#deps
     const { presented, grant, userId, secret } = await this.#authentic(text, client)
+    if (grant.jkt !== null && grant.jkt !== jkt) throw invalidGrant()
     const actor: Actor = { type: 'client', id: client.id, ip: null }
     const limits = {
-      window: isPublic(client) ? settings.OAUTH_REFRESH_WINDOW : null,
+      // A bound token is useless to a thief, so it need not be replaced.
+      window: isPublic(client) && grant.jkt === null ? settings.OAUTH_REFRESH_WINDOW : null,
       idle: settings.OAUTH_GRANT_IDLE,
       sessionIdle: config.sessionIdle,
     }

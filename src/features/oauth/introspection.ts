@@ -12,7 +12,7 @@ import type { Resources } from './resources.ts'
 
 export interface IntrospectedToken {
   readonly active: true
-  readonly token_type: 'Bearer'
+  readonly token_type: 'Bearer' | 'DPoP'
   readonly client_id: string
   readonly sub: string
   readonly scope: string
@@ -23,6 +23,7 @@ export interface IntrospectedToken {
   readonly jti: string
   readonly sid?: string
   readonly auth_time?: number
+  readonly cnf?: { readonly jkt: string }
 }
 
 /** Of a refresh token, which has the times of its grant. */
@@ -68,10 +69,10 @@ export class Introspection {
     const claims = this.#signer.inspect(token)
     if (claims === null || this.#deps.clock() >= claims.expiresAt) return INACTIVE
     if (!(await this.#mayKnow(client, claims)) || !(await this.#isLive(claims))) return INACTIVE
-    const { grantId, authenticatedAt } = claims
+    const { grantId, authenticatedAt, jkt } = claims
     return {
       active: true,
-      token_type: 'Bearer',
+      token_type: jkt === null ? 'Bearer' : 'DPoP',
       client_id: claims.clientId,
       sub: claims.subject,
       scope: claims.scopes.join(' '),
@@ -82,6 +83,7 @@ export class Introspection {
       jti: claims.tokenId,
       ...(grantId !== null && { sid: grantId }),
       ...(authenticatedAt !== null && { auth_time: seconds(authenticatedAt) }),
+      ...(jkt !== null && { cnf: { jkt } }),
     }
   }
 

@@ -1,5 +1,6 @@
 /** Metadata of the server (RFC 8414, OpenID Connect Discovery): what follows from the configuration, never from a request. */
 import { MULTI_FACTOR_POLICY } from '#core/accounts/sign-in-methods'
+import { PROOF_ALGORITHMS } from '#core/auth/dpop'
 import type { FeatureConfig } from '#feature/deps'
 import { ASSERTION_ALGORITHMS } from './assertions.ts'
 import { PROMPTS } from './authorization-request.ts'
@@ -53,6 +54,7 @@ export const serverMetadata = (
     code_challenge_methods_supported: ['S256'],
     prompt_values_supported: [...PROMPTS],
     authorization_response_iss_parameter_supported: true,
+    dpop_signing_alg_values_supported: [...PROOF_ALGORITHMS],
     token_endpoint_auth_methods_supported: [...AUTH_METHODS],
     token_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
     introspection_endpoint_auth_methods_supported: CONFIDENTIAL,

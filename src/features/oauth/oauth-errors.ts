@@ -27,13 +27,16 @@ const NAMES: Readonly<Record<string, string>> = {
   [ERRORS.slowDown.code]: 'slow_down',
   [ERRORS.accessDenied.code]: 'access_denied',
   [ERRORS.expiredToken.code]: 'expired_token',
+  [ERRORS.invalidProof.code]: 'invalid_dpop_proof',
+  [ERRORS.proofNonceRequired.code]: 'use_dpop_nonce',
   [ERRORS.unauthorizedClient.code]: 'unauthorized_client',
   [ERRORS.unsupportedGrantType.code]: 'unsupported_grant_type',
 }
 
 const nameOf = (raised: unknown): string | undefined => {
   if (raised instanceof RefusedRequest) return raised.error
-  return raised instanceof ServiceError ? NAMES[raised.code] : undefined
+  if (!(raised instanceof ServiceError)) return undefined
+  return raised.status === 401 ? (NAMES[raised.code] ?? 'invalid_token') : NAMES[raised.code]
 }
 
 const nameOfStatus = (status: number): string => {

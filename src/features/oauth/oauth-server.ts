@@ -10,6 +10,7 @@ import { Grants } from './grants.ts'
 import { IdTokenKeys } from './id-token-keys.ts'
 import { IdTokens } from './id-tokens.ts'
 import { Introspection } from './introspection.ts'
+import { Possession } from './possession.ts'
 import { PushedRequests } from './pushed-requests.ts'
 import { RequestReader } from './request-reader.ts'
 import { Resources } from './resources.ts'
@@ -37,14 +38,15 @@ export class OAuthServer {
     this.authentication = new ClientAuthentication(deps, clients)
     this.grants = new Grants(deps, clients)
     const reader = new RequestReader(deps, resources)
-    this.pushedRequests = new PushedRequests(deps, reader)
+    const possession = new Possession(deps, signer)
+    this.pushedRequests = new PushedRequests(deps, reader, possession)
     this.authorizations = new Authorizations(deps, {
       ...{ clients, resources, grants: this.grants, reader, pushedRequests: this.pushedRequests },
     })
     this.devices = new DeviceAuthorizations(deps, clients, resources, this.grants)
     const { authentication, authorizations, devices, grants } = this
     this.tokenEndpoint = new TokenEndpoint({
-      ...{ authentication, authorizations, devices, grants, resources, tokens, idTokens },
+      ...{ authentication, authorizations, devices, grants, resources, tokens, idTokens, possession },
     })
     this.introspection = new Introspection(deps, resources, grants, signer)
   }

@@ -7,6 +7,7 @@ import { type AuthorizationParameters, type AuthorizationRequest, isError } from
 import type { StoredClient } from './client.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 import { RefusedRequest } from './oauth-errors.ts'
+import type { Possession, PresentedProof } from './possession.ts'
 import type { RequestReader } from './request-reader.ts'
 import { digestOf, newToken } from './request-tokens.ts'
 
@@ -28,19 +29,30 @@ export interface PushedResponse {
 export class PushedRequests {
   readonly #deps: OAuthDeps
   readonly #reader: RequestReader
+  readonly #possession: Possession
 
-  constructor(deps: OAuthDeps, reader: RequestReader) {
+  constructor(deps: OAuthDeps, reader: RequestReader, possession: Possession) {
     this.#deps = deps
     this.#reader = reader
+    this.#possession = possession
   }
 
-  /** @throws {ServiceError} `unknownRedirectUri`, {@link RefusedRequest} */
-  async push(parameters: AuthorizationParameters, client: StoredClient): Promise<PushedResponse> {
+  /**
+   * @param presented a proof of possession in the place of `dpop_jkt` (RFC 9449 §10.1).
+   * @throws {ServiceError} `unknownRedirectUri`, {@link RefusedRequest}, `invalidProof`, `proofNonceRequired`
+   */
+  async push(
+    parameters: AuthorizationParameters,
+    client: StoredClient,
+    presented: PresentedProof,
+  ): Promise<PushedResponse> {
     const { store, clock } = this.#deps
     const { read } = await this.#reader.read(parameters, client)
     if (isError(read)) throw new RefusedRequest(read)
+    const jkt = (await this.#possession.keyOf(presented)) ?? read.jkt
+    if (read.jkt !== null && read.jkt !== jkt) throw new ServiceError(ERRORS.invalidProof)
     const token = newToken()
-    await store.pushRequest(digestOf(token), read, clock() + LIFETIME)
+    await store.pushRequest(digestOf(token), { ...read, jkt }, clock() + LIFETIME)
     return { request_uri: PREFIX + token, expires_in: LIFETIME / 1_000 }
   }
 

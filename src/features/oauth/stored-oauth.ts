@@ -144,6 +144,9 @@ export const storedOAuth = {
         'create index "oauth_device_requests_by_expires_at" on "oauth_device_requests" ("expires_at")',
       ],
     },
+    '0005_bound_grants': {
+      sql: ({ text }) => [`alter table "oauth_grants" add column "jkt" ${text}`],
+    },
   },
   tables: {
     oauth_clients: table<ClientsTable>({ owner: null, key: 'id', updatedAt: 'updated_at' }),

@@ -84,6 +84,8 @@ export interface GrantsTable {
   /** The session that it ends with; `null`: with none. Not a reference: it says later what the user had agreed to. */
   session_id: string | null
   authenticated_at: number
+  /** The thumbprint of a key. */
+  jkt: string | null
   /** The key of the refresh tokens, encrypted; `null`: it has none. */
   secret: string | null
   /** The number of the current refresh token, and of the one before it. */

@@ -7,6 +7,7 @@ import { ERRORS } from './definitions.ts'
 import type { DeviceAuthorizations, DeviceResponse, Requester } from './device-authorizations.ts'
 import type { GrantedAccess, Grants } from './grants.ts'
 import type { IdTokens } from './id-tokens.ts'
+import type { Possession, PresentedProof } from './possession.ts'
 import type { Resource } from './resource.ts'
 import type { Resources } from './resources.ts'
 import { ownScopesOf, scopesOf } from './scopes.ts'
@@ -24,6 +25,7 @@ export interface TokenParameters extends ClientParameters {
 }
 
 export interface TokenRequest extends ClientRequest {
+  readonly proof: PresentedProof
   readonly parameters: TokenParameters
 }
 
@@ -35,9 +37,15 @@ interface TokenEndpointDeps {
   readonly devices: DeviceAuthorizations
   readonly grants: Grants
   readonly idTokens: IdTokens
+  readonly possession: Possession
 }
 
-type Exchange = (client: StoredClient, parameters: TokenParameters) => Promise<TokenResponse>
+/** @param jkt the key of the request; `null`: it had none. */
+type Exchange = (
+  client: StoredClient,
+  parameters: TokenParameters,
+  jkt: string | null,
+) => Promise<TokenResponse>
 
 export class TokenEndpoint {
   readonly #deps: TokenEndpointDeps
@@ -46,16 +54,16 @@ export class TokenEndpoint {
   constructor(deps: TokenEndpointDeps) {
     this.#deps = deps
     this.#exchanges = {
-      client_credentials: (client, parameters) => this.#clientCredentials(client, parameters),
-      authorization_code: (client, parameters) => this.#code(client, parameters),
-      refresh_token: (client, parameters) => this.#refresh(client, parameters),
-      [DEVICE_CODE]: (client, parameters) => this.#device(client, parameters),
+      client_credentials: (...request) => this.#clientCredentials(...request),
+      authorization_code: (...request) => this.#code(...request),
+      refresh_token: (...request) => this.#refresh(...request),
+      [DEVICE_CODE]: (...request) => this.#device(...request),
     }
   }
 
   /**
    * @throws {ServiceError} `invalidClient`, `invalidRequest`, `tooManyRequests`, `unsupportedGrantType`, `unauthorizedClient`,
-   * `invalidTarget`, `severalResources`, `invalidScope`, `invalidGrant`, and those of `DeviceAuthorizations.redeem`
+   * `invalidTarget`, `severalResources`, `invalidScope`, `invalidGrant`, `invalidProof`, `proofNonceRequired`, and those of `DeviceAuthorizations.redeem`
    */
   async exchange(request: TokenRequest): Promise<TokenResponse> {
     const { parameters } = request
@@ -64,7 +72,7 @@ export class TokenEndpoint {
     const exchange = Object.hasOwn(this.#exchanges, type) ? this.#exchanges[type] : undefined
     if (exchange === undefined) throw new ServiceError(ERRORS.unsupportedGrantType)
     if (!client.grantTypes.includes(type)) throw new ServiceError(ERRORS.unauthorizedClient)
-    return exchange(client, parameters)
+    return exchange(client, parameters, await this.#deps.possession.keyOf(request.proof))
   }
 
   /**
@@ -85,27 +93,31 @@ export class TokenEndpoint {
   }
 
   /** A token of the client's own, by default with every scope that it may have (RFC 6749 §4.4). */
-  async #clientCredentials(client: StoredClient, { scope, resource: names }: TokenParameters) {
+  async #clientCredentials(
+    client: StoredClient,
+    { scope, resource: names }: TokenParameters,
+    jkt: string | null,
+  ) {
     const { tokens } = this.#deps
     const resource = await this.#resourceOf(names)
     const allowed = ownScopesOf(client, resource)
     const scopes = scope === undefined ? allowed : scopesOf(scope).filter(each => allowed.includes(each))
-    return tokens.issue({ client, grant: null, scopes, resource })
+    return tokens.issue({ client, grant: null, scopes, resource, jkt })
   }
 
-  async #code(client: StoredClient, parameters: TokenParameters) {
+  async #code(client: StoredClient, parameters: TokenParameters, jkt: string | null) {
     const { code, redirect_uri: redirectUri, code_verifier: verifier, resource } = parameters
     if (code === undefined) throw new ServiceError(ERRORS.invalidRequest)
     // Before the code is used.
     const asked = await this.#resourceOf(resource)
-    const access = await this.#deps.authorizations.redeem(code, { redirectUri, verifier }, client)
-    return this.#redeemed(client, access, asked)
+    const access = await this.#deps.authorizations.redeem(code, { redirectUri, verifier, jkt }, client)
+    return this.#redeemed(client, access, asked, jkt)
   }
 
-  async #device(client: StoredClient, { device_code: code, resource }: TokenParameters) {
+  async #device(client: StoredClient, { device_code: code, resource }: TokenParameters, jkt: string | null) {
     if (code === undefined) throw new ServiceError(ERRORS.invalidRequest)
     const asked = await this.#resourceOf(resource)
-    return this.#redeemed(client, await this.#deps.devices.redeem(code, client), asked)
+    return this.#redeemed(client, await this.#deps.devices.redeem(code, client, jkt), asked, jkt)
   }
 
   /** The response to a new grant. @param asked the resource of the request. */
@@ -113,26 +125,31 @@ export class TokenEndpoint {
     client: StoredClient,
     access: RedeemedCode,
     asked: Resource | null,
+    jkt: string | null,
   ): Promise<TokenResponse> {
-    const response = await this.#granted(client, access, access.grant.scopes, asked)
+    const response = await this.#granted(client, access, { scopes: access.grant.scopes, jkt }, asked)
     const idToken = await this.#deps.idTokens.issue({ ...access, client, accessToken: response.access_token })
     return idToken === null ? response : { ...response, id_token: idToken }
   }
 
-  async #refresh(client: StoredClient, { refresh_token: text, scope, resource }: TokenParameters) {
+  async #refresh(
+    client: StoredClient,
+    { refresh_token: text, scope, resource }: TokenParameters,
+    jkt: string | null,
+  ) {
     if (text === undefined) throw new ServiceError(ERRORS.invalidRequest)
     const asked = await this.#resourceOf(resource)
-    const access = await this.#deps.grants.refresh(text, client)
+    const access = await this.#deps.grants.refresh(text, client, jkt)
     const { scopes } = access.grant
     const narrowed = scope === undefined ? scopes : scopesOf(scope).filter(each => scopes.includes(each))
-    return this.#granted(client, access, narrowed, asked)
+    return this.#granted(client, access, { scopes: narrowed, jkt }, asked)
   }
 
   /** @param asked the resource of the request, which must be that of the grant. */
   async #granted(
     client: StoredClient,
     { grant, userId, refreshToken }: GrantedAccess,
-    scopes: readonly string[],
+    { scopes, jkt }: { readonly scopes: readonly string[]; readonly jkt: string | null },
     asked: Resource | null,
   ): Promise<TokenResponse> {
     const { tokens, resources } = this.#deps
@@ -140,7 +157,7 @@ export class TokenEndpoint {
     if (resource === undefined || (asked !== null && asked.identifier !== grant.resource))
       throw new ServiceError(ERRORS.invalidTarget)
     const { id, authenticatedAt } = grant
-    const response = tokens.issue({ client, grant: { id, userId, authenticatedAt }, scopes, resource })
+    const response = tokens.issue({ client, grant: { id, userId, authenticatedAt }, scopes, resource, jkt })
     return refreshToken === null ? response : { ...response, refresh_token: refreshToken }
   }
 

@@ -53,6 +53,7 @@ export const authorizationProperties = {
   login_hint: Parameter(254, 'The e-mail of the user'),
   code_challenge: Parameter(128, 'Of RFC 7636'),
   code_challenge_method: Parameter(16, '`S256`'),
+  dpop_jkt: Parameter(64, 'The thumbprint of the key that the code is bound to (RFC 9449)'),
   request: Parameter(16_384, 'Not supported'),
 }
 
@@ -102,7 +103,12 @@ export const PresentedTokenForm = Form(
 export const TokenResponse = Type.Object(
   {
     access_token: Type.String({ examples: ['eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIwMTkz'] }),
-    token_type: Type.Literal('Bearer'),
+    token_type: Type.Unsafe<'Bearer' | 'DPoP'>({
+      type: 'string',
+      enum: ['Bearer', 'DPoP'],
+      description: '`DPoP`: bound to the key of the request (RFC 9449)',
+      examples: ['Bearer'],
+    }),
     expires_in: Type.Integer({ description: 'Seconds', examples: [3_600] }),
     scope: Type.String({ examples: ['users:read'] }),
     refresh_token: Type.Optional(

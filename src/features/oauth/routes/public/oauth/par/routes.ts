@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ERRORS } from '#features/oauth/definitions'
 import { ErrorOf } from '#routes/schemas'
-import { clientRequestOf, serveClients } from '../../../endpoint.ts'
+import { clientRequestOf, proofOf, serveClients } from '../../../endpoint.ts'
 import { PushedForm, PushedResponse } from '../../../endpoint-schemas.ts'
 
 const par: FastifyPluginAsyncTypebox = async app => {
@@ -24,7 +24,7 @@ const par: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { body } = request.validatedData
       const client = await oauth.authentication.authenticate(clientRequestOf(request, body))
-      const pushed = await oauth.pushedRequests.push(body, client)
+      const pushed = await oauth.pushedRequests.push(body, client, proofOf(request, '/oauth/par'))
       reply.code(201)
       return pushed
     },
