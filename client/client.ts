@@ -1055,6 +1055,10 @@ export interface CreateOAuthClientRequest {
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
   requirePkce?: boolean
+  /** Where users return after a logout that the client began: compared as text */
+  postLogoutRedirectUris?: string[]
+  /** Is sent a logout token when a session ends that the client has an ID token of */
+  backchannelLogoutUri?: string | null
   /** Whether the client must push its authorization requests (RFC 9126) */
   requirePushedRequests?: boolean
   /** What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens */
@@ -1084,6 +1088,9 @@ export interface OAuthClient {
   adminScopes: string[]
   firstParty: boolean
   requirePkce: boolean
+  postLogoutRedirectUris: string[]
+  /** Learns of the end of sessions */
+  backchannelLogoutUri: string | null
   requirePushedRequests: boolean
   idTokenAlgorithm: string
   /** A page about the client */
@@ -1143,6 +1150,10 @@ export interface UpdateOAuthClientRequest {
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
   requirePkce?: boolean
+  /** Where users return after a logout that the client began: compared as text */
+  postLogoutRedirectUris?: string[]
+  /** Is sent a logout token when a session ends that the client has an ID token of */
+  backchannelLogoutUri?: string | null
   /** Whether the client must push its authorization requests (RFC 9126) */
   requirePushedRequests?: boolean
   /** What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens */

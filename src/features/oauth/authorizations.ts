@@ -48,6 +48,8 @@ export type Need =
 
 /** What a code is redeemed for, with what an ID token says of the sign-in. */
 export interface RedeemedCode extends GrantedAccess {
+  /** In which the user has decided. */
+  readonly sessionId: string
   readonly amr: readonly string[]
   /** Of the request. */
   readonly nonce: string | null
@@ -193,7 +195,14 @@ export class Authorizations {
     const kept = clock() + REQUEST_LIFETIME
     const outcome = await store.redeemCode(digest, grant, decision, config.sessionIdle, kept, event)
     if (outcome === 'redeemed')
-      return { grant, userId, refreshToken, amr: decision.amr, nonce: request.nonce }
+      return {
+        grant,
+        userId,
+        refreshToken,
+        sessionId: decision.sessionId,
+        amr: decision.amr,
+        nonce: request.nonce,
+      }
     throw invalidGrant()
   }
 

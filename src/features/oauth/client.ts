@@ -36,6 +36,10 @@ export interface ClientMetadata {
   readonly firstParty: boolean
   /** Whether the code flow needs PKCE. Only confidential clients can be exempt. */
   readonly requirePkce: boolean
+  /** Where users return after a logout that the client began. */
+  readonly postLogoutRedirectUris: readonly string[]
+  /** Learns of the end of sessions; `null`: the client does not. */
+  readonly backchannelLogoutUri: string | null
   /** Whether the client must push its authorization requests (RFC 9126). */
   readonly requirePushedRequests: boolean
   readonly idTokenAlgorithm: IdTokenAlgorithm
@@ -77,6 +81,8 @@ export const newClientMetadata = (options: NewClientOptions): ClientMetadata => 
   adminScopes: [],
   firstParty: false,
   requirePkce: true,
+  postLogoutRedirectUris: [],
+  backchannelLogoutUri: null,
   requirePushedRequests: false,
   idTokenAlgorithm: 'RS256',
   uri: null,
@@ -101,6 +107,8 @@ export const metadataOf = (client: Client): ClientMetadata => ({
   adminScopes: client.adminScopes,
   firstParty: client.firstParty,
   requirePkce: client.requirePkce,
+  postLogoutRedirectUris: client.postLogoutRedirectUris,
+  backchannelLogoutUri: client.backchannelLogoutUri,
   requirePushedRequests: client.requirePushedRequests,
   idTokenAlgorithm: client.idTokenAlgorithm,
   uri: client.uri,

@@ -1,5 +1,6 @@
 /** The errors, events, settings, scopes and limits of the authorization server, which its use cases need. `feature.ts` declares the feature. */
 import { Type } from '@sinclair/typebox'
+import { allowedHosts } from '#base/http-client/http-client'
 import { type DepsOf, defineErrors, duration, oneOf } from '#feature/declaration'
 import { changeMail } from '#feature/mails'
 import { MAX_CLIENTS } from './client.ts'
@@ -106,6 +107,12 @@ export const ERRORS = defineErrors({
     status: 400,
     message: 'The proof of possession needs the nonce of the header DPoP-Nonce',
   },
+  unknownLogoutUri: {
+    status: 400,
+    field: 'post_logout_redirect_uri',
+    message: 'is not one that the client has registered, or the request names no client',
+  },
+  invalidHint: { status: 400, field: 'id_token_hint', message: 'is not an ID token of the client' },
   unauthorizedClient: {
     status: 400,
     field: 'grant_type',
@@ -213,6 +220,12 @@ export const definitions = {
       default: null,
       canBeFile: true,
       description: 'a further RSA key; it is only published',
+    },
+    OAUTH_ALLOWED_HOSTS: {
+      read: allowedHosts,
+      default: '',
+      description:
+        'Hosts of clients that may have private addresses and plain HTTP, such as localhost:4000, separated by commas',
     },
     OAUTH_REFRESH_WINDOW: {
       read: duration('1s', '10m'),

@@ -181,7 +181,8 @@ export class DeviceAuthorizations {
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     if ((await store.redeemDevice(id, grant, decision, config.sessionIdle, event)) !== 'redeemed')
       throw invalidGrant()
-    return { grant, userId, refreshToken, amr: decision.amr, nonce: null }
+    const { sessionId, amr } = decision
+    return { grant, userId, refreshToken, sessionId, amr, nonce: null }
   }
 
   /** An early poll is not noted, so a device that waits once is not refused again. */

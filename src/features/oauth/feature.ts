@@ -1,5 +1,6 @@
 /** The authorization server (OAuth 2.1), as a feature. */
 import { defineFeature } from '#feature/declaration'
+import { backChannelOf, ENDING_EVENTS } from './back-channel-logout.ts'
 import { Clients } from './clients.ts'
 import { definitions } from './definitions.ts'
 import { publicRsaKeys } from './id-token-keys.ts'
@@ -43,5 +44,17 @@ export const oauth = defineFeature({
   },
   jobs: {
     removeDeleted: { every: 60_000, run: (deps, run) => new Clients(deps).removeDeleted(run) },
+    repeatLogouts: {
+      every: 60_000,
+      run: async (deps, { signal }) => backChannelOf(deps)?.repeat(signal),
+    },
+  },
+  consumers: {
+    logout: {
+      types: ENDING_EVENTS,
+      handle: async (deps, { userId }) => {
+        if (userId !== null) await backChannelOf(deps)?.end(userId)
+      },
+    },
   },
 })

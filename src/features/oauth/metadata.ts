@@ -9,7 +9,7 @@ import { OPENID_SCOPES } from './scopes.ts'
 
 /** Of ID tokens and UserInfo. */
 const CLAIMS = [
-  ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'acr', 'amr', 'at_hash'],
+  ...['iss', 'sub', 'aud', 'exp', 'iat', 'sid', 'auth_time', 'nonce', 'acr', 'amr', 'at_hash'],
   ...['name', 'given_name', 'family_name', 'locale', 'updated_at', 'email', 'email_verified'],
 ]
 
@@ -40,6 +40,9 @@ export const serverMetadata = (
     userinfo_endpoint: `${publicUrl}/oauth/userinfo`,
     introspection_endpoint: `${publicUrl}/oauth/introspect`,
     revocation_endpoint: `${publicUrl}/oauth/revoke`,
+    end_session_endpoint: `${publicUrl}/oauth/logout`,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     scopes_supported: Object.keys(OPENID_SCOPES),
     claims_supported: [...CLAIMS],
     subject_types_supported: ['public'],

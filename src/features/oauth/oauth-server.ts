@@ -10,6 +10,7 @@ import { Grants } from './grants.ts'
 import { IdTokenKeys } from './id-token-keys.ts'
 import { IdTokens } from './id-tokens.ts'
 import { Introspection } from './introspection.ts'
+import { Logout } from './logout.ts'
 import { Possession } from './possession.ts'
 import { PushedRequests } from './pushed-requests.ts'
 import { RequestReader } from './request-reader.ts'
@@ -20,6 +21,7 @@ import { Tokens } from './tokens.ts'
 export class OAuthServer {
   readonly authentication: ClientAuthentication
   readonly authorizations: Authorizations
+  readonly logout: Logout
   readonly pushedRequests: PushedRequests
   readonly devices: DeviceAuthorizations
   readonly grants: Grants
@@ -35,6 +37,7 @@ export class OAuthServer {
     const keys = new IdTokenKeys(deps, signer.keyPairs)
     const idTokens = new IdTokens(deps, keys)
     this.algorithms = keys.algorithms
+    this.logout = new Logout(deps, clients, keys)
     this.authentication = new ClientAuthentication(deps, clients)
     this.grants = new Grants(deps, clients)
     const reader = new RequestReader(deps, resources)

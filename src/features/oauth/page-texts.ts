@@ -42,6 +42,7 @@ export const TEXTS = defineTexts('oauth', {
       denied: 'The device is not connected',
       deniedText: 'It got no access to your account.',
     },
+    logout: { asked: '{client} wants you to sign out.' },
     since: 'since',
     end: 'End access',
     endOf: 'End the access of {client}',
@@ -50,6 +51,9 @@ export const TEXTS = defineTexts('oauth', {
       unknownRedirectUri:
         'The application that has sent you here wants you to come back to an address that is not known.',
       requestNotFound: 'This request has expired, or was decided already. Begin again at the application.',
+      unknownLogoutUri:
+        'The application that has sent you here wants you to come back to an address that is not known.',
+      invalidHint: 'The application that has sent you here does not know who you are.',
       unknownRequestUri: 'This request has expired, or was opened already. Begin again at the application.',
       grantNotFound: 'This application has no access any more.',
       unknownUserCode: 'No device waits with this code. Check it, or begin again at the device.',
@@ -97,6 +101,7 @@ export const TEXTS = defineTexts('oauth', {
       denied: 'Das Gerät ist nicht verbunden',
       deniedText: 'Es hat keinen Zugriff auf Ihr Konto bekommen.',
     },
+    logout: { asked: '{client} möchte, dass Sie sich abmelden.' },
     since: 'seit',
     end: 'Zugriff beenden',
     endOf: 'Zugriff von {client} beenden',
@@ -106,6 +111,9 @@ export const TEXTS = defineTexts('oauth', {
         'Die Anwendung, die Sie hierher geschickt hat, will Sie zu einer Adresse zurückschicken, die nicht bekannt ist.',
       requestNotFound:
         'Diese Anfrage ist abgelaufen oder schon entschieden. Beginnen Sie bei der Anwendung noch einmal.',
+      unknownLogoutUri:
+        'Die Anwendung, die Sie hierher geschickt hat, will Sie zu einer Adresse zurückschicken, die nicht bekannt ist.',
+      invalidHint: 'Die Anwendung, die Sie hierher geschickt hat, weiß nicht, wer Sie sind.',
       unknownRequestUri:
         'Diese Anfrage ist abgelaufen oder wurde schon geöffnet. Beginnen Sie bei der Anwendung noch einmal.',
       grantNotFound: 'Diese Anwendung hat keinen Zugriff mehr.',

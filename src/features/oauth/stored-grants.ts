@@ -16,6 +16,7 @@ import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage
 import { type Grant, MAX_GRANTS, type NewGrant } from './grant.ts'
 import { FIRST, type Generations, rotated } from './refresh-rule.ts'
 import type { GrantsTable } from './stored-rows.ts'
+import { recordSignIn } from './stored-sign-ins.ts'
 
 const COLUMNS = `oauth_grants.id, client_id, scopes, resource, session_id, oauth_grants.authenticated_at, jkt, secret,
   oauth_grants.created_at, used_at, oauth_grants.expires_at`
@@ -122,6 +123,7 @@ export function* exchangeForGrant(
   if (!(yield* isSessionAlive(sessionId, now, now - sessionIdle))) return refusedFor(userId, 'ended')
   if ((yield* firstRow(take)) === undefined) return refusedFor(userId, 'used')
   const replaced = yield* addGrant(grant, event)
+  if (grant.scopes.includes('openid')) yield recordSignIn(sessionId, grant.clientId, userId)
   return replaced.length > 0 ? endsAccess(userId, 'redeemed') : invalidatesNothing('redeemed')
 }
 

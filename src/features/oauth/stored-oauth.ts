@@ -13,8 +13,10 @@ import type {
   GrantsTable,
   RequestsTable,
   ResourcesTable,
+  SignInsTable,
   UsedIdsTable,
 } from './stored-rows.ts'
+import { signInOperations, signInReads } from './stored-sign-ins.ts'
 import { usedIdOperations } from './stored-used-ids.ts'
 
 const NOT_REVOKED = 'NOT EXISTS (SELECT 1 FROM oauth_used_ids WHERE oauth_used_ids.id = $2)'
@@ -147,6 +149,22 @@ export const storedOAuth = {
     '0005_bound_grants': {
       sql: ({ text }) => [`alter table "oauth_grants" add column "jkt" ${text}`],
     },
+    '0006_sign_ins': {
+      sql: ({ text }) => [
+        `create table "oauth_sign_ins" (
+          "id" ${text} primary key,
+          "session_id" ${text} not null,
+          "client_id" ${text} not null,
+          "user_id" ${text} not null,
+          "attempts" integer not null,
+          "retry_at" bigint not null,
+          "expires_at" bigint not null
+        )`,
+        'create index "oauth_sign_ins_by_user" on "oauth_sign_ins" ("user_id")',
+        'create index "oauth_sign_ins_by_retry" on "oauth_sign_ins" ("retry_at")',
+        'create index "oauth_sign_ins_by_expires_at" on "oauth_sign_ins" ("expires_at")',
+      ],
+    },
   },
   tables: {
     oauth_clients: table<ClientsTable>({ owner: null, key: 'id', updatedAt: 'updated_at' }),
@@ -172,6 +190,12 @@ export const storedOAuth = {
       // A device that comes late learns that its code has expired.
       cleanUp: { column: 'expires_at', after: 600_000 },
     }),
+    oauth_sign_ins: table<SignInsTable>({
+      owner: null,
+      key: 'id',
+      // A day after the session, which may have ended at its latest: attempts go on.
+      cleanUp: { column: 'expires_at', after: 86_400_000 },
+    }),
     oauth_grants: table<GrantsTable>({
       owner: 'user_key',
       key: 'id',
@@ -188,6 +212,7 @@ export const storedOAuth = {
     ...usedIdOperations,
     ...requestOperations,
     ...deviceOperations,
+    ...signInOperations,
     ...grantOperations,
   },
   reads: {
@@ -195,6 +220,7 @@ export const storedOAuth = {
     ...resourceReads,
     ...requestReads,
     ...deviceReads,
+    ...signInReads,
     ...grantReads,
     isClientToken,
     isGrantToken,

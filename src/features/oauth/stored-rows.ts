@@ -72,6 +72,19 @@ export interface DeviceRequestsTable {
   expires_at: number
 }
 
+/** A client that has an ID token of a session, and must learn of its end. */
+export interface SignInsTable {
+  id: string
+  session_id: string
+  client_id: string
+  user_id: string
+  attempts: number
+  /** When the client is told next; 0: the session had not ended yet. */
+  retry_at: number
+  /** When the session ends at the latest. */
+  expires_at: number
+}
+
 /** What a user has granted to a client. */
 export interface GrantsTable {
   id: string

@@ -23,6 +23,8 @@ const clientProperties = {
   adminScopes: Texts('users:read'),
   firstParty: Type.Boolean({ examples: [false] }),
   requirePkce: Type.Boolean({ examples: [true] }),
+  postLogoutRedirectUris: Texts('https://app.example.com/signed-out'),
+  backchannelLogoutUri: NullableUri('Learns of the end of sessions'),
   requirePushedRequests: Type.Boolean({ examples: [false] }),
   idTokenAlgorithm: Type.String({ examples: ['RS256'] }),
   uri: NullableUri('A page about the client'),
