@@ -5,11 +5,14 @@ import t from 'tap'
 import { accountStatus, bearer, manualClock, signUp } from '../support/build.ts'
 import { newProofKey, type ProofKey, withProof } from '../support/dpop.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
+import { buildHost, hostConfig } from '../support/host.ts'
 import {
   adminStatus,
   basic,
   buildOAuth,
   claimsOf,
+  ISSUER,
+  OAUTH_ENV,
   postForm,
   registerClient,
   registerMachine,
@@ -35,6 +38,9 @@ interface Tokens {
   readonly access_token: string
   readonly refresh_token: string
 }
+
+const account = (app: FastifyInstance, headers: Record<string, string>, url = '/account') =>
+  app.inject({ url, headers })
 
 await onEnginesOfRun(t, async (t, engine) => {
   const service = async (t: Parameters<typeof buildOAuth>[1]) => {
@@ -62,9 +68,6 @@ await onEnginesOfRun(t, async (t, engine) => {
     }
     return { app, client, user, clock, key, now, redeemed, bound }
   }
-
-  const account = (app: FastifyInstance, headers: Record<string, string>, url = '/account') =>
-    app.inject({ url, headers })
 
   for (const alg of ['ES256', 'EdDSA'] as const)
     t.test(`${alg}: a bound token opens routes with a proof alone`, async t => {
@@ -305,4 +308,35 @@ await onEnginesOfRun(t, async (t, engine) => {
       [200, 200, 200],
     )
   })
+})
+
+t.test('the guards of a host accept bound tokens, with a proof for its own path', async t => {
+  const config = { ...hostConfig(t), ...OAUTH_ENV, PUBLIC_URL: `${ISSUER}/auth` }
+  const host = await buildHost(t, { config })
+  const { requireScope } = host.gatehouse
+  host.get('/own', { onRequest: requireScope('account:read') }, async ({ user }) => ({ id: user.id }))
+  const app = {
+    inject: ({ url, ...options }: { readonly url: string }) =>
+      host.inject({ ...options, url: `/auth${url}` }),
+  } as unknown as FastifyInstance
+  const client = await registerClient(app, PUBLIC)
+  const user = await signUp(app)
+  const key = newProofKey()
+  const { code, verifier } = await newCode(app, client, user.token)
+  const issued = await requestToken(
+    app,
+    {
+      ...{ grant_type: 'authorization_code', client_id: client.id, code, code_verifier: verifier },
+      redirect_uri: CALLBACK,
+    },
+    { dpop: key.proof('POST /auth/oauth/token') },
+  )
+  const { access_token: token } = issued.json()
+  const valid = withProof(key, token, 'GET /own')
+  t.strictSame((await account(host, valid, '/own')).json(), { id: user.id })
+  const replayed = await account(host, valid, '/own')
+  t.equal(replayed.statusCode, 401)
+  t.match(replayed.headers['www-authenticate'], 'invalid_dpop_proof')
+  t.equal((await account(host, bearer(token), '/own')).statusCode, 401)
+  t.equal((await account(app, withProof(key, token, 'GET /auth/account'))).statusCode, 200)
 })
