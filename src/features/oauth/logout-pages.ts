@@ -24,8 +24,7 @@ export const logoutPage = (context: PageContext, { email, client, parameters }: 
     title: texts.flows.signOutTitle,
     body: card(
       texts.flows.signOutTitle,
-      client !== null && html`<p>${fill(own.asked, { client })}</p>`,
-      html`<p>${question}</p>`,
+      html`<p>${client !== null && `${fill(own.asked, { client })} `}${question}</p>`,
       html`<form class="stack" method="post" action="${root}oauth/logout/decision">${kept}<button class="primary block">${texts.signOut}</button></form>`,
       html`<p><a href="${root}security">${texts.flows.staySignedIn}</a></p>`,
     ),

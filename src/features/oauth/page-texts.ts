@@ -33,7 +33,7 @@ export const TEXTS = defineTexts('oauth', {
       find: 'Continue',
       warning: 'Did somebody send you this code? Then close this page: it would give them your account.',
       request: '{client} on a device wants to use your {product} account',
-      asked: 'A device with the code {code} asked for this {when}, from the address {address}.',
+      asked: 'The device shows the code {code}. It asked {when}, from the address {address}.',
       otherNetwork: 'You are in another network than this device.',
       unknownAddress: 'unknown',
       approve: 'Connect',
@@ -92,7 +92,7 @@ export const TEXTS = defineTexts('oauth', {
       warning:
         'Hat Ihnen jemand diesen Code geschickt? Dann schließen Sie diese Seite: Er bekäme damit Ihr Konto.',
       request: '{client} auf einem Gerät möchte Ihr Konto bei {product} verwenden',
-      asked: 'Ein Gerät mit dem Code {code} hat {when} darum gebeten, von der Adresse {address}.',
+      asked: 'Das Gerät zeigt den Code {code}. Es hat {when} gefragt, von der Adresse {address}.',
       otherNetwork: 'Sie sind in einem anderen Netz als dieses Gerät.',
       unknownAddress: 'unbekannt',
       approve: 'Verbinden',
