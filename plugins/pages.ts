@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ERRORS } from '#base/errors'
-import { checkTextFiles } from '#base/text-files'
+import { checkFilesOf, checkTextFiles } from '#base/text-files'
 import type { Languages, TextTree } from '#base/texts'
 import { isApiKeyPrincipal } from '#core/auth/principal'
 import type { Feature } from '#feature/declaration'
@@ -210,8 +210,11 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   const { clock, languages } = app.services
   const { brand, files: brandFiles } = brandOf(config.productName, config.brand)
   const featurePages = await loadFeaturePages(app.services, config.featureSettings, languages)
-  if (config.texts !== null)
-    checkTextFiles(config.texts, await allTexts(app.services.features, config.featureSettings))
+  const { texts: textFiles } = config
+  if (textFiles !== null) {
+    const all = await allTexts(app.services.features, config.featureSettings)
+    checkFilesOf('TEXTS', () => checkTextFiles(textFiles, all))
+  }
   const headersOf = (callsApi: boolean) => ({
     'content-security-policy': policyOf(config, callsApi),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.

@@ -4,6 +4,7 @@ import { DeferredWork } from '#base/concurrency/deferred-work'
 import { Sampler } from '#base/concurrency/sampler'
 import type { ResolveHost } from '#base/http-client/public-addresses'
 import { FeatureMetrics } from '#base/statistics/feature-metrics'
+import { checkFilesOf } from '#base/text-files'
 import { Languages } from '#base/texts'
 import { AccountMethods } from '#core/accounts/account-methods'
 import { AGING_TABLES, CleanUp, type CleanUpPace } from '#core/accounts/clean-up'
@@ -410,14 +411,16 @@ const startBackgroundWork = (
 
 /**
  * Called before the store is opened.
- * @throws {FeatureError} for a mail or metric of a feature whose name the core or another feature uses. {TextFileError} for a file of
+ * @throws {FeatureError} for a mail or metric of a feature whose name the core or another feature uses. {ConfigError} for a file of
  * `MAIL_TEMPLATES` that does not suit its kind.
  */
 export const checkMailsAndMetrics = (features: readonly Feature[], config: Config): void => {
   assertUnique('mail', Object.keys(ACCOUNT_MAILS), features, ({ mails = {} }) => Object.keys(mails))
   assertUnique('metric', Object.keys(METRICS), features, ({ metrics = {} }) => Object.keys(metrics))
   const { templates } = config.mail
-  if (templates !== null) checkTemplateFiles(templates, mailKindsOf(features), composerDepsOf(config).brand)
+  if (templates === null) return
+  const { brand } = composerDepsOf(config)
+  checkFilesOf('MAIL_TEMPLATES', () => checkTemplateFiles(templates, mailKindsOf(features), brand))
 }
 
 /** Creates the parts, each from those that it depends on. */
