@@ -19,6 +19,7 @@ export interface AuthorizationParameters {
   readonly max_age?: string | undefined
   readonly acr_values?: string | undefined
   readonly login_hint?: string | undefined
+  readonly ui_locales?: string | undefined
   readonly resource?: readonly string[] | undefined
   readonly request?: string | undefined
   readonly request_uri?: string | undefined
@@ -46,6 +47,8 @@ export interface AuthorizationRequest {
   readonly needsTwoFactors: boolean
   /** The e-mail that the page to sign in begins with; `null`: none. */
   readonly loginHint: string | null
+  /** The languages of the pages of this request, the best first: tags of BCP 47. */
+  readonly locales: readonly string[]
   /** Milliseconds since the epoch. */
   readonly requestedAt: number
 }
@@ -141,6 +144,7 @@ export const readRequest = (
     maxAge: parameters.max_age === undefined ? null : Number(parameters.max_age),
     needsTwoFactors: wordsOf(parameters.acr_values).includes(MULTI_FACTOR_POLICY),
     loginHint: parameters.login_hint ?? null,
+    locales: wordsOf(parameters.ui_locales),
     requestedAt: now,
   }
 }

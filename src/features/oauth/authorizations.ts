@@ -27,7 +27,7 @@ const CODE_LIFETIME = 60_000
 
 /** What the browser does next. */
 export type Step =
-  | { readonly kind: 'page'; readonly request: string }
+  | { readonly kind: 'page'; readonly request: string; readonly locales: readonly string[] }
   | { readonly kind: 'client'; readonly url: string }
 
 /** What a request needs before the client gets a code. */
@@ -82,10 +82,10 @@ export class Authorizations {
   }
 
   /**
-   * Begins a request.
+   * Begins a request. It changes nothing for anybody who is signed in.
    * @throws {ServiceError} `unknownClient`, `unknownRedirectUri`: the browser must not be sent to the client.
    */
-  async begin(parameters: AuthorizationParameters, principal: Principal | null): Promise<Step> {
+  async begin(parameters: AuthorizationParameters): Promise<Step> {
     const { store, clock, userScopes } = this.#deps
     const client = await this.#clients.find(parameters.client_id ?? '')
     if (client === undefined) throw new ServiceError(ERRORS.unknownClient)
@@ -96,12 +96,7 @@ export class Authorizations {
     if (isError(read)) return this.#refused({ redirectUri, state: parameters.state ?? null }, read)
     const request = newToken()
     await store.addRequest(digestOf(request), read, clock() + REQUEST_LIFETIME)
-    if (!read.prompt.includes('none')) return { kind: 'page', request }
-    const need = await this.need(request, principal)
-    if (need.kind === 'client') return need
-    const error = need.kind === 'consent' ? 'consent_required' : 'login_required'
-    await store.denyRequest(digestOf(request))
-    return this.#refused(read, { error, description: 'The user must be asked' })
+    return { kind: 'page', request, locales: read.locales }
   }
 
   /**
@@ -110,6 +105,19 @@ export class Authorizations {
    */
   async need(token: string, principal: Principal | null): Promise<Need> {
     const { request, client } = await this.#pending(token)
+    const need = await this.#needOf(token, request, client, principal)
+    if (need.kind === 'client' || !request.prompt.includes('none')) return need
+    const error = need.kind === 'consent' ? 'consent_required' : 'login_required'
+    await this.#deps.store.denyRequest(digestOf(token))
+    return this.#refused(request, { error, description: 'The user must be asked' })
+  }
+
+  async #needOf(
+    token: string,
+    request: AuthorizationRequest,
+    client: Client,
+    principal: Principal | null,
+  ): Promise<Need> {
     const session = sessionOf(principal)
     const { loginHint } = request
     if (session === null) return { kind: 'signIn', isAgain: false, loginHint }

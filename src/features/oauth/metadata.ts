@@ -21,9 +21,10 @@ const verifierMetadata = ({ publicUrl }: FeatureConfig) => ({
 /** Authentication of requests other than those for tokens: every method with a secret. */
 const CONFIDENTIAL = AUTH_METHODS.filter(method => method !== 'none')
 
-/** @param algorithms of ID tokens; `null` with `OAUTH=off`. */
+/** @param languages of the pages. @param algorithms of ID tokens; `null` with `OAUTH=off`. */
 export const serverMetadata = (
   config: FeatureConfig,
+  languages: readonly string[],
   algorithms: readonly IdTokenAlgorithm[] | null,
 ): object => {
   const { publicUrl } = config
@@ -49,6 +50,7 @@ export const serverMetadata = (
     response_modes_supported: ['query'],
     code_challenge_methods_supported: ['S256'],
     prompt_values_supported: [...PROMPTS],
+    ui_locales_supported: [...languages],
     authorization_response_iss_parameter_supported: true,
     token_endpoint_auth_methods_supported: [...AUTH_METHODS],
     token_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],

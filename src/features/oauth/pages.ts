@@ -4,7 +4,7 @@ import type { FeaturePages } from '#http/pages/feature-pages'
 import { fillHtml, type Html, html } from '#http/pages/html'
 import { type IconName, icon } from '#http/pages/icons'
 import { ago, avatar, button, card, hiddenField, type Page, type PageContext, time } from '#http/pages/layout'
-import { type returnToPage, SIGN_IN_AGAIN, withReturn } from '#http/pages/return-links'
+import { type returnToPage, SIGN_IN_AGAIN, withLocales, withReturn } from '#http/pages/return-links'
 import { itemRow } from '#http/pages/rows'
 import type { ConsentScopes } from './authorizations.ts'
 import type { Client } from './client.ts'
@@ -21,6 +21,8 @@ export interface ConsentState {
   readonly email: string
   /** The page itself, for a user who signs in to another account. */
   readonly back: ReturnType<typeof returnToPage>
+  /** The languages that the client asks for. */
+  readonly locales: readonly string[]
 }
 
 const iconOf = (scope: string): IconName => {
@@ -65,14 +67,14 @@ const handshake = ({ brand, product, root }: PageContext): Html => {
 
 export const consentPage = (context: PageContext, state: ConsentState): Page => {
   const own = context.textsOf(TEXTS)
-  const { client, scopes, request, email, back } = state
+  const { client, scopes, request, email, back, locales } = state
   const title = fill(own.title, { client: client.name, product: context.product })
   const inWords: Readonly<Record<string, string>> = own.scopes
   return {
     title,
     isSignedIn: true,
     hasWideCard: true,
-    body: html`<form class="card" method="post" action="${context.root}oauth/consent">
+    body: html`<form class="card" method="post" action="${context.root}${withLocales('oauth/consent', locales)}">
 <div class="card-body">
 <div class="heading middle">${handshake(context)}<h1>${title}</h1></div>
 <p class="account-chip">${avatar(email)}<span class="break">${email}</span><a href="${context.root}${withReturn(`sign-in?${SIGN_IN_AGAIN}`, back)}">${own.notYou}</a></p>

@@ -22,7 +22,7 @@ const wellKnown: FastifyPluginAsyncTypebox = async app => {
   const { config, services } = app
   // With a secret alone nobody else can verify tokens.
   if (services.jwks.length === 0) return
-  const metadata = serverMetadata(config, services.oauth?.algorithms ?? null) as {
+  const metadata = serverMetadata(config, services.languages.tags, services.oauth?.algorithms ?? null) as {
     issuer: string
     jwks_uri: string
   }
