@@ -337,6 +337,8 @@ export interface Introspection {
   /** The client that got the token; absent for other tokens */
   client_id?: string
   roles?: string[]
+  /** The id of the organization that a token of a client is limited to */
+  org?: string
   /** The id of the admin key that impersonates the user (RFC 8693 §4.1) */
   act?: { sub: string }
 }
@@ -1200,6 +1202,8 @@ export interface Grant {
   scopes: string[]
   /** The resource that the access is for; `null`: your account */
   resource: string | null
+  /** The id of the organization that the access is limited to; `null`: none */
+  organization: string | null
   /** Whether the access ends when you sign out */
   endsWithSession: boolean
   /** ISO 8601 in UTC, with milliseconds */
@@ -1242,6 +1246,8 @@ export interface TokenRequest {
   code_verifier?: string
   /** For `refresh_token` */
   refresh_token?: string
+  /** The id of an organization of the user that the token is to be limited to */
+  organization?: string
   /** Separated by spaces; by default all that the client may have */
   scope?: string
   /** The identifier of a resource (RFC 8707); by default the token is for this service */

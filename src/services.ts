@@ -60,6 +60,7 @@ import {
   type FeatureServicesDeps,
   finishRemovalOf,
   jobsOf,
+  membershipsOf,
   methodListsOf,
   metricsOf,
   protectedRoleOf,
@@ -453,6 +454,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       openCache: featureCaches.open,
       ed25519Signer: () => tokens.ed25519Signer,
       clientTokens: () => tokens,
+      memberships: () => membershipsOf(features, featureDeps),
       keyFile: name =>
         config.storage.engine === 'sqlite' ? featureKeyFileOf(config.storage.file, name) : null,
       userScopes: userScopesOf(features),

@@ -20,7 +20,7 @@ import type { RouteGuard } from '#http/route-guards'
 import type { OpenRateLimit } from '#storage/rate-limit'
 import type { HostConsumer } from './consumers/consumers.ts'
 import type { Feature } from './declaration.ts'
-import type { AnyDeps, BaseDeps, CoreDeps } from './deps.ts'
+import type { AnyDeps, BaseDeps, CoreDeps, Memberships } from './deps.ts'
 import type { NamedTask } from './jobs/background-tasks.ts'
 import type { ScheduledJob } from './jobs/jobs.ts'
 
@@ -197,6 +197,15 @@ export const publicKeysOf = (
   features: readonly Feature[],
   shared: FeatureServicesDeps,
 ): readonly PublicKey[] => features.flatMap(feature => feature.publicKeys?.(depsOf(feature, shared)) ?? [])
+
+/** The organizations of users; `null` if no feature has them. */
+export const membershipsOf = (
+  features: readonly Feature[],
+  shared: FeatureServicesDeps,
+): Memberships | null => {
+  const provider = features.find(({ memberships }) => memberships !== undefined)
+  return provider?.memberships?.(depsOf(provider, shared)) ?? null
+}
 
 /** The guards of features, by the property of `config` that declares them. */
 export const routeGuardsOf = (

@@ -162,6 +162,12 @@ const UNIQUE: readonly (readonly [kind: string, member: keyof Feature, ofCore: r
   ['guard', 'guards', [...ROUTE_CONFIG, ...REQUEST_DECORATORS]],
 ]
 
+/** The members that one feature can have. */
+const SINGLE: readonly (readonly [kind: string, member: keyof Feature])[] = [
+  ['second factor', 'secondFactor'],
+  ['part memberships', 'memberships'],
+]
+
 /**
  * @param kind what the names belong to, such as `table`.
  * @param namesOf returns the names of one feature.
@@ -194,10 +200,12 @@ export const checkFeatures = (features: readonly Feature[]): void => {
   }
   for (const [kind, member, ofCore] of UNIQUE)
     assertUnique(kind, ofCore, features, feature => Object.keys(feature[member] ?? {}))
-  const [first, second] = features.filter(({ secondFactor }) => secondFactor !== undefined)
-  if (first !== undefined && second !== undefined)
-    throw new FeatureError(
-      `The second factor is declared twice: by the feature ${first.name} and by the feature ${second.name}`,
-    )
+  for (const [kind, member] of SINGLE) {
+    const [first, second] = features.filter(feature => feature[member] !== undefined)
+    if (first !== undefined && second !== undefined)
+      throw new FeatureError(
+        `The ${kind} is declared twice: by the feature ${first.name} and by the feature ${second.name}`,
+      )
+  }
   for (const problem of problemsOfConsumers(features)) throw new FeatureError(problem)
 }

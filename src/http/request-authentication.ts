@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type ErrorDetails, ServiceError } from '#base/errors'
+import { organizationIn } from '#core/auth/access-tokens'
 import type { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import type { PresentedAdminKey } from '#core/auth/admin-key'
 import type { Authenticator } from '#core/auth/authenticator'
@@ -41,6 +42,8 @@ declare module 'fastify' {
      * @throws {Error} on other routes: a bug, not a client error.
      */
     requirePrincipal(): Principal
+    /** The organization that the token of a client is limited to, by its claim `org`; `null`: none. */
+    readonly tokenOrganization: string | null
     /** Whose principal it is: a host may have several services. `null` before authentication. */
     authenticatedBy: RequestAuthentication | null
     /** The error of a failed token lookup. `requireUser` fails with it; public routes continue anonymously. */
@@ -102,12 +105,19 @@ export const decorateRequests = (app: FastifyInstance): void => {
       return this.requirePrincipal().cachedUser.user
     },
   })
+  app.decorateRequest('tokenOrganization', {
+    getter(this: FastifyRequest) {
+      const { principal } = this
+      return principal === null || principal.client === null ? null : organizationIn(principal.token)
+    },
+  })
 }
 
 /** The names of {@link decorateRequests}, and those of plugins that a value of a host would replace. */
 export const REQUEST_DECORATORS = [
   ...Object.keys(STORED),
-  ...['requirePrincipal', 'user', 'validatedData', 'clientAddress', 'clientNetwork', 'hostCookie'],
+  ...['requirePrincipal', 'user', 'tokenOrganization'],
+  ...['validatedData', 'clientAddress', 'clientNetwork', 'hostCookie'],
 ]
 
 const INVALID_TOKEN = {

@@ -23,7 +23,10 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     },
     identities: { '0001_identities': 'ee33707cab487e90231fed07c33d0c86e0a63fc6ce4965e35e4d261a3f3c6061' },
     jobs: { '0001_job_leases': 'd09e89cd09cc745f77a449b8c78c9caccd6ed8238a377bd7d5c82d0cb29a575e' },
-    oauth: { '0001_oauth': 'f698b91333a35cb4e57678ddd212b8b506be06b58c4a7200eb5cd3833fcc609a' },
+    oauth: {
+      '0001_oauth': 'f698b91333a35cb4e57678ddd212b8b506be06b58c4a7200eb5cd3833fcc609a',
+      '0002_organizations': '99c122e9cd1c4e378afa34b6a4c75f9ed4bf0a43858114abc35585bef81ce8cc',
+    },
     organizations: {
       '0001_organizations': '31eb525e7ff1a00b6addcc1aa32662d5445b2f5244e6dff2b3a18f87d70bc120',
     },
@@ -55,7 +58,10 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     },
     identities: { '0001_identities': 'd3f3cbf6e924682ff803154a59fd9a9d34ca1bce140bf296e037898c368fcbff' },
     jobs: { '0001_job_leases': 'f974200998a4e6e7b7db3461b29adafdc04c320269115dc980783fa57212158d' },
-    oauth: { '0001_oauth': '4e2f1f9ad10635ec02492757ef0a7d0b58c6058244e5e74eb7c851c055e25213' },
+    oauth: {
+      '0001_oauth': '4e2f1f9ad10635ec02492757ef0a7d0b58c6058244e5e74eb7c851c055e25213',
+      '0002_organizations': '5a73d396cd04be3ae08269bd0f88f6d952bd220cca9e274ca810bc01a02773bc',
+    },
     organizations: {
       '0001_organizations': 'b31ed427bcaca827c2ece8e7628fea897d0a0fcff31de644377733c087f75dc7',
     },

@@ -20,6 +20,7 @@ export interface AuthorizationParameters {
   readonly acr_values?: string | undefined
   readonly login_hint?: string | undefined
   readonly ui_locales?: string | undefined
+  readonly organization?: string | undefined
   readonly resource?: readonly string[] | undefined
   readonly request?: string | undefined
   readonly request_uri?: string | undefined
@@ -49,6 +50,8 @@ export interface AuthorizationRequest {
   readonly loginHint: string | null
   /** The languages of the pages of this request, the best first: tags of BCP 47. */
   readonly locales: readonly string[]
+  /** The id of the organization that the access is to be limited to; `null`: the user decides. */
+  readonly organization: string | null
   /** Milliseconds since the epoch. */
   readonly requestedAt: number
 }
@@ -145,6 +148,7 @@ export const readRequest = (
     needsTwoFactors: wordsOf(parameters.acr_values).includes(MULTI_FACTOR_POLICY),
     loginHint: parameters.login_hint ?? null,
     locales: wordsOf(parameters.ui_locales),
+    organization: parameters.organization?.toLowerCase() ?? null,
     requestedAt: now,
   }
 }

@@ -7,6 +7,7 @@ import { isMultiFactor } from '#core/accounts/sign-in-methods'
 import type { Principal } from '#core/auth/principal'
 import { needsCode } from '#core/users/factors'
 import { type Actor, ServiceError } from '#feature/declaration'
+import type { NamedOrganization } from '#feature/deps'
 import {
   type AuthorizationParameters,
   type AuthorizationRequest,
@@ -17,6 +18,8 @@ import {
 import { type Client, isPublic, type StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
+import type { Grant } from './grant.ts'
+import { organizationOfToken } from './granted-organizations.ts'
 import type { GrantedAccess, Grants } from './grants.ts'
 import { isOfDevice, isRegistered } from './redirect-uris.ts'
 import type { Resources } from './resources.ts'
@@ -40,6 +43,7 @@ export type Need =
       readonly client: Client
       readonly request: AuthorizationRequest
       readonly scopes: ConsentScopes
+      readonly organizations: ConsentOrganizations
     }
   | { readonly kind: 'client'; readonly url: string }
 
@@ -49,6 +53,13 @@ export interface RedeemedCode extends GrantedAccess {
   /** Of the request. */
   readonly nonce: string | null
 }
+
+/** What the user can limit the access to. */
+export type ConsentOrganizations =
+  /** The request names the organization. */
+  | { readonly kind: 'named'; readonly organization: NamedOrganization }
+  /** Empty: the user has none, or the access does not concern organizations. */
+  | { readonly kind: 'choice'; readonly organizations: readonly NamedOrganization[] }
 
 /** What is asked for, with words. */
 export type ConsentScopes = readonly (readonly [scope: string, description: string])[]
@@ -123,23 +134,30 @@ export class Authorizations {
     if (session === null) return { kind: 'signIn', isAgain: false, loginHint }
     if (this.#mustProve(request, session)) return { kind: 'proof' }
     if (lacksFactor(request, session)) return this.#secondFactor(token, request, session)
-    if (await this.#isAgreed(client, request, session)) return this.#allow(token, request, session)
+    const organizations = await this.#organizationsOf(request, session)
+    if (organizations === null) return this.#endForeign(token, request)
+    const agreed = await this.#agreed(client, request, session)
+    if (agreed !== null) return this.#allow(token, request, session, agreed.organization)
     const resource = request.resource === null ? null : await this.#resources.find(request.resource)
     const known = knownScopes(resource ?? null, this.#deps.userScopes)
     const scopes = request.scopes.map((scope): [string, string] => [scope, known[scope] ?? scope])
-    return { kind: 'consent', client, request, scopes }
+    return { kind: 'consent', client, request, scopes, organizations }
   }
 
   /**
    * The user allows what a request asks for.
-   * @returns where the browser goes. @throws {ServiceError} `requestNotFound`, `signInRequired`
+   * @param chosen the id of the organization that the access is limited to; `null`: none, unless the request names one.
+   * @returns where the browser goes. @throws {ServiceError} `requestNotFound`, `signInRequired`, `invalidOrganization`
    */
-  async allow(token: string, principal: Principal | null): Promise<string> {
+  async allow(token: string, principal: Principal | null, chosen: string | null = null): Promise<string> {
     const { request } = await this.#pending(token)
     const session = sessionOf(principal)
     if (session === null || this.#mustProve(request, session) || lacksFactor(request, session))
       throw new ServiceError('signInRequired')
-    return (await this.#allow(token, request, session)).url
+    const organization = request.organization ?? chosen
+    if (organization !== null && (await this.#membershipOf(session, organization)) === undefined)
+      throw new ServiceError(ERRORS.invalidOrganization)
+    return (await this.#allow(token, request, session, organization)).url
   }
 
   /** The user denies it. @returns where the browser goes. @throws {ServiceError} `requestNotFound` */
@@ -151,14 +169,16 @@ export class Authorizations {
 
   /**
    * Redeems a code.
-   * @throws {ServiceError} `invalidGrant`
+   * @param given `organization`: that the access token is to be limited to.
+   * @throws {ServiceError} `invalidGrant`, `invalidOrganization`
    */
   async redeem(
     code: string,
-    {
-      redirectUri,
-      verifier,
-    }: { readonly redirectUri: string | undefined; readonly verifier: string | undefined },
+    given: {
+      readonly redirectUri: string | undefined
+      readonly verifier: string | undefined
+      readonly organization: string | undefined
+    },
     client: StoredClient,
   ): Promise<RedeemedCode> {
     const { store, clock, config, newEvent } = this.#deps
@@ -173,13 +193,16 @@ export class Authorizations {
       if (grantId !== null) await this.#grants.end(grantId, userId, actor, false)
       throw invalidGrant()
     }
-    if (!isRedirectOf(request, redirectUri) || !isVerified(request, verifier, client)) throw invalidGrant()
+    if (!isRedirectOf(request, given.redirectUri) || !isVerified(request, given.verifier, client))
+      throw invalidGrant()
+    const granted = decision.organization
+    const organization = await organizationOfToken(this.#deps, userId, granted, given.organization)
     const { grant, refreshToken } = this.#grants.create(client, request.resource, decision)
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     const kept = clock() + REQUEST_LIFETIME
     const outcome = await store.redeemCode(digest, grant, decision, config.sessionIdle, kept, event)
     if (outcome === 'redeemed')
-      return { grant, userId, refreshToken, amr: decision.amr, nonce: request.nonce }
+      return { grant, userId, organization, refreshToken, amr: decision.amr, nonce: request.nonce }
     throw invalidGrant()
   }
 
@@ -210,35 +233,80 @@ export class Authorizations {
     })
   }
 
-  /** Whether the user need not be asked: they have agreed before, or an administrator vouches for the client. */
-  async #isAgreed(client: Client, request: AuthorizationRequest, session: Principal): Promise<boolean> {
-    // The page names the account, and leads to others.
-    if (request.prompt.includes('consent') || request.prompt.includes('select_account')) return false
-    if (isOfDevice(request.redirectUri))
-      return isRemembered(client, request) && this.#hasAgreed(request, session)
-    return client.firstParty || this.#hasAgreed(request, session)
+  /** @returns `null` if the request names an organization that the user is no member of. */
+  async #organizationsOf(
+    { organization: id, scopes, resource }: AuthorizationRequest,
+    session: Principal,
+  ): Promise<ConsentOrganizations | null> {
+    if (id !== null) {
+      const organization = await this.#membershipOf(session, id)
+      return organization === undefined ? null : { kind: 'named', organization }
+    }
+    const isOffered = resource !== null || scopes.some(scope => scope.startsWith('organizations:'))
+    const organizations = isOffered
+      ? await this.#deps.memberships()?.list(session.cachedUser.user.id)
+      : undefined
+    return { kind: 'choice', organizations: organizations ?? [] }
   }
 
-  async #hasAgreed(
-    { clientId, scopes, resource }: AuthorizationRequest,
+  async #membershipOf({ cachedUser }: Principal, id: string): Promise<NamedOrganization | undefined> {
+    return this.#deps.memberships()?.find(cachedUser.user.id, id)
+  }
+
+  async #endForeign(token: string, request: AuthorizationRequest) {
+    await this.#deps.store.denyRequest(digestOf(token))
+    return this.#refused(request, {
+      error: 'access_denied',
+      description: 'The user is not a member of the organization',
+    })
+  }
+
+  /**
+   * Why the user need not be asked: they have agreed before, or an administrator vouches for the client.
+   * @returns the organization that the access is limited to; `null`: the user must be asked.
+   */
+  async #agreed(
+    client: Client,
+    request: AuthorizationRequest,
     session: Principal,
-  ): Promise<boolean> {
+  ): Promise<Pick<Grant, 'organization'> | null> {
+    // The page names the account, and leads to others.
+    if (request.prompt.includes('consent') || request.prompt.includes('select_account')) return null
+    if (client.firstParty && !isOfDevice(request.redirectUri)) return request
+    return isRemembered(client, request) ? this.#agreedBefore(request, session) : null
+  }
+
+  async #agreedBefore(
+    { clientId, scopes, resource, organization }: AuthorizationRequest,
+    session: Principal,
+  ): Promise<Pick<Grant, 'organization'> | null> {
     const grants = await this.#deps.store.listGrants(session.cachedUser.user.id, this.#deps.clock())
-    return grants.some(
+    const found = grants.find(
       grant =>
         grant.clientId === clientId &&
         grant.resource === resource &&
+        (organization === null || grant.organization === null || grant.organization === organization) &&
         scopes.every(scope => grant.scopes.includes(scope)),
     )
+    if (found === undefined) return null
+    const limited = organization ?? found.organization
+    const isValid = limited === null || (await this.#membershipOf(session, limited)) !== undefined
+    return isValid ? { organization: limited } : null
   }
 
   /** @throws {ServiceError} `requestNotFound` if it was decided at the same time. */
-  async #allow(token: string, request: AuthorizationRequest, session: Principal) {
+  async #allow(
+    token: string,
+    request: AuthorizationRequest,
+    session: Principal,
+    organization: string | null,
+  ) {
     const { store, clock } = this.#deps
     const code = newToken()
     const now = clock()
     const decision = {
       scopes: request.scopes,
+      organization,
       sessionId: session.credentialId,
       authenticatedAt: session.authenticatedAt,
       amr: session.amr,

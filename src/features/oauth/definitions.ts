@@ -70,6 +70,12 @@ export const ERRORS = defineErrors({
   invalidRequest: { status: 400, message: 'The request is not valid' },
   invalidScope: { status: 400, field: 'scope', message: 'has no scope that the client may have' },
   invalidTarget: { status: 400, field: 'resource', message: 'must be the identifier of a resource' },
+  invalidOrganization: {
+    status: 400,
+    field: 'organization',
+    message:
+      'must be an organization of the user, within what the user has granted',
+  },
   severalResources: { status: 400, field: 'resource', message: 'must be given once' },
   invalidGrant: {
     status: 400,

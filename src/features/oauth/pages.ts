@@ -6,7 +6,7 @@ import { type IconName, icon } from '#http/pages/icons'
 import { ago, avatar, button, card, hiddenField, type Page, type PageContext, time } from '#http/pages/layout'
 import { type returnToPage, SIGN_IN_AGAIN, withLocales, withReturn } from '#http/pages/return-links'
 import { itemRow } from '#http/pages/rows'
-import type { ConsentScopes } from './authorizations.ts'
+import type { ConsentOrganizations, ConsentScopes } from './authorizations.ts'
 import type { Client } from './client.ts'
 import type { serializeGrant } from './grants.ts'
 import { TEXTS } from './page-texts.ts'
@@ -18,6 +18,7 @@ export interface ConsentState {
   readonly client: Client
   readonly redirectUri: string
   readonly scopes: ConsentScopes
+  readonly organizations: ConsentOrganizations
   readonly email: string
   /** The page itself, for a user who signs in to another account. */
   readonly back: ReturnType<typeof returnToPage>
@@ -56,6 +57,25 @@ const documents = (context: PageContext, { policyUri, termsUri }: Client): Html 
   )
 }
 
+/** Which organization the access is limited to. None is preselected. */
+const organizationField = (context: PageContext, offered: ConsentOrganizations): Html | false => {
+  const own = context.textsOf(TEXTS)
+  if (offered.kind === 'named')
+    return html`<p class="notice">${icon('organization')}<span>${fillHtml(own.onlyIn, { organization: html`<strong class="break">${offered.organization.name}</strong>` })}</span></p>
+`
+  const { organizations } = offered
+  return (
+    organizations.length > 0 &&
+    html`<div class="field"><label for="organization">${own.organization}</label>
+<select id="organization" name="organization"><option value="" selected>${own.everyOrganization}</option>
+${organizations.map(
+  ({ id, name }) => html`<option value="${id}">${name}</option>
+`,
+)}</select></div>
+`
+  )
+}
+
 /** The logo of the brand and a picture of the client. */
 const handshake = ({ brand, product, root }: PageContext): Html => {
   const logo =
@@ -67,7 +87,7 @@ const handshake = ({ brand, product, root }: PageContext): Html => {
 
 export const consentPage = (context: PageContext, state: ConsentState): Page => {
   const own = context.textsOf(TEXTS)
-  const { client, scopes, request, email, back, locales } = state
+  const { client, scopes, organizations, request, email, back, locales } = state
   const title = fill(own.title, { client: client.name, product: context.product })
   const inWords: Readonly<Record<string, string>> = own.scopes
   return {
@@ -83,7 +103,7 @@ export const consentPage = (context: PageContext, state: ConsentState): Page => 
       ([scope, description]) =>
         html`<li>${icon(iconOf(scope))}<span>${inWords[scope] ?? html`<span lang="en">${description}</span>`}</span></li>\n`,
     )}</ul></div>
-${destination(context, state)}
+${organizationField(context, organizations)}${destination(context, state)}
 ${hiddenField('request', request)}
 <div class="pair">
 <button name="decision" value="deny">${own.deny}</button>

@@ -9,7 +9,7 @@ import { type Grant, MAX_GRANTS, type NewGrant } from './grant.ts'
 import { FIRST, type Generations, rotated } from './refresh-rule.ts'
 import type { GrantsTable } from './stored-rows.ts'
 
-const COLUMNS = `oauth_grants.id, client_id, scopes, resource, session_id, oauth_grants.authenticated_at, secret,
+const COLUMNS = `oauth_grants.id, client_id, scopes, resource, organization, session_id, oauth_grants.authenticated_at, secret,
   oauth_grants.created_at, used_at, oauth_grants.expires_at`
 
 type GrantRow = Pick<
@@ -18,6 +18,7 @@ type GrantRow = Pick<
   | 'client_id'
   | 'scopes'
   | 'resource'
+  | 'organization'
   | 'session_id'
   | 'authenticated_at'
   | 'secret'
@@ -31,6 +32,7 @@ const grantOf = (row: GrantRow): NewGrant => ({
   clientId: row.client_id,
   scopes: JSON.parse(row.scopes) as string[],
   resource: row.resource,
+  organization: row.organization,
   sessionId: row.session_id,
   authenticatedAt: row.authenticated_at,
   secret: row.secret,
@@ -73,15 +75,15 @@ export function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly st
   const ended = yield* makeRoom(userId)
   yield {
     text: `INSERT INTO oauth_grants (id, user_key, client_id, scopes, resource, session_id, authenticated_at, secret,
-        generation, predecessor, issued, issued_at, is_presented, created_at, used_at, expires_at)
+        generation, predecessor, issued, issued_at, is_presented, created_at, used_at, expires_at, organization)
       SELECT $2, key, $3, $4, CAST($5 AS text), CAST($6 AS text), CAST($7 AS bigint), CAST($8 AS text),
         CAST($9 AS integer), CAST($10 AS integer), CAST($9 AS integer), CAST($11 AS bigint), 0,
-        CAST($11 AS bigint), CAST($11 AS bigint), CAST($12 AS bigint)
+        CAST($11 AS bigint), CAST($11 AS bigint), CAST($12 AS bigint), CAST($13 AS text)
       FROM users WHERE id = $1`,
     values: [
       ...[userId, grant.id, grant.clientId, JSON.stringify(grant.scopes), grant.resource, grant.sessionId],
       ...[grant.authenticatedAt, grant.secret, FIRST.current, FIRST.predecessor],
-      ...[grant.createdAt, grant.expiresAt],
+      ...[grant.createdAt, grant.expiresAt, grant.organization],
     ],
   }
   yield recordStatement(event)

@@ -119,6 +119,9 @@ export const storedOAuth = {
         'create index "oauth_grants_by_expires_at" on "oauth_grants" ("expires_at")',
       ],
     },
+    '0002_organizations': {
+      sql: ({ text }) => [`alter table "oauth_grants" add column "organization" ${text}`],
+    },
   },
   tables: {
     oauth_clients: table<ClientsTable>({ owner: null, key: 'id', updatedAt: 'updated_at' }),

@@ -19,6 +19,7 @@ export interface TokenParameters extends ClientParameters {
   readonly redirect_uri?: string | undefined
   readonly code_verifier?: string | undefined
   readonly refresh_token?: string | undefined
+  readonly organization?: string | undefined
 }
 
 export interface TokenRequest extends ClientRequest {
@@ -51,7 +52,7 @@ export class TokenEndpoint {
 
   /**
    * @throws {ServiceError} `invalidClient`, `invalidRequest`, `tooManyRequests`, `unsupportedGrantType`, `unauthorizedClient`,
-   * `invalidTarget`, `severalResources`, `invalidScope`, `invalidGrant`
+   * `invalidTarget`, `severalResources`, `invalidScope`, `invalidGrant`, `invalidOrganization`
    */
   async exchange(request: TokenRequest): Promise<TokenResponse> {
     const { parameters } = request
@@ -73,20 +74,25 @@ export class TokenEndpoint {
   }
 
   async #code(client: StoredClient, parameters: TokenParameters) {
-    const { code, redirect_uri: redirectUri, code_verifier: verifier, resource } = parameters
+    const { code, redirect_uri: redirectUri, code_verifier: verifier, resource, organization } = parameters
     if (code === undefined) throw new ServiceError(ERRORS.invalidRequest)
     // Before the code is used.
     const asked = await this.#resourceOf(resource)
-    const access = await this.#deps.authorizations.redeem(code, { redirectUri, verifier }, client)
+    const access = await this.#deps.authorizations.redeem(
+      code,
+      { redirectUri, verifier, organization },
+      client,
+    )
     const response = await this.#granted(client, access, access.grant.scopes, asked)
     const idToken = await this.#deps.idTokens.issue({ ...access, client, accessToken: response.access_token })
     return idToken === null ? response : { ...response, id_token: idToken }
   }
 
-  async #refresh(client: StoredClient, { refresh_token: text, scope, resource }: TokenParameters) {
+  async #refresh(client: StoredClient, parameters: TokenParameters) {
+    const { refresh_token: text, scope, resource, organization } = parameters
     if (text === undefined) throw new ServiceError(ERRORS.invalidRequest)
     const asked = await this.#resourceOf(resource)
-    const access = await this.#deps.grants.refresh(text, client)
+    const access = await this.#deps.grants.refresh(text, client, organization)
     const { scopes } = access.grant
     const narrowed = scope === undefined ? scopes : scopesOf(scope).filter(each => scopes.includes(each))
     return this.#granted(client, access, narrowed, asked)
@@ -95,7 +101,7 @@ export class TokenEndpoint {
   /** @param asked the resource of the request, which must be that of the grant. */
   async #granted(
     client: StoredClient,
-    { grant, userId, refreshToken }: GrantedAccess,
+    { grant, userId, organization, refreshToken }: GrantedAccess,
     scopes: readonly string[],
     asked: Resource | null,
   ): Promise<TokenResponse> {
@@ -104,7 +110,8 @@ export class TokenEndpoint {
     if (resource === undefined || (asked !== null && asked.identifier !== grant.resource))
       throw new ServiceError(ERRORS.invalidTarget)
     const { id, authenticatedAt } = grant
-    const response = tokens.issue({ client, grant: { id, userId, authenticatedAt }, scopes, resource })
+    const granted = { id, userId, authenticatedAt, organization }
+    const response = tokens.issue({ client, grant: granted, scopes, resource })
     return refreshToken === null ? response : { ...response, refresh_token: refreshToken }
   }
 

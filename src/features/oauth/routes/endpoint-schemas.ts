@@ -21,6 +21,7 @@ export const TokenForm = Form(
     redirect_uri: Parameter(2_048, 'For `authorization_code`: as in the authorization request'),
     code_verifier: Parameter(256, 'For `authorization_code` (RFC 7636)'),
     refresh_token: Parameter(256, 'For `refresh_token`'),
+    organization: Parameter(64, 'The id of an organization of the user that the token is to be limited to'),
     scope: Parameter(4_096, 'Separated by spaces; by default all that the client may have'),
     resource: Type.Optional(
       Type.Unsafe<readonly string[]>(

@@ -14,6 +14,7 @@ const parameters = {
   ...{ nonce: Parameter(512), acr_values: Parameter(512), login_hint: Parameter(254) },
   ...{ code_challenge: Parameter(128), code_challenge_method: Parameter(16) },
   ...{ request: Parameter(16_384), request_uri: Parameter(2_048), ui_locales: Parameter(256) },
+  organization: Parameter(64),
   resource: Type.Optional(
     Type.Unsafe<string | readonly string[]>({
       type: ['string', 'array'],

@@ -39,21 +39,34 @@ const consent: FastifyPluginAsyncTypebox = async app => {
     const back = returnToPage(own, app.config.publicUrl)
     if (need.kind === 'proof') return reply.redirectToPage(withReturn('security/proof', back))
     if (need.kind === 'signIn') return reply.redirectToPage(withReturn(signInPath(need), back))
-    const { client, scopes } = need
+    const { client, scopes, organizations } = need
     const { redirectUri } = need.request
     const { email } = request.requirePrincipal().cachedUser.user
     return reply.sendPage(context =>
-      consentPage(context, { request: token, client, redirectUri, scopes, email, back, locales }),
+      consentPage(context, {
+        request: token,
+        client,
+        redirectUri,
+        scopes,
+        organizations,
+        email,
+        back,
+        locales,
+      }),
     )
   })
 
-  app.post('', pageForm({ request: FormText, decision: FormText }), async (request, reply) => {
-    const { request: token, decision } = request.validatedData.body
-    const url = await (decision === 'allow'
-      ? authorizations.allow(token, sessionOf(request))
-      : authorizations.deny(token))
-    return reply.sendPage(context => leavingPage(context, url))
-  })
+  app.post(
+    '',
+    pageForm({ request: FormText, decision: FormText, organization: Type.Optional(FormText) }),
+    async (request, reply) => {
+      const { request: token, decision, organization } = request.validatedData.body
+      const url = await (decision === 'allow'
+        ? authorizations.allow(token, sessionOf(request), organization || null)
+        : authorizations.deny(token))
+      return reply.sendPage(context => leavingPage(context, url))
+    },
+  )
 }
 
 export default consent
