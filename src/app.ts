@@ -200,17 +200,26 @@ export const addOuterPart = (
   services: Services,
   scope: () => FastifyInstance,
 ): RequestAuthentication => {
-  const { authenticator, adminAuthenticator, userScopes, adminScopes } = services
+  const { authenticator, adminAuthenticator, clientAuthenticator, userScopes, adminScopes } = services
   const authentication = new RequestAuthentication({
     authenticator,
     adminAuthenticator,
+    clientAuthenticator,
     userScopes,
     adminScopes,
     allowedOrigins: config.allowedOrigins,
     parseCookie: header => scope().parseCookie(header),
   })
-  const { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope } = authentication
-  const guards = { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope }
+  const { requireUser, requireScope, requireRoles } = authentication
+  const { requireAdminKey, requireAdminScope, requireClient } = authentication
+  const guards = {
+    requireUser,
+    requireScope,
+    requireRoles,
+    requireAdminKey,
+    requireAdminScope,
+    requireClient,
+  }
   app.decorate('gatehouse', {
     ...guards,
     requireGuards: (declared: FastifyContextConfig) =>

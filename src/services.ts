@@ -23,6 +23,7 @@ import { type EventStreamLimits, EventStreams } from '#core/audit-log/event-stre
 import { AccessTokens } from '#core/auth/access-tokens'
 import { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import { Authenticator } from '#core/auth/authenticator'
+import { ClientAuthenticator } from '#core/auth/client-authenticator'
 import { FeatureCaches } from '#core/auth/feature-caches'
 import { InvalidationJournal } from '#core/auth/invalidation-journal'
 import { withInvalidationLog } from '#core/auth/invalidation-log'
@@ -208,7 +209,17 @@ const createAuthentication = (foundation: Foundation) => {
   const caches = allListeners([authenticator, adminAuthenticator, featureCaches, invalidationJournal])
   storage.subscribe(withInvalidationLog(caches, logger, clock))
   lastRequests.start()
-  return { authenticator, adminAuthenticator, featureCaches, invalidationJournal, lastRequests }
+  const clientAuthenticator = new ClientAuthenticator({
+    ...{ tokens, clients: storage.clients, openCache: featureCaches.open, clock },
+  })
+  return {
+    authenticator,
+    adminAuthenticator,
+    clientAuthenticator,
+    featureCaches,
+    invalidationJournal,
+    lastRequests,
+  }
 }
 
 /** The limits on requests and on attempts to sign in. */
@@ -429,8 +440,14 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
   const { features, clock, logger, storage, tokens, keyring, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
-  const { authenticator, adminAuthenticator, featureCaches, invalidationJournal, lastRequests } =
-    createAuthentication(foundation)
+  const {
+    authenticator,
+    adminAuthenticator,
+    clientAuthenticator,
+    featureCaches,
+    invalidationJournal,
+    lastRequests,
+  } = createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
   const mailing = createMails(foundation, rateLimiting, deps)
   const { throttleEvents, rateLimits, rateLimitNames, loginThrottle } = rateLimiting
@@ -523,6 +540,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     accountMethods: new AccountMethods({ sessions, signIns, lists: methodListsOf(features, featureDeps) }),
     authenticator,
     adminAuthenticator,
+    clientAuthenticator,
     invalidationJournal,
     /** `null`: there is none. */
     protectedRole: protectedRoleOf(features, config.featureSettings),

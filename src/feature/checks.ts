@@ -141,6 +141,7 @@ const ROUTE_CONFIG = [
   'fieldScopes',
   'roles',
   'factors',
+  'client',
   'reauthenticate',
   'rateLimit',
   'writeLimit',

@@ -8,6 +8,7 @@ import { organizationIn } from '#core/auth/access-tokens'
 import type { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import type { PresentedAdminKey } from '#core/auth/admin-key'
 import type { Authenticator } from '#core/auth/authenticator'
+import type { ClientAccess, ClientAuthenticator, PresentedClient } from '#core/auth/client-authenticator'
 import { isApiKeyPrincipal, type Principal } from '#core/auth/principal'
 import type { ScopeDescriptions } from '#core/auth/scopes'
 import type { User } from '#core/users/user'
@@ -15,6 +16,7 @@ import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER } from './admin-key-header.ts'
 import { csrfError } from './cross-site-requests.ts'
 import {
   adminScopeGuard,
+  clientAccessProblem,
   fieldScopeGuard,
   type Guard,
   inSequence,
@@ -24,7 +26,7 @@ import {
   scopeGuard,
   scopeProblem,
 } from './route-access.ts'
-import { type CookieParser, extractAccessToken } from './token-extraction.ts'
+import { bearerToken, type CookieParser, extractAccessToken } from './token-extraction.ts'
 
 export type { Guard } from './route-access.ts'
 
@@ -52,6 +54,8 @@ declare module 'fastify' {
     isApiKeyAccepted: boolean
     /** The admin key, on admin routes and behind the guards of admin keys; else `null`. */
     adminKey: PresentedAdminKey | null
+    /** The client whose own token opens the route, on routes with `config.client` and behind `requireClient`; else `null`. */
+    client: PresentedClient | null
   }
   interface FastifyContextConfig {
     /** Whether requests whose cookies name several users may call it, as the first of them: the route that signs them out. */
@@ -79,6 +83,12 @@ export interface Guards {
    * @throws {Error} if there is no such scope.
    */
   requireAdminScope(scope: string): Guard
+  /**
+   * Requires a token that a client of the authorization server has for itself, as `Authorization: Bearer`, and sets `request.client`. Tokens of
+   * users, API keys and cookies are refused.
+   * @throws {Error} if there is no such scope of admin keys, for a route without a resource.
+   */
+  requireClient(access: ClientAccess): Guard
 }
 
 /** What authentication stores in requests, with its values before. */
@@ -91,6 +101,7 @@ const STORED = {
   authenticationFailure: null,
   isApiKeyAccepted: false,
   adminKey: null,
+  client: null,
 }
 
 /** Adds what authentication stores in requests. */
@@ -140,6 +151,7 @@ const noAdminKey = (logged: Pick<ErrorDetails, 'quiet' | 'sampledAs'>): ServiceE
 export interface RequestAuthenticationDeps {
   readonly authenticator: Authenticator
   readonly adminAuthenticator: AdminAuthenticator
+  readonly clientAuthenticator: ClientAuthenticator
   /** The scopes of API keys. */
   readonly userScopes: ScopeDescriptions
   /** The scopes of admin keys. */
@@ -293,6 +305,36 @@ export class RequestAuthentication implements Guards {
     const problem = scopeProblem(this.#deps.adminScopes, scope)
     if (problem !== null) throw new Error(`requireAdminScope ${problem}`)
     return inSequence(this.authenticateAdmin, adminScopeGuard(scope))
+  }
+
+  readonly requireClient = (access: ClientAccess): Guard => {
+    const problem = clientAccessProblem(this.#deps.adminScopes, access)
+    if (problem !== null) throw new Error(`requireClient ${problem}`)
+    return (request, _reply, done) =>
+      void this.#clientOf(request, access).then(
+        client => {
+          request.client = client
+          done()
+        },
+        (error: Error) => {
+          request.client = null
+          done(error)
+        },
+      )
+  }
+
+  /** @throws {ServiceError} `signInRequired`, `scopeRequired`, `storeUnavailable` */
+  async #clientOf({ client, headers }: FastifyRequest, access: ClientAccess): Promise<PresentedClient> {
+    const { clientAuthenticator } = this.#deps
+    const token = bearerToken(headers.authorization ?? '')
+    if (token === '') throw noToken()
+    const found =
+      client === null
+        ? await clientAuthenticator.authenticate(token)
+        : await clientAuthenticator.confirm(client)
+    if (found === null || !clientAuthenticator.isFor(found, access)) throw badToken()
+    if (!found.scopes.includes(access.scope)) throw insufficientScope(access.scope)
+    return found
   }
 
   #authenticateOutside(request: FastifyRequest, done: (error?: Error) => void): void {

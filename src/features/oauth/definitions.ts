@@ -73,8 +73,7 @@ export const ERRORS = defineErrors({
   invalidOrganization: {
     status: 400,
     field: 'organization',
-    message:
-      'must be an organization of the user, within what the user has granted',
+    message: 'must be an organization of the user, within what the user has granted',
   },
   severalResources: { status: 400, field: 'resource', message: 'must be given once' },
   invalidGrant: {

@@ -20,7 +20,7 @@ const GRANT = `SELECT oauth_grants.user_key, client_id AS grant_client, scopes A
     AND EXISTS (SELECT 1 FROM oauth_clients WHERE oauth_clients.id = client_id AND deleted_at = 0)
     AND ${NOT_REVOKED}`
 
-const CLIENT = `SELECT admin_scopes FROM oauth_clients WHERE id = $1 AND deleted_at = 0 AND ${NOT_REVOKED}`
+const CLIENT = `SELECT admin_scopes, metadata FROM oauth_clients WHERE id = $1 AND deleted_at = 0 AND ${NOT_REVOKED}`
 
 /** Whether a client exists, and its token was not revoked. */
 const isClientToken = (clientId: string, tokenId: string): Query<boolean> =>
