@@ -1280,6 +1280,8 @@ export interface UserInfo { sub: string; [name: string]: unknown }
 
 export interface ServerMetadata { issuer: string; jwks_uri: string; [name: string]: unknown }
 
+export interface ResourceMetadata { resource: string; authorization_servers: string[]; [name: string]: unknown }
+
 export interface ListOwnEventsQuery {
   limit?: number
   /** The `nextCursor` of the previous page */
@@ -1611,6 +1613,9 @@ export const createClient = (options: ClientOptions) => {
     /** Metadata of the authorization server, for clients and for verifiers of tokens (RFC 8414). Needs no credentials. `GET /.well-known/openid-configuration` */
     getOpenIdMetadata: (options?: CallOptions): Call<ServerMetadata> =>
       transport.json('GET', '/.well-known/openid-configuration', { options }),
+    /** Metadata of the service as a resource that tokens open (RFC 9728). Needs no credentials. `GET /.well-known/oauth-protected-resource` */
+    getResourceMetadata: (options?: CallOptions): Call<ResourceMetadata> =>
+      transport.json('GET', '/.well-known/oauth-protected-resource', { options }),
   }
 }
 

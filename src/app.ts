@@ -200,11 +200,13 @@ export const addOuterPart = (
   services: Services,
   scope: () => FastifyInstance,
 ): RequestAuthentication => {
-  const { authenticator, adminAuthenticator, clientAuthenticator, userScopes, adminScopes } = services
+  const { authenticator, adminAuthenticator, clientAuthenticator, resourceMetadata } = services
+  const { userScopes, adminScopes } = services
   const authentication = new RequestAuthentication({
     authenticator,
     adminAuthenticator,
     clientAuthenticator,
+    resourceMetadata,
     userScopes,
     adminScopes,
     allowedOrigins: config.allowedOrigins,

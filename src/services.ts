@@ -67,6 +67,7 @@ import {
   protectedRoleOf,
   publicKeysOf,
   rateLimitsOf,
+  resourceMetadataOf,
   routeGuardsOf,
   secondFactorOf,
   signInMethodsOf,
@@ -553,6 +554,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     adminScopes: adminScopesOf(features),
     returnTargets,
     routeGuards: routeGuardsOf(features, featureDeps),
+    /** `null`: there is no authorization server. */
+    resourceMetadata: resourceMetadataOf(features, featureDeps),
     mails,
     testMails: mailing.testMails,
     metrics,

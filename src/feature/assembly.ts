@@ -16,6 +16,7 @@ import type { MailKinds, MailSender } from '#core/mail/kinds'
 import type { WindowLimit } from '#core/rate-limits/limits'
 import type { User } from '#core/users/user'
 import type { FinishRemoval } from '#core/users/users'
+import type { ResourceMetadata } from '#http/request-authentication'
 import type { RouteGuard } from '#http/route-guards'
 import type { OpenRateLimit } from '#storage/rate-limit'
 import type { HostConsumer } from './consumers/consumers.ts'
@@ -205,6 +206,15 @@ export const membershipsOf = (
 ): Memberships | null => {
   const provider = features.find(({ memberships }) => memberships !== undefined)
   return provider?.memberships?.(depsOf(provider, shared)) ?? null
+}
+
+/** Where resources describe themselves; `null` if no feature says it. */
+export const resourceMetadataOf = (
+  features: readonly Feature[],
+  shared: FeatureServicesDeps,
+): ResourceMetadata | null => {
+  const provider = features.find(({ resourceMetadata }) => resourceMetadata !== undefined)
+  return provider?.resourceMetadata?.(depsOf(provider, shared)) ?? null
 }
 
 /** The guards of features, by the property of `config` that declares them. */

@@ -167,6 +167,7 @@ const UNIQUE: readonly (readonly [kind: string, member: keyof Feature, ofCore: r
 const SINGLE: readonly (readonly [kind: string, member: keyof Feature])[] = [
   ['second factor', 'secondFactor'],
   ['part memberships', 'memberships'],
+  ['part resourceMetadata', 'resourceMetadata'],
 ]
 
 /**

@@ -23,6 +23,7 @@ import type { AccountFeature } from '#core/store/account-feature'
 import type { User } from '#core/users/user'
 import type { ConsoleModule } from '#http/pages/console-parts'
 import type { FeaturePages } from '#http/pages/feature-pages'
+import type { ResourceMetadata } from '#http/request-authentication'
 import type { RouteGuard } from '#http/route-guards'
 import type { FeatureOperation, FeatureRead } from '#storage/stored-feature'
 import type { Consumer } from './consumers/consumers.ts'
@@ -139,6 +140,8 @@ interface Declaration<Declared extends Typed, Services extends object, Deps exte
   readonly guards?: Readonly<Record<string, (deps: Deps) => RouteGuard>>
   /** The organizations of users, if the feature has them: those that tokens of clients can be limited to. One feature declares it. */
   readonly memberships?: (deps: Deps) => Memberships
+  /** Where protected resources describe themselves (RFC 9728), for the challenges of 401 responses. One feature declares it. */
+  readonly resourceMetadata?: (deps: Deps) => ResourceMetadata | null
   /** The public keys of tokens that the feature signs, for `/.well-known/jwks.json`. */
   readonly publicKeys?: (deps: Deps) => readonly PublicKey[]
   /**

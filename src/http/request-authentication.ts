@@ -131,14 +131,23 @@ export const REQUEST_DECORATORS = [
   ...['validatedData', 'clientAddress', 'clientNetwork', 'hostCookie'],
 ]
 
-const INVALID_TOKEN = {
-  headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
-  sampledAs: 'access-token',
+/** The errors of requests without a valid token. @param metadata the URL of what the resource says of itself (RFC 9728 §5.1); `null`: none. */
+const tokenErrors = (metadata: string | null) => {
+  const parameters = metadata === null ? [] : [`resource_metadata="${metadata}"`]
+  const challenge = (...all: readonly string[]) => ({
+    headers: { 'www-authenticate': ['Bearer', all.join(', ')].filter(text => text !== '').join(' ') },
+  })
+  const invalid = { ...challenge('error="invalid_token"', ...parameters), sampledAs: 'access-token' }
+  // RFC 6750 §3: no error code for requests without credentials.
+  const missing = { ...challenge(...parameters), quiet: true }
+  return {
+    invalid,
+    badToken: () => new ServiceError('signInRequired', invalid),
+    noToken: () => new ServiceError('signInRequired', missing),
+  }
 }
-const badToken = (): ServiceError => new ServiceError('signInRequired', INVALID_TOKEN)
-// RFC 6750 §3: no error code for requests without credentials.
-const noToken = (): ServiceError =>
-  new ServiceError('signInRequired', { headers: { 'www-authenticate': 'Bearer' }, quiet: true })
+
+type TokenErrors = ReturnType<typeof tokenErrors>
 
 /** Whether the cookies of a request name several users, so that it is anonymous. */
 export const namesSeveralUsers = ({ authenticationFailure }: FastifyRequest): boolean =>
@@ -148,10 +157,14 @@ export const namesSeveralUsers = ({ authenticationFailure }: FastifyRequest): bo
 const noAdminKey = (logged: Pick<ErrorDetails, 'quiet' | 'sampledAs'>): ServiceError =>
   new ServiceError('adminKeyRequired', { headers: ADMIN_CHALLENGE, ...logged })
 
+/** @returns where the metadata of a resource are (RFC 9728); `null`: nowhere. @param resource its identifier; `null`: the service itself. */
+export type ResourceMetadata = (resource: string | null) => string | null
+
 export interface RequestAuthenticationDeps {
   readonly authenticator: Authenticator
   readonly adminAuthenticator: AdminAuthenticator
   readonly clientAuthenticator: ClientAuthenticator
+  readonly resourceMetadata: ResourceMetadata | null
   /** The scopes of API keys. */
   readonly userScopes: ScopeDescriptions
   /** The scopes of admin keys. */
@@ -163,9 +176,11 @@ export interface RequestAuthenticationDeps {
 
 export class RequestAuthentication implements Guards {
   readonly #deps: RequestAuthenticationDeps
+  readonly #errors: TokenErrors
 
   constructor(deps: RequestAuthenticationDeps) {
     this.#deps = deps
+    this.#errors = this.#errorsFor(null)
   }
 
   /** Authenticates by `request.accessToken`, or one of `accessTokens`. Never fails: a failed lookup becomes `request.authenticationFailure`. */
@@ -310,8 +325,9 @@ export class RequestAuthentication implements Guards {
   readonly requireClient = (access: ClientAccess): Guard => {
     const problem = clientAccessProblem(this.#deps.adminScopes, access)
     if (problem !== null) throw new Error(`requireClient ${problem}`)
+    const errors = this.#errorsFor(access.resource ?? null)
     return (request, _reply, done) =>
-      void this.#clientOf(request, access).then(
+      void this.#clientOf(request, access, errors).then(
         client => {
           request.client = client
           done()
@@ -324,7 +340,11 @@ export class RequestAuthentication implements Guards {
   }
 
   /** @throws {ServiceError} `signInRequired`, `scopeRequired`, `storeUnavailable` */
-  async #clientOf({ client, headers }: FastifyRequest, access: ClientAccess): Promise<PresentedClient> {
+  async #clientOf(
+    { client, headers }: FastifyRequest,
+    access: ClientAccess,
+    { noToken, badToken }: TokenErrors,
+  ): Promise<PresentedClient> {
     const { clientAuthenticator } = this.#deps
     const token = bearerToken(headers.authorization ?? '')
     if (token === '') throw noToken()
@@ -335,6 +355,10 @@ export class RequestAuthentication implements Guards {
     if (found === null || !clientAuthenticator.isFor(found, access)) throw badToken()
     if (!found.scopes.includes(access.scope)) throw insufficientScope(access.scope)
     return found
+  }
+
+  #errorsFor(resource: string | null): TokenErrors {
+    return tokenErrors(this.#deps.resourceMetadata?.(resource) ?? null)
   }
 
   #authenticateOutside(request: FastifyRequest, done: (error?: Error) => void): void {
@@ -382,7 +406,7 @@ export class RequestAuthentication implements Guards {
       // No sign-out ends API keys. Only the page to sign in helps: a session replaces them.
       if (isApiKeyPrincipal(first)) return null
       if (request.routeOptions.config.isOpenToSeveralUsers !== true)
-        throw new ServiceError('severalUsers', INVALID_TOKEN)
+        throw new ServiceError('severalUsers', this.#errors.invalid)
     }
     request.accessToken = first.token
     return this.#deps.authenticator.authenticate(first.token)
@@ -399,6 +423,6 @@ export class RequestAuthentication implements Guards {
 
   #errorOf({ authenticationFailure, accessToken }: FastifyRequest): Error {
     if (authenticationFailure !== null) return authenticationFailure as Error
-    return accessToken === null ? noToken() : badToken()
+    return accessToken === null ? this.#errors.noToken() : this.#errors.badToken()
   }
 }

@@ -92,7 +92,8 @@ t.test('a token of a client opens the routes of its resource, and nothing else d
   for (const [name, headers] of Object.entries({ ...refused, ...others }))
     t.equal((await post(headers as Record<string, string>)).statusCode, 401, name)
   const none = await post({})
-  t.match(none.headers['www-authenticate'], /^Bearer/)
+  const metadata = 'resource_metadata="https://id.example.test/.well-known/oauth-protected-resource/reports"'
+  t.equal(none.headers['www-authenticate'], `Bearer ${metadata}`)
   t.match((await post(bearer('x'))).headers['www-authenticate'], 'error="invalid_token"')
   const narrow = await tokenOf(host, client, { resource: RESOURCE, scope: 'reports:read' })
   const forbidden = await post(bearer(narrow))

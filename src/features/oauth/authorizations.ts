@@ -102,7 +102,7 @@ export class Authorizations {
     if (client === undefined) throw new ServiceError(ERRORS.unknownClient)
     const redirectUri = redirectUriOf(parameters, client)
     const [identifier] = parameters.resource ?? []
-    const resource = identifier === undefined ? null : await this.#resources.find(identifier)
+    const resource = identifier === undefined ? null : await this.#resources.named(identifier)
     const read = readRequest(parameters, client, redirectUri, resource, userScopes, clock())
     if (isError(read)) return this.#refused({ redirectUri, state: parameters.state ?? null }, read)
     const request = newToken()

@@ -64,7 +64,7 @@ export const ERRORS = defineErrors({
   identifierOfService: {
     status: 400,
     field: 'identifier',
-    message: 'must not be JWT_AUDIENCE, which stands for this service',
+    message: 'must not be JWT_AUDIENCE or PUBLIC_URL, which stand for this service',
   },
   invalidClient: { status: 401, message: 'The client is not known, or its authentication is wrong' },
   invalidRequest: { status: 400, message: 'The request is not valid' },

@@ -3,6 +3,7 @@ import { defineFeature } from '#feature/declaration'
 import { Clients } from './clients.ts'
 import { definitions } from './definitions.ts'
 import { publicRsaKeys } from './id-token-keys.ts'
+import { resourceMetadataUrl } from './metadata.ts'
 import { OAuthServer } from './oauth-server.ts'
 import { Resources } from './resources.ts'
 
@@ -25,6 +26,8 @@ export const oauth = defineFeature({
     ]
   },
   publicKeys: publicRsaKeys,
+  resourceMetadata: ({ settings, config }) =>
+    settings.OAUTH === 'on' ? resource => resourceMetadataUrl(config.publicUrl, resource) : null,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   console: () => import('./console-pages.ts'),

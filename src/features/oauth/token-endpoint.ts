@@ -67,7 +67,7 @@ export class TokenEndpoint {
   /** A token of the client's own, by default with every scope that it may have (RFC 6749 §4.4). */
   async #clientCredentials(client: StoredClient, { scope, resource: names }: TokenParameters) {
     const { tokens } = this.#deps
-    const resource = await this.#resourceOf(names)
+    const resource = (await this.#resourceOf(names)) ?? null
     const allowed = ownScopesOf(client, resource)
     const scopes = scope === undefined ? allowed : scopesOf(scope).filter(each => allowed.includes(each))
     return tokens.issue({ client, grant: null, scopes, resource })
@@ -98,16 +98,16 @@ export class TokenEndpoint {
     return this.#granted(client, access, narrowed, asked)
   }
 
-  /** @param asked the resource of the request, which must be that of the grant. */
+  /** @param asked the resource of the request, which must be that of the grant; `undefined`: it names none. */
   async #granted(
     client: StoredClient,
     { grant, userId, organization, refreshToken }: GrantedAccess,
     scopes: readonly string[],
-    asked: Resource | null,
+    asked: Resource | null | undefined,
   ): Promise<TokenResponse> {
     const { tokens, resources } = this.#deps
     const resource = grant.resource === null ? null : await resources.find(grant.resource)
-    if (resource === undefined || (asked !== null && asked.identifier !== grant.resource))
+    if (resource === undefined || (asked !== undefined && asked?.identifier !== resource?.identifier))
       throw new ServiceError(ERRORS.invalidTarget)
     const { id, authenticatedAt } = grant
     const granted = { id, userId, authenticatedAt, organization }
@@ -115,12 +115,12 @@ export class TokenEndpoint {
     return refreshToken === null ? response : { ...response, refresh_token: refreshToken }
   }
 
-  /** @throws {ServiceError} `invalidTarget`, `severalResources` */
-  async #resourceOf(names: readonly string[] = []): Promise<Resource | null> {
+  /** @returns `null` for the service itself; `undefined` if none is named. @throws {ServiceError} `invalidTarget`, `severalResources` */
+  async #resourceOf(names: readonly string[] = []): Promise<Resource | null | undefined> {
     const [identifier, ...others] = names
     if (others.length > 0) throw new ServiceError(ERRORS.severalResources)
-    if (identifier === undefined) return null
-    const found = await this.#deps.resources.find(identifier)
+    if (identifier === undefined) return undefined
+    const found = await this.#deps.resources.named(identifier)
     if (found === undefined) throw new ServiceError(ERRORS.invalidTarget)
     return found
   }
