@@ -602,11 +602,8 @@ export const createServices = async (config: Config, deps: ServicesDeps): Promis
   const { featureDeps, ...core } = createCoreServices(config, deps)
   try {
     assertUnique('service', Object.keys(core), deps.features, ({ services = {} }) => Object.keys(services))
-    return Object.assign(
-      {},
-      core,
-      ...deps.features.map(feature => createFeatureServices(feature, featureDeps)),
-    )
+    const ofFeatures = deps.features.map(feature => createFeatureServices(feature, featureDeps))
+    return Object.assign({}, core, ...(await Promise.all(ofFeatures)))
   } catch (error) {
     await core.close()
     throw error

@@ -228,10 +228,14 @@ export const routeGuardsOf = (
     ),
   )
 
-export const createFeatureServices = (feature: Feature, shared: FeatureServicesDeps): object => {
+export const createFeatureServices = async (
+  feature: Feature,
+  shared: FeatureServicesDeps,
+): Promise<object> => {
   const deps = depsOf(feature, shared)
   const factories = (feature.services ?? {}) as Readonly<Record<string, (deps: AnyDeps) => unknown>>
-  return Object.fromEntries(Object.entries(factories).map(([service, create]) => [service, create(deps)]))
+  const created = Object.entries(factories).map(async ([service, create]) => [service, await create(deps)])
+  return Object.fromEntries(await Promise.all(created))
 }
 
 /** The functions that list the methods of users, of all features. */

@@ -60,9 +60,9 @@ type AddCommands<Services> = (
   declared: Declarations,
 ) => void | Promise<void>
 
-/** A function for each service. The names are known before anything is created. */
+/** A function for each service. The names are known before anything is created. One that is not always needed can be imported. */
 type ServiceFactories<Services, Deps> = {
-  readonly [Name in keyof Services]: (deps: Deps) => Services[Name]
+  readonly [Name in keyof Services]: (deps: Deps) => MaybePromise<Services[Name]>
 }
 
 /** Imports and exports a factor with its users. */

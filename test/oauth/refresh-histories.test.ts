@@ -78,7 +78,10 @@ await onEnginesOfRun(t, async (t, engine) => {
     const random = createRandom(SEED)
     for (let run = 0; run < HISTORIES; run += 1) {
       const refused = await runHistory(service, random, await newToken())
-      if (refused !== null) return t.fail(`history ${run}: ${refused}`)
+      if (refused !== null) {
+        t.fail(`history ${run}: ${refused}`)
+        return
+      }
     }
     t.pass(`${HISTORIES} histories`)
   })
@@ -89,7 +92,10 @@ await onEnginesOfRun(t, async (t, engine) => {
     const thefts = Math.ceil(HISTORIES / 10)
     for (let run = 0; run < thefts; run += 1) {
       const found = await runTheft(service, random, await newToken())
-      if (found === null) return t.fail(`theft ${run} is not found`)
+      if (found === null) {
+        t.fail(`theft ${run} is not found`)
+        return
+      }
     }
     const events = await allEvents(app, { userId: user.id })
     t.equal(events.filter(({ type }) => type === 'grant.reused').length, thefts)

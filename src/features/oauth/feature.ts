@@ -4,7 +4,6 @@ import { Clients } from './clients.ts'
 import { definitions } from './definitions.ts'
 import { publicRsaKeys } from './id-token-keys.ts'
 import { resourceMetadataUrl } from './metadata.ts'
-import { OAuthServer } from './oauth-server.ts'
 import { Resources } from './resources.ts'
 
 export const oauth = defineFeature({
@@ -34,10 +33,12 @@ export const oauth = defineFeature({
   services: {
     clients: deps => new Clients(deps),
     resources: deps => new Resources(deps),
-    /** `null` with `OAUTH=off`, and on the command line. */
-    oauth: deps => {
+    /** `null` with `OAUTH=off`, which does not load it, and on the command line. */
+    oauth: async deps => {
       const signer = deps.settings.OAUTH === 'on' ? deps.clientTokens() : null
-      return signer && new OAuthServer(deps, signer)
+      if (signer === null) return null
+      const { OAuthServer } = await import('./oauth-server.ts')
+      return new OAuthServer(deps, signer)
     },
   },
   async commands(program, withServices, { adminScopes }) {
