@@ -68,7 +68,9 @@ await onEnginesOfRun(t, async (t, engine) => {
           throw error
         }
       },
+      window: WINDOW,
       passWindow: () => clock.advance(WINDOW),
+      clock: clock.now,
     }
     return { app, user, service, newToken: () => newRefreshToken(app, client, user.token) }
   }
@@ -77,9 +79,9 @@ await onEnginesOfRun(t, async (t, engine) => {
     const { service, newToken } = await open(t)
     const random = createRandom(SEED)
     for (let run = 0; run < HISTORIES; run += 1) {
-      const refused = await runHistory(service, random, await newToken())
-      if (refused !== null) {
-        t.fail(`history ${run}: ${refused}`)
+      const ending = await runHistory(service, random, await newToken())
+      if (ending !== 'passed') {
+        t.fail(`history ${run}: ${JSON.stringify(ending)}`)
         return
       }
     }

@@ -6,57 +6,70 @@ export interface RefreshService {
   readonly instances: number
   /** @returns the next refresh token; `null`: it was refused; `undefined`: there was no response. */
   refresh(instance: number, token: string): Promise<string | null | undefined>
-  /** Lets the window pass, in which a token is not replaced. No request waits then. */
+  /** Milliseconds for which a token is not replaced. */
+  readonly window: number
+  /** Lets the window pass. No request waits then. */
   passWindow(): Promise<void> | void
+  /** Milliseconds. */
+  clock(): number
 }
 
 const PROCESSES = 4
 const STEPS = 24
 
-type Flight = Promise<string | null | undefined> | null
+interface Flight {
+  readonly response: Promise<string | null | undefined>
+  readonly sentAt: number
+}
+
+/** How a history ends. `late`: a request took longer than the window, for which nothing is promised. */
+type Ending = 'late' | { readonly refused: string } | 'passed'
 
 /**
  * One history: processes send what the store of credentials has, keep what they receive, or lose it, or are killed while they wait.
  * @param first refresh token of the grant.
- * @returns what led to a refusal; `null`: nobody was signed out.
  */
-export const runHistory = async (
-  service: RefreshService,
-  random: Random,
-  first: string,
-): Promise<string | null> => {
+export const runHistory = async (service: RefreshService, random: Random, first: string): Promise<Ending> => {
   const steps: string[] = []
-  const flights: Flight[] = Array(PROCESSES).fill(null)
+  const flights: (Flight | null)[] = Array(PROCESSES).fill(null)
   let kept = first
   const send = (index: number): void => {
     const instance = random.integer(0, service.instances - 1)
     steps.push(`${index} sends ${kept} to ${instance}`)
-    flights[index] = service.refresh(instance, kept)
+    flights[index] = { response: service.refresh(instance, kept), sentAt: service.clock() }
   }
-  /** @returns whether it was refused. */
-  const receive = async (index: number): Promise<boolean> => {
-    const received = await flights[index]
+  /** @returns `null` if the history goes on. */
+  const receive = async (index: number): Promise<Ending | null> => {
+    const { response, sentAt } = flights[index] ?? {}
+    const received = await response
+    if (service.clock() - (sentAt ?? 0) >= service.window) return 'late'
     flights[index] = null
     const isKept = received !== undefined && random.integer(0, 2) > 0
     steps.push(`${index} ${isKept ? 'keeps' : 'loses'} ${received}`)
     if (isKept && received !== null) kept = received
-    return received === null
+    return received === null ? { refused: steps.join(', ') } : null
+  }
+  const receiveAll = async (): Promise<Ending | null> => {
+    for (const index of flights.keys()) {
+      const ending = flights[index] === null ? null : await receive(index)
+      if (ending !== null) return ending
+    }
+    return null
   }
   for (let step = 0; step < STEPS; step += 1) {
-    if (random.integer(0, 5) > 0) {
-      const index = random.integer(0, PROCESSES - 1)
-      if (flights[index] === null) send(index)
-      else if (await receive(index)) return steps.join(', ')
+    const index = random.integer(0, PROCESSES - 1)
+    const isOver = random.integer(0, 5) === 0
+    if (!isOver && flights[index] === null) {
+      send(index)
       continue
     }
-    for (const index of flights.keys())
-      if (flights[index] !== null && (await receive(index))) return steps.join(', ')
+    const ending = isOver ? await receiveAll() : await receive(index)
+    if (ending !== null) return ending
+    if (!isOver) continue
     await service.passWindow()
     steps.push('the window passes')
   }
-  for (const index of flights.keys())
-    if (flights[index] !== null && (await receive(index))) return steps.join(', ')
-  return null
+  return (await receiveAll()) ?? 'passed'
 }
 
 /** Presentations of a client and a thief together. By chance, one of them alone goes on for so long once in a million times. */
