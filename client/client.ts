@@ -337,6 +337,8 @@ export interface Introspection {
   /** The client that got the token; absent for other tokens */
   client_id?: string
   roles?: string[]
+  /** The id of the organization that a token of a client is limited to */
+  org?: string
   /** The id of the admin key that impersonates the user (RFC 8693 §4.1) */
   act?: { sub: string }
 }
@@ -1220,6 +1222,8 @@ export interface Grant {
   scopes: string[]
   /** The resource that the access is for; `null`: your account */
   resource: string | null
+  /** The id of the organization that the access is limited to; `null`: none */
+  organization: string | null
   /** Whether the access ends when you sign out */
   endsWithSession: boolean
   /** ISO 8601 in UTC, with milliseconds */
@@ -1300,6 +1304,10 @@ export interface PushedRequest extends DeviceRequest {
   code_challenge?: string
   /** `S256` */
   code_challenge_method?: string
+  /** Languages of the pages, the preferred one first */
+  ui_locales?: string
+  /** The id of an organization of the user that the access is to be limited to */
+  organization?: string
   /** The thumbprint of the key that the code is bound to (RFC 9449) */
   dpop_jkt?: string
   /** Not supported */
@@ -1326,6 +1334,8 @@ export interface TokenRequest extends DeviceRequest {
   code_verifier?: string
   /** For `refresh_token` */
   refresh_token?: string
+  /** The id of an organization of the user that the token is to be limited to */
+  organization?: string
   /** For the type of device codes (RFC 8628) */
   device_code?: string
 }
@@ -1347,6 +1357,8 @@ export interface ClientToken {
 export interface UserInfo { sub: string; [name: string]: unknown }
 
 export interface ServerMetadata { issuer: string; jwks_uri: string; [name: string]: unknown }
+
+export interface ResourceMetadata { resource: string; authorization_servers: string[]; [name: string]: unknown }
 
 export interface ListOwnEventsQuery {
   limit?: number
@@ -1679,6 +1691,9 @@ export const createClient = (options: ClientOptions) => {
     /** Metadata of the authorization server, for clients and for verifiers of tokens (RFC 8414). Needs no credentials. `GET /.well-known/openid-configuration` */
     getOpenIdMetadata: (options?: CallOptions): Call<ServerMetadata> =>
       transport.json('GET', '/.well-known/openid-configuration', { options }),
+    /** Metadata of the service as a resource that tokens open (RFC 9728). Needs no credentials. `GET /.well-known/oauth-protected-resource` */
+    getResourceMetadata: (options?: CallOptions): Call<ResourceMetadata> =>
+      transport.json('GET', '/.well-known/oauth-protected-resource', { options }),
   }
 }
 

@@ -281,6 +281,9 @@ export const Introspection = Type.Object(
       Type.String({ format: 'uuid', description: 'The client that got the token; absent for other tokens' }),
     ),
     roles: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
+    org: Type.Optional(
+      Type.String({ description: 'The id of the organization that a token of a client is limited to' }),
+    ),
     act: Type.Optional(
       Type.Object(
         { sub: Type.String() },

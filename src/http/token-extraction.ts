@@ -53,7 +53,7 @@ export const ACCESS_TOKEN_COOKIE = 'ACCESS_TOKEN'
 const BEARER = /^bearer +/i
 
 /** Everything after the scheme; empty for other schemes. */
-const bearerToken = (authorization: string): string => {
+export const bearerToken = (authorization: string): string => {
   // Fast path for the usual spelling.
   if (authorization.startsWith('Bearer ') && authorization[7] !== ' ') return authorization.slice(7)
   const scheme = BEARER.exec(authorization)

@@ -27,6 +27,8 @@ export interface GrantRow {
 export interface ClientRow {
   /** JSON: the scopes of admin keys that the client may have. */
   readonly admin_scopes: string
+  /** JSON, of which `scopes` are those that the client may have besides. */
+  readonly metadata: string
 }
 
 /** Times are milliseconds since the epoch. */
@@ -47,6 +49,8 @@ export interface FoundGrant {
 
 export interface FoundClient {
   readonly adminScopes: readonly string[]
+  /** Those of resources among them. */
+  readonly scopes: readonly string[]
 }
 
 export const toGrant = (row: GrantRow): Grant => ({
@@ -59,8 +63,9 @@ export const toGrant = (row: GrantRow): Grant => ({
       : { expiresAt: row.grant_session_expires_at, lastRequestAt: row.grant_session_used_at ?? 0 },
 })
 
-export const toClient = ({ admin_scopes }: ClientRow): FoundClient => ({
+export const toClient = ({ admin_scopes, metadata }: ClientRow): FoundClient => ({
   adminScopes: JSON.parse(admin_scopes) as string[],
+  scopes: (JSON.parse(metadata) as { readonly scopes: string[] }).scopes,
 })
 
 /** A client with cached tokens. */

@@ -19,6 +19,8 @@ export interface AuthorizationParameters {
   readonly max_age?: string | undefined
   readonly acr_values?: string | undefined
   readonly login_hint?: string | undefined
+  readonly ui_locales?: string | undefined
+  readonly organization?: string | undefined
   readonly resource?: readonly string[] | undefined
   readonly request?: string | undefined
   readonly request_uri?: string | undefined
@@ -49,6 +51,10 @@ export interface AuthorizationRequest {
   readonly needsTwoFactors: boolean
   /** The e-mail that the page to sign in begins with; `null`: none. */
   readonly loginHint: string | null
+  /** The languages of the pages of this request, the best first: tags of BCP 47. */
+  readonly locales: readonly string[]
+  /** The id of the organization that the access is to be limited to; `null`: the user decides. */
+  readonly organization: string | null
   /** Milliseconds since the epoch. */
   readonly requestedAt: number
 }
@@ -149,6 +155,8 @@ export const readRequest = (
     maxAge: parameters.max_age === undefined ? null : Number(parameters.max_age),
     needsTwoFactors: wordsOf(parameters.acr_values).includes(MULTI_FACTOR_POLICY),
     loginHint: parameters.login_hint ?? null,
+    locales: wordsOf(parameters.ui_locales),
+    organization: parameters.organization?.toLowerCase() ?? null,
     requestedAt: now,
   }
 }

@@ -7,6 +7,7 @@ import { isMultiFactor } from '#core/accounts/sign-in-methods'
 import type { Principal } from '#core/auth/principal'
 import { needsCode } from '#core/users/factors'
 import { type Actor, ServiceError } from '#feature/declaration'
+import type { NamedOrganization } from '#feature/deps'
 import {
   type AuthorizationParameters,
   type AuthorizationRequest,
@@ -17,6 +18,8 @@ import {
 import { type Client, isPublic, type StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
+import type { Grant } from './grant.ts'
+import { organizationOfToken } from './granted-organizations.ts'
 import type { GrantedAccess, Grants } from './grants.ts'
 import { isPushed, type PushedRequests } from './pushed-requests.ts'
 import { isOfDevice } from './redirect-uris.ts'
@@ -30,7 +33,7 @@ const CODE_LIFETIME = 60_000
 
 /** What the browser does next. */
 export type Step =
-  | { readonly kind: 'page'; readonly request: string }
+  | { readonly kind: 'page'; readonly request: string; readonly locales: readonly string[] }
   | { readonly kind: 'client'; readonly url: string }
 
 /** What a request needs before the client gets a code. */
@@ -43,6 +46,7 @@ export type Need =
       readonly client: Client
       readonly request: AuthorizationRequest
       readonly scopes: ConsentScopes
+      readonly organizations: ConsentOrganizations
     }
   | { readonly kind: 'client'; readonly url: string }
 
@@ -59,9 +63,18 @@ export interface RedeemedCode extends GrantedAccess {
 export interface Redemption {
   readonly redirectUri: string | undefined
   readonly verifier: string | undefined
+  /** The organization that the access token is to be limited to. */
+  readonly organization: string | undefined
   /** The key of the request; `null`: it had none. */
   readonly jkt: string | null
 }
+
+/** What the user can limit the access to. */
+export type ConsentOrganizations =
+  /** The request names the organization. */
+  | { readonly kind: 'named'; readonly organization: NamedOrganization }
+  /** Empty: the user has none, or the access does not concern organizations. */
+  | { readonly kind: 'choice'; readonly organizations: readonly NamedOrganization[] }
 
 /** What is asked for, with words. */
 export type ConsentScopes = readonly (readonly [scope: string, description: string])[]
@@ -98,35 +111,25 @@ export class Authorizations {
   }
 
   /**
-   * Begins a request.
+   * Begins a request. It changes nothing for anybody who is signed in.
    * @throws {ServiceError} `unknownClient`, `unknownRedirectUri`, `unknownRequestUri`: the browser must not be sent to the client.
    */
-  async begin(parameters: AuthorizationParameters, principal: Principal | null): Promise<Step> {
+  async begin(parameters: AuthorizationParameters): Promise<Step> {
     const { store, clock } = this.#deps
     const { clients, reader, pushedRequests } = this.#parts
     const client = await clients.find(parameters.client_id ?? '')
     if (client === undefined) throw new ServiceError(ERRORS.unknownClient)
     const token = newToken()
     if (isPushed(parameters.request_uri)) {
-      const pushed = await pushedRequests.take(parameters.request_uri, client, token, REQUEST_LIFETIME)
-      return this.#ask(token, pushed, principal)
+      const { locales } = await pushedRequests.take(parameters.request_uri, client, token, REQUEST_LIFETIME)
+      return { kind: 'page', request: token, locales }
     }
     const { redirectUri, read } = await reader.read(parameters, client)
     const to = { redirectUri, state: parameters.state ?? null }
     if (isError(read)) return this.#refused(to, read)
     if (client.requirePushedRequests) return this.#refused(to, NOT_PUSHED)
     await store.addRequest(digestOf(token), read, clock() + REQUEST_LIFETIME)
-    return this.#ask(token, read, principal)
-  }
-
-  /** Leads to the page of consent, which a client that wants none does not get. */
-  async #ask(token: string, request: AuthorizationRequest, principal: Principal | null): Promise<Step> {
-    if (!request.prompt.includes('none')) return { kind: 'page', request: token }
-    const need = await this.need(token, principal)
-    if (need.kind === 'client') return need
-    const error = need.kind === 'consent' ? 'consent_required' : 'login_required'
-    await this.#deps.store.denyRequest(digestOf(token))
-    return this.#refused(request, { error, description: 'The user must be asked' })
+    return { kind: 'page', request: token, locales: read.locales }
   }
 
   /**
@@ -135,28 +138,48 @@ export class Authorizations {
    */
   async need(token: string, principal: Principal | null): Promise<Need> {
     const { request, client } = await this.#pending(token)
+    const need = await this.#needOf(token, request, client, principal)
+    if (need.kind === 'client' || !request.prompt.includes('none')) return need
+    const error = need.kind === 'consent' ? 'consent_required' : 'login_required'
+    await this.#deps.store.denyRequest(digestOf(token))
+    return this.#refused(request, { error, description: 'The user must be asked' })
+  }
+
+  async #needOf(
+    token: string,
+    request: AuthorizationRequest,
+    client: Client,
+    principal: Principal | null,
+  ): Promise<Need> {
     const session = sessionOf(principal)
     const { loginHint } = request
     if (session === null) return { kind: 'signIn', isAgain: false, loginHint }
     if (this.#mustProve(request, session)) return { kind: 'proof' }
     if (lacksFactor(request, session)) return this.#secondFactor(token, request, session)
-    if (await this.#isAgreed(client, request, session)) return this.#allow(token, request, session)
+    const organizations = await this.#organizationsOf(request, session)
+    if (organizations === null) return this.#endForeign(token, request)
+    const agreed = await this.#agreed(client, request, session)
+    if (agreed !== null) return this.#allow(token, request, session, agreed.organization)
     const resource = request.resource === null ? null : await this.#parts.resources.find(request.resource)
     const known = knownScopes(resource ?? null, this.#deps.userScopes)
     const scopes = request.scopes.map((scope): [string, string] => [scope, known[scope] ?? scope])
-    return { kind: 'consent', client, request, scopes }
+    return { kind: 'consent', client, request, scopes, organizations }
   }
 
   /**
    * The user allows what a request asks for.
-   * @returns where the browser goes. @throws {ServiceError} `requestNotFound`, `signInRequired`
+   * @param chosen the id of the organization that the access is limited to; `null`: none, unless the request names one.
+   * @returns where the browser goes. @throws {ServiceError} `requestNotFound`, `signInRequired`, `invalidOrganization`
    */
-  async allow(token: string, principal: Principal | null): Promise<string> {
+  async allow(token: string, principal: Principal | null, chosen: string | null = null): Promise<string> {
     const { request } = await this.#pending(token)
     const session = sessionOf(principal)
     if (session === null || this.#mustProve(request, session) || lacksFactor(request, session))
       throw new ServiceError('signInRequired')
-    return (await this.#allow(token, request, session)).url
+    const organization = request.organization ?? chosen
+    if (organization !== null && (await this.#membershipOf(session, organization)) === undefined)
+      throw new ServiceError(ERRORS.invalidOrganization)
+    return (await this.#allow(token, request, session, organization)).url
   }
 
   /** The user denies it. @returns where the browser goes. @throws {ServiceError} `requestNotFound` */
@@ -168,13 +191,10 @@ export class Authorizations {
 
   /**
    * Redeems a code.
-   * @throws {ServiceError} `invalidGrant`
+   * @param given `organization`: that the access token is to be limited to.
+   * @throws {ServiceError} `invalidGrant`, `invalidOrganization`
    */
-  async redeem(
-    code: string,
-    { redirectUri, verifier, jkt }: Redemption,
-    client: StoredClient,
-  ): Promise<RedeemedCode> {
+  async redeem(code: string, given: Redemption, client: StoredClient): Promise<RedeemedCode> {
     const { store, clock, config, newEvent } = this.#deps
     const digest = digestOf(code)
     const found = await store.findCode(digest)
@@ -187,21 +207,20 @@ export class Authorizations {
       if (grantId !== null) await this.#parts.grants.end(grantId, userId, actor, false)
       throw invalidGrant()
     }
-    if (!isRedirectOf(request, redirectUri) || !isVerified(request, verifier, client)) throw invalidGrant()
+    if (!isRedirectOf(request, given.redirectUri) || !isVerified(request, given.verifier, client))
+      throw invalidGrant()
     // A request of a former release has none.
-    if ((request.jkt ?? null) !== null && request.jkt !== jkt) throw invalidGrant()
-    const { grant, refreshToken } = this.#parts.grants.create(client, request.resource, decision, jkt)
+    if ((request.jkt ?? null) !== null && request.jkt !== given.jkt) throw invalidGrant()
+    const granted = decision.organization
+    const organization = await organizationOfToken(this.#deps, userId, granted, given.organization)
+    const { grant, refreshToken } = this.#parts.grants.create(client, request.resource, decision, given.jkt)
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     const kept = clock() + REQUEST_LIFETIME
     const outcome = await store.redeemCode(digest, grant, decision, config.sessionIdle, kept, event)
     if (outcome === 'redeemed')
       return {
-        grant,
-        userId,
-        refreshToken,
-        sessionId: decision.sessionId,
-        amr: decision.amr,
-        nonce: request.nonce,
+        ...{ grant, userId, organization, refreshToken },
+        ...{ sessionId: decision.sessionId, amr: decision.amr, nonce: request.nonce },
       }
     throw invalidGrant()
   }
@@ -233,35 +252,80 @@ export class Authorizations {
     })
   }
 
-  /** Whether the user need not be asked: they have agreed before, or an administrator vouches for the client. */
-  async #isAgreed(client: Client, request: AuthorizationRequest, session: Principal): Promise<boolean> {
-    // The page names the account, and leads to others.
-    if (request.prompt.includes('consent') || request.prompt.includes('select_account')) return false
-    if (isOfDevice(request.redirectUri))
-      return isRemembered(client, request) && this.#hasAgreed(request, session)
-    return client.firstParty || this.#hasAgreed(request, session)
+  /** @returns `null` if the request names an organization that the user is no member of. */
+  async #organizationsOf(
+    { organization: id, scopes, resource }: AuthorizationRequest,
+    session: Principal,
+  ): Promise<ConsentOrganizations | null> {
+    if (id !== null) {
+      const organization = await this.#membershipOf(session, id)
+      return organization === undefined ? null : { kind: 'named', organization }
+    }
+    const isOffered = resource !== null || scopes.some(scope => scope.startsWith('organizations:'))
+    const organizations = isOffered
+      ? await this.#deps.memberships()?.list(session.cachedUser.user.id)
+      : undefined
+    return { kind: 'choice', organizations: organizations ?? [] }
   }
 
-  async #hasAgreed(
-    { clientId, scopes, resource }: AuthorizationRequest,
+  async #membershipOf({ cachedUser }: Principal, id: string): Promise<NamedOrganization | undefined> {
+    return this.#deps.memberships()?.find(cachedUser.user.id, id)
+  }
+
+  async #endForeign(token: string, request: AuthorizationRequest) {
+    await this.#deps.store.denyRequest(digestOf(token))
+    return this.#refused(request, {
+      error: 'access_denied',
+      description: 'The user is not a member of the organization',
+    })
+  }
+
+  /**
+   * Why the user need not be asked: they have agreed before, or an administrator vouches for the client.
+   * @returns the organization that the access is limited to; `null`: the user must be asked.
+   */
+  async #agreed(
+    client: Client,
+    request: AuthorizationRequest,
     session: Principal,
-  ): Promise<boolean> {
+  ): Promise<Pick<Grant, 'organization'> | null> {
+    // The page names the account, and leads to others.
+    if (request.prompt.includes('consent') || request.prompt.includes('select_account')) return null
+    if (client.firstParty && !isOfDevice(request.redirectUri)) return request
+    return isRemembered(client, request) ? this.#agreedBefore(request, session) : null
+  }
+
+  async #agreedBefore(
+    { clientId, scopes, resource, organization }: AuthorizationRequest,
+    session: Principal,
+  ): Promise<Pick<Grant, 'organization'> | null> {
     const grants = await this.#deps.store.listGrants(session.cachedUser.user.id, this.#deps.clock())
-    return grants.some(
+    const found = grants.find(
       grant =>
         grant.clientId === clientId &&
         grant.resource === resource &&
+        (organization === null || grant.organization === null || grant.organization === organization) &&
         scopes.every(scope => grant.scopes.includes(scope)),
     )
+    if (found === undefined) return null
+    const limited = organization ?? found.organization
+    const isValid = limited === null || (await this.#membershipOf(session, limited)) !== undefined
+    return isValid ? { organization: limited } : null
   }
 
   /** @throws {ServiceError} `requestNotFound` if it was decided at the same time. */
-  async #allow(token: string, request: AuthorizationRequest, session: Principal) {
+  async #allow(
+    token: string,
+    request: AuthorizationRequest,
+    session: Principal,
+    organization: string | null,
+  ) {
     const { store, clock } = this.#deps
     const code = newToken()
     const now = clock()
     const decision = {
       scopes: request.scopes,
+      organization,
       sessionId: session.credentialId,
       authenticatedAt: session.authenticatedAt,
       amr: session.amr,

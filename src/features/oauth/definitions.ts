@@ -65,12 +65,17 @@ export const ERRORS = defineErrors({
   identifierOfService: {
     status: 400,
     field: 'identifier',
-    message: 'must not be JWT_AUDIENCE, which stands for this service',
+    message: 'must not be JWT_AUDIENCE or PUBLIC_URL, which stand for this service',
   },
   invalidClient: { status: 401, message: 'The client is not known, or its authentication is wrong' },
   invalidRequest: { status: 400, message: 'The request is not valid' },
   invalidScope: { status: 400, field: 'scope', message: 'has no scope that the client may have' },
   invalidTarget: { status: 400, field: 'resource', message: 'must be the identifier of a resource' },
+  invalidOrganization: {
+    status: 400,
+    field: 'organization',
+    message: 'must be an organization of the user, within what the user has granted',
+  },
   severalResources: { status: 400, field: 'resource', message: 'must be given once' },
   invalidGrant: {
     status: 400,

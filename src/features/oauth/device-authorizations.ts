@@ -7,11 +7,18 @@ import { digestKey } from '#core/rate-limits/limits'
 import { type Actor, ServiceError } from '#feature/declaration'
 import type { RateLimit } from '#storage/rate-limit'
 import { knownScopes, requestedScopes } from './authorization-request.ts'
-import { type ConsentScopes, invalidGrant, type RedeemedCode, sessionOf } from './authorizations.ts'
+import {
+  type ConsentScopes,
+  invalidGrant,
+  type RedeemedCode,
+  type Redemption,
+  sessionOf,
+} from './authorizations.ts'
 import type { Client, StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 import { newUserCode, readUserCode, shownUserCode } from './device-codes.ts'
+import { organizationOfToken } from './granted-organizations.ts'
 import type { Grants } from './grants.ts'
 import { digestOf, newToken } from './request-tokens.ts'
 import type { Resource } from './resource.ts'
@@ -149,7 +156,7 @@ export class DeviceAuthorizations {
     if (found === undefined || client === undefined) throw new ServiceError(ERRORS.requestNotFound)
     const { scopes } = found.request
     const { authenticatedAt, amr, credentialId: sessionId } = session
-    const decision = { scopes, sessionId, authenticatedAt, amr }
+    const decision = { scopes, organization: null, sessionId, authenticatedAt, amr }
     const event = newEvent('device.approved', actor, session.cachedUser.user.id, { client: client.id })
     if (!(await store.approveDevice(id, decision, config.sessionIdle, event)))
       throw new ServiceError(ERRORS.requestNotFound)
@@ -165,10 +172,13 @@ export class DeviceAuthorizations {
 
   /**
    * The device asks for the decision.
-   * @param jkt the key of the request; `null`: it had none.
-   * @throws {ServiceError} `authorizationPending`, `slowDown`, `accessDenied`, `expiredToken`, `invalidGrant`
+   * @throws {ServiceError} `authorizationPending`, `slowDown`, `accessDenied`, `expiredToken`, `invalidGrant`, `invalidOrganization`
    */
-  async redeem(deviceCode: string, client: StoredClient, jkt: string | null): Promise<RedeemedCode> {
+  async redeem(
+    deviceCode: string,
+    { jkt, organization: asked }: Pick<Redemption, 'jkt' | 'organization'>,
+    client: StoredClient,
+  ): Promise<RedeemedCode> {
     const { store, clock, config, newEvent } = this.#deps
     const found = await store.findDevice(digestOf(deviceCode))
     if (found === undefined || found.request.clientId !== client.id) throw invalidGrant()
@@ -176,13 +186,14 @@ export class DeviceAuthorizations {
     if (found.expiresAt <= clock()) throw new ServiceError(ERRORS.expiredToken)
     if (state === 'denied') throw new ServiceError(ERRORS.accessDenied)
     if (decision === null || userId === null) return this.#pending(id, found.polledAt)
+    const organization = await organizationOfToken(this.#deps, userId, decision.organization, asked)
     const { grant, refreshToken } = this.#grants.create(client, request.resource, decision, jkt)
     const actor: Actor = { type: 'client', id: client.id, ip: null }
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     if ((await store.redeemDevice(id, grant, decision, config.sessionIdle, event)) !== 'redeemed')
       throw invalidGrant()
     const { sessionId, amr } = decision
-    return { grant, userId, refreshToken, sessionId, amr, nonce: null }
+    return { grant, userId, organization, refreshToken, sessionId, amr, nonce: null }
   }
 
   /** An early poll is not noted, so a device that waits once is not refused again. */

@@ -7,6 +7,8 @@ export interface Grant {
   readonly scopes: readonly string[]
   /** The identifier of a resource; `null`: Gatehouse. */
   readonly resource: string | null
+  /** The id of the organization that the access is limited to; `null`: none. */
+  readonly organization: string | null
   /** The session that it ends with; `null`: with none. */
   readonly sessionId: string | null
   /** When the user had signed in. */

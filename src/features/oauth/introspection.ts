@@ -24,6 +24,7 @@ export interface IntrospectedToken {
   readonly sid?: string
   readonly auth_time?: number
   readonly cnf?: { readonly jkt: string }
+  readonly org?: string
 }
 
 /** Of a refresh token, which has the times of its grant. */
@@ -37,6 +38,7 @@ export interface IntrospectedGrant {
   readonly exp: number
   readonly sid: string
   readonly auth_time: number
+  readonly org?: string
 }
 
 export interface InactiveToken {
@@ -69,7 +71,7 @@ export class Introspection {
     const claims = this.#signer.inspect(token)
     if (claims === null || this.#deps.clock() >= claims.expiresAt) return INACTIVE
     if (!(await this.#mayKnow(client, claims)) || !(await this.#isLive(claims))) return INACTIVE
-    const { grantId, authenticatedAt, jkt } = claims
+    const { grantId, authenticatedAt, jkt, organization } = claims
     return {
       active: true,
       token_type: jkt === null ? 'Bearer' : 'DPoP',
@@ -84,6 +86,7 @@ export class Introspection {
       ...(grantId !== null && { sid: grantId }),
       ...(authenticatedAt !== null && { auth_time: seconds(authenticatedAt) }),
       ...(jkt !== null && { cnf: { jkt } }),
+      ...(organization !== null && { org: organization }),
     }
   }
 
@@ -91,6 +94,7 @@ export class Introspection {
     const found = await this.#grants.inspect(token, client)
     if (found === null) return INACTIVE
     const { grant, userId } = found
+    if (grant.organization !== null && !(await this.#isMember(userId, grant.organization))) return INACTIVE
     return {
       active: true,
       client_id: grant.clientId,
@@ -101,6 +105,7 @@ export class Introspection {
       exp: seconds(grant.expiresAt),
       sid: grant.id,
       auth_time: seconds(grant.authenticatedAt),
+      ...(grant.organization !== null && { org: grant.organization }),
     }
   }
 
@@ -113,14 +118,19 @@ export class Introspection {
     await this.#deps.store.revokeToken(claims.tokenId, claims.expiresAt, claims.subject)
   }
 
+  async #isMember(userId: string, organization: string): Promise<boolean> {
+    return (await this.#deps.memberships()?.find(userId, organization)) !== undefined
+  }
+
   async #mayKnow(client: StoredClient, { clientId, audience }: ClientTokenClaims): Promise<boolean> {
     if (clientId === client.id) return true
     return (await this.#resources.find(audience))?.clientIds.includes(client.id) ?? false
   }
 
-  async #isLive({ clientId, grantId, tokenId, subject }: ClientTokenClaims): Promise<boolean> {
+  async #isLive({ clientId, grantId, tokenId, subject, organization }: ClientTokenClaims): Promise<boolean> {
     const { store, clock, config } = this.#deps
     const now = clock()
+    if (organization !== null && !(await this.#isMember(subject, organization))) return false
     return grantId === null
       ? store.isClientToken(clientId, tokenId)
       : store.isGrantToken(grantId, tokenId, subject, now, now - config.sessionIdle)

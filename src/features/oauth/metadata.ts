@@ -1,10 +1,12 @@
 /** Metadata of the server (RFC 8414, OpenID Connect Discovery): what follows from the configuration, never from a request. */
 import { MULTI_FACTOR_POLICY } from '#core/accounts/sign-in-methods'
 import { PROOF_ALGORITHMS } from '#core/auth/dpop'
+import type { ScopeDescriptions } from '#core/auth/scopes'
 import type { FeatureConfig } from '#feature/deps'
 import { ASSERTION_ALGORITHMS } from './assertions.ts'
 import { PROMPTS } from './authorization-request.ts'
 import { AUTH_METHODS, GRANT_TYPES, type IdTokenAlgorithm } from './client.ts'
+import type { Resource } from './resource.ts'
 import { OPENID_SCOPES } from './scopes.ts'
 
 /** Of ID tokens and UserInfo. */
@@ -22,9 +24,10 @@ const verifierMetadata = ({ publicUrl }: FeatureConfig) => ({
 /** Authentication of requests other than those for tokens: every method with a secret. */
 const CONFIDENTIAL = AUTH_METHODS.filter(method => method !== 'none')
 
-/** @param algorithms of ID tokens; `null` with `OAUTH=off`. */
+/** @param languages of the pages. @param algorithms of ID tokens; `null` with `OAUTH=off`. */
 export const serverMetadata = (
   config: FeatureConfig,
+  languages: readonly string[],
   algorithms: readonly IdTokenAlgorithm[] | null,
 ): object => {
   const { publicUrl } = config
@@ -56,6 +59,7 @@ export const serverMetadata = (
     response_modes_supported: ['query'],
     code_challenge_methods_supported: ['S256'],
     prompt_values_supported: [...PROMPTS],
+    ui_locales_supported: [...languages],
     authorization_response_iss_parameter_supported: true,
     dpop_signing_alg_values_supported: [...PROOF_ALGORITHMS],
     token_endpoint_auth_methods_supported: [...AUTH_METHODS],
@@ -66,3 +70,31 @@ export const serverMetadata = (
     revocation_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
   }
 }
+
+const RESOURCE_PATH = '/.well-known/oauth-protected-resource'
+
+/**
+ * Where the metadata of a resource are (RFC 9728 §3.1): at its origin, and below the service if that has the same one.
+ * @param identifier `null`: the service itself. @returns `null` for a URI without an origin.
+ */
+export const resourceMetadataUrl = (publicUrl: string, identifier: string | null): string | null => {
+  if (identifier === null) return publicUrl + RESOURCE_PATH
+  const { origin, pathname } = new URL(identifier)
+  if (origin === 'null') return null
+  const base = origin === new URL(publicUrl).origin ? publicUrl : origin
+  return base + RESOURCE_PATH + (pathname === '/' ? '' : pathname)
+}
+
+/** Metadata of a protected resource (RFC 9728 §2). @param resource `null`: the service itself. */
+export const resourceMetadata = (
+  { publicUrl }: FeatureConfig,
+  resource: Resource | null,
+  userScopes: ScopeDescriptions,
+) => ({
+  resource: resource?.identifier ?? publicUrl,
+  ...(resource !== null && { resource_name: resource.name }),
+  authorization_servers: [publicUrl],
+  scopes_supported: Object.keys(resource?.scopes ?? userScopes),
+  bearer_methods_supported: ['header'],
+  jwks_uri: `${publicUrl}/.well-known/jwks.json`,
+})

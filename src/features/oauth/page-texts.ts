@@ -14,6 +14,9 @@ export const TEXTS = defineTexts('oauth', {
       'account:write': 'Change your names and your metadata',
       'users:read': 'List other users',
     },
+    onlyIn: 'Only in the organization {organization}.',
+    organization: 'Limit the access to one organization',
+    everyOrganization: 'Do not limit it',
     goOn: 'You go on to {host}.',
     stranger: '{product} does not run this application.',
     goOnToDevice:
@@ -72,6 +75,9 @@ export const TEXTS = defineTexts('oauth', {
       'account:write': 'Ihren Namen und Ihre Metadaten ändern',
       'users:read': 'Andere Konten auflisten',
     },
+    onlyIn: 'Nur in der Organisation {organization}.',
+    organization: 'Den Zugriff auf eine Organisation beschränken',
+    everyOrganization: 'Nicht beschränken',
     goOn: 'Weiter geht es bei {host}.',
     stranger: 'Diese Anwendung wird nicht von {product} betrieben.',
     goOnToDevice:

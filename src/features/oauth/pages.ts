@@ -4,9 +4,9 @@ import type { FeaturePages } from '#http/pages/feature-pages'
 import { fillHtml, type Html, html } from '#http/pages/html'
 import { type IconName, icon } from '#http/pages/icons'
 import { ago, avatar, button, card, hiddenField, type Page, type PageContext, time } from '#http/pages/layout'
-import { type returnToPage, SIGN_IN_AGAIN, withReturn } from '#http/pages/return-links'
+import { type returnToPage, SIGN_IN_AGAIN, withLocales, withReturn } from '#http/pages/return-links'
 import { itemRow } from '#http/pages/rows'
-import type { ConsentScopes } from './authorizations.ts'
+import type { ConsentOrganizations, ConsentScopes } from './authorizations.ts'
 import type { Client } from './client.ts'
 import type { serializeGrant } from './grants.ts'
 import { TEXTS } from './page-texts.ts'
@@ -18,9 +18,12 @@ export interface ConsentState {
   readonly client: Client
   readonly redirectUri: string
   readonly scopes: ConsentScopes
+  readonly organizations: ConsentOrganizations
   readonly email: string
   /** The page itself, for a user who signs in to another account. */
   readonly back: ReturnType<typeof returnToPage>
+  /** The languages that the client asks for. */
+  readonly locales: readonly string[]
 }
 
 const iconOf = (scope: string): IconName => {
@@ -55,6 +58,25 @@ export const documents = (context: PageContext, { policyUri, termsUri }: Client)
   )
 }
 
+/** Which organization the access is limited to. None is preselected. */
+const organizationField = (context: PageContext, offered: ConsentOrganizations): Html | false => {
+  const own = context.textsOf(TEXTS)
+  if (offered.kind === 'named')
+    return html`<p class="notice">${icon('organization')}<span>${fillHtml(own.onlyIn, { organization: html`<strong class="break">${offered.organization.name}</strong>` })}</span></p>
+`
+  const { organizations } = offered
+  return (
+    organizations.length > 0 &&
+    html`<div class="field"><label for="organization">${own.organization}</label>
+<select id="organization" name="organization"><option value="" selected>${own.everyOrganization}</option>
+${organizations.map(
+  ({ id, name }) => html`<option value="${id}">${name}</option>
+`,
+)}</select></div>
+`
+  )
+}
+
 /** The logo of the brand and a picture of the client. */
 export const handshake = ({ brand, product, root }: PageContext): Html => {
   const logo =
@@ -81,18 +103,18 @@ export const ableTo = (context: PageContext, client: Client, scopes: ConsentScop
 
 export const consentPage = (context: PageContext, state: ConsentState): Page => {
   const own = context.textsOf(TEXTS)
-  const { client, scopes, request, email, back } = state
+  const { client, scopes, organizations, request, email, back, locales } = state
   const title = fill(own.title, { client: client.name, product: context.product })
   return {
     title,
     isSignedIn: true,
     hasWideCard: true,
-    body: html`<form class="card" method="post" action="${context.root}oauth/consent">
+    body: html`<form class="card" method="post" action="${context.root}${withLocales('oauth/consent', locales)}">
 <div class="card-body">
 <div class="heading middle">${handshake(context)}<h1>${title}</h1></div>
 ${accountChip(context, email, back)}
 ${ableTo(context, client, scopes)}
-${destination(context, state)}
+${organizationField(context, organizations)}${destination(context, state)}
 ${hiddenField('request', request)}
 <div class="pair">
 <button name="decision" value="deny">${own.deny}</button>

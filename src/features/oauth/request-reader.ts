@@ -40,7 +40,7 @@ export class RequestReader {
     const { clock, userScopes } = this.#deps
     const redirectUri = redirectUriOf(parameters, client)
     const [identifier] = parameters.resource ?? []
-    const resource = identifier === undefined ? null : await this.#resources.find(identifier)
+    const resource = identifier === undefined ? null : await this.#resources.named(identifier)
     return { redirectUri, read: readRequest(parameters, client, redirectUri, resource, userScopes, clock()) }
   }
 }

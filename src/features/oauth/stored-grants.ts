@@ -18,7 +18,7 @@ import { FIRST, type Generations, rotated } from './refresh-rule.ts'
 import type { GrantsTable } from './stored-rows.ts'
 import { recordSignIn } from './stored-sign-ins.ts'
 
-const COLUMNS = `oauth_grants.id, client_id, scopes, resource, session_id, oauth_grants.authenticated_at, jkt, secret,
+const COLUMNS = `oauth_grants.id, client_id, scopes, resource, organization, session_id, oauth_grants.authenticated_at, jkt, secret,
   oauth_grants.created_at, used_at, oauth_grants.expires_at`
 
 type GrantRow = Pick<
@@ -27,6 +27,7 @@ type GrantRow = Pick<
   | 'client_id'
   | 'scopes'
   | 'resource'
+  | 'organization'
   | 'session_id'
   | 'authenticated_at'
   | 'jkt'
@@ -41,6 +42,7 @@ const grantOf = (row: GrantRow): NewGrant => ({
   clientId: row.client_id,
   scopes: JSON.parse(row.scopes) as string[],
   resource: row.resource,
+  organization: row.organization,
   sessionId: row.session_id,
   authenticatedAt: row.authenticated_at,
   jkt: row.jkt,
@@ -84,15 +86,15 @@ function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly string[]>
   const ended = yield* makeRoom(userId)
   yield {
     text: `INSERT INTO oauth_grants (id, user_key, client_id, scopes, resource, session_id, authenticated_at, secret,
-        generation, predecessor, issued, issued_at, is_presented, created_at, used_at, expires_at, jkt)
+        generation, predecessor, issued, issued_at, is_presented, created_at, used_at, expires_at, jkt, organization)
       SELECT $2, key, $3, $4, CAST($5 AS text), CAST($6 AS text), CAST($7 AS bigint), CAST($8 AS text),
         CAST($9 AS integer), CAST($10 AS integer), CAST($9 AS integer), CAST($11 AS bigint), 0,
-        CAST($11 AS bigint), CAST($11 AS bigint), CAST($12 AS bigint), CAST($13 AS text)
+        CAST($11 AS bigint), CAST($11 AS bigint), CAST($12 AS bigint), CAST($13 AS text), CAST($14 AS text)
       FROM users WHERE id = $1`,
     values: [
       ...[userId, grant.id, grant.clientId, JSON.stringify(grant.scopes), grant.resource, grant.sessionId],
       ...[grant.authenticatedAt, grant.secret, FIRST.current, FIRST.predecessor],
-      ...[grant.createdAt, grant.expiresAt, grant.jkt],
+      ...[grant.createdAt, grant.expiresAt, grant.jkt, grant.organization],
     ],
   }
   yield recordStatement(event)

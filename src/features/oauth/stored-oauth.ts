@@ -30,7 +30,7 @@ const GRANT = `SELECT oauth_grants.user_key, client_id AS grant_client, scopes A
     AND EXISTS (SELECT 1 FROM oauth_clients WHERE oauth_clients.id = client_id AND deleted_at = 0)
     AND ${NOT_REVOKED}`
 
-const CLIENT = `SELECT admin_scopes FROM oauth_clients WHERE id = $1 AND deleted_at = 0 AND ${NOT_REVOKED}`
+const CLIENT = `SELECT admin_scopes, metadata FROM oauth_clients WHERE id = $1 AND deleted_at = 0 AND ${NOT_REVOKED}`
 
 /** Whether a client exists, and its token was not revoked. */
 const isClientToken = (clientId: string, tokenId: string): Query<boolean> =>
@@ -128,6 +128,9 @@ export const storedOAuth = {
         'create index "oauth_grants_by_client" on "oauth_grants" ("client_id", "id")',
         'create index "oauth_grants_by_expires_at" on "oauth_grants" ("expires_at")',
       ],
+    },
+    '0002_organizations': {
+      sql: ({ text }) => [`alter table "oauth_grants" add column "organization" ${text}`],
     },
     '0004_device_requests': {
       sql: ({ text }) => [

@@ -10,6 +10,8 @@ import type { RequestsTable } from './stored-rows.ts'
 /** What a user has decided. Times are milliseconds since the epoch. */
 export interface Decision {
   readonly scopes: readonly string[]
+  /** The id of the organization that the access is limited to; `null`: none. */
+  readonly organization: string | null
   readonly sessionId: string
   readonly authenticatedAt: number
   /** How the session was authenticated, see `Session.amr`. */

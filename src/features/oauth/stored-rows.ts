@@ -94,6 +94,8 @@ export interface GrantsTable {
   scopes: string
   /** The identifier of a resource; `null`: Gatehouse. */
   resource: string | null
+  /** The id of the organization that the access is limited to; `null`: none. */
+  organization: string | null
   /** The session that it ends with; `null`: with none. Not a reference: it says later what the user had agreed to. */
   session_id: string | null
   authenticated_at: number

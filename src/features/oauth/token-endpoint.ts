@@ -22,6 +22,7 @@ export interface TokenParameters extends ClientParameters {
   readonly code_verifier?: string | undefined
   readonly refresh_token?: string | undefined
   readonly device_code?: string | undefined
+  readonly organization?: string | undefined
 }
 
 export interface TokenRequest extends ClientRequest {
@@ -63,7 +64,8 @@ export class TokenEndpoint {
 
   /**
    * @throws {ServiceError} `invalidClient`, `invalidRequest`, `tooManyRequests`, `unsupportedGrantType`, `unauthorizedClient`,
-   * `invalidTarget`, `severalResources`, `invalidScope`, `invalidGrant`, `invalidProof`, `proofNonceRequired`, and those of `DeviceAuthorizations.redeem`
+   * `invalidTarget`, `severalResources`, `invalidScope`, `invalidGrant`, `invalidOrganization`, `invalidProof`, `proofNonceRequired`, and
+   * those of `DeviceAuthorizations.redeem`
    */
   async exchange(request: TokenRequest): Promise<TokenResponse> {
     const { parameters } = request
@@ -89,7 +91,8 @@ export class TokenEndpoint {
     if (!client.grantTypes.includes(DEVICE_CODE)) throw new ServiceError(ERRORS.unauthorizedClient)
     const { scope, resource } = request.parameters
     const { network } = request
-    return devices.begin(client, scope, await this.#resourceOf(resource), { address, network })
+    const asked = (await this.#resourceOf(resource)) ?? null
+    return devices.begin(client, scope, asked, { address, network })
   }
 
   /** A token of the client's own, by default with every scope that it may have (RFC 6749 §4.4). */
@@ -99,32 +102,42 @@ export class TokenEndpoint {
     jkt: string | null,
   ) {
     const { tokens } = this.#deps
-    const resource = await this.#resourceOf(names)
+    const resource = (await this.#resourceOf(names)) ?? null
     const allowed = ownScopesOf(client, resource)
     const scopes = scope === undefined ? allowed : scopesOf(scope).filter(each => allowed.includes(each))
     return tokens.issue({ client, grant: null, scopes, resource, jkt })
   }
 
   async #code(client: StoredClient, parameters: TokenParameters, jkt: string | null) {
-    const { code, redirect_uri: redirectUri, code_verifier: verifier, resource } = parameters
+    const { code, redirect_uri: redirectUri, code_verifier: verifier, resource, organization } = parameters
     if (code === undefined) throw new ServiceError(ERRORS.invalidRequest)
     // Before the code is used.
     const asked = await this.#resourceOf(resource)
-    const access = await this.#deps.authorizations.redeem(code, { redirectUri, verifier, jkt }, client)
+    const given = { redirectUri, verifier, organization, jkt }
+    const access = await this.#deps.authorizations.redeem(code, given, client)
     return this.#redeemed(client, access, asked, jkt)
   }
 
-  async #device(client: StoredClient, { device_code: code, resource }: TokenParameters, jkt: string | null) {
+  async #device(
+    client: StoredClient,
+    { device_code: code, resource, organization }: TokenParameters,
+    jkt: string | null,
+  ) {
     if (code === undefined) throw new ServiceError(ERRORS.invalidRequest)
     const asked = await this.#resourceOf(resource)
-    return this.#redeemed(client, await this.#deps.devices.redeem(code, client, jkt), asked, jkt)
+    return this.#redeemed(
+      client,
+      await this.#deps.devices.redeem(code, { jkt, organization }, client),
+      asked,
+      jkt,
+    )
   }
 
   /** The response to a new grant. @param asked the resource of the request. */
   async #redeemed(
     client: StoredClient,
     access: RedeemedCode,
-    asked: Resource | null,
+    asked: Resource | null | undefined,
     jkt: string | null,
   ): Promise<TokenResponse> {
     const response = await this.#granted(client, access, { scopes: access.grant.scopes, jkt }, asked)
@@ -132,41 +145,39 @@ export class TokenEndpoint {
     return idToken === null ? response : { ...response, id_token: idToken }
   }
 
-  async #refresh(
-    client: StoredClient,
-    { refresh_token: text, scope, resource }: TokenParameters,
-    jkt: string | null,
-  ) {
+  async #refresh(client: StoredClient, parameters: TokenParameters, jkt: string | null) {
+    const { refresh_token: text, scope, resource, organization } = parameters
     if (text === undefined) throw new ServiceError(ERRORS.invalidRequest)
     const asked = await this.#resourceOf(resource)
-    const access = await this.#deps.grants.refresh(text, client, jkt)
+    const access = await this.#deps.grants.refresh(text, client, jkt, organization)
     const { scopes } = access.grant
     const narrowed = scope === undefined ? scopes : scopesOf(scope).filter(each => scopes.includes(each))
     return this.#granted(client, access, { scopes: narrowed, jkt }, asked)
   }
 
-  /** @param asked the resource of the request, which must be that of the grant. */
+  /** @param asked the resource of the request, which must be that of the grant; `undefined`: it names none. */
   async #granted(
     client: StoredClient,
-    { grant, userId, refreshToken }: GrantedAccess,
+    { grant, userId, organization, refreshToken }: GrantedAccess,
     { scopes, jkt }: { readonly scopes: readonly string[]; readonly jkt: string | null },
-    asked: Resource | null,
+    asked: Resource | null | undefined,
   ): Promise<TokenResponse> {
     const { tokens, resources } = this.#deps
     const resource = grant.resource === null ? null : await resources.find(grant.resource)
-    if (resource === undefined || (asked !== null && asked.identifier !== grant.resource))
+    if (resource === undefined || (asked !== undefined && asked?.identifier !== resource?.identifier))
       throw new ServiceError(ERRORS.invalidTarget)
     const { id, authenticatedAt } = grant
-    const response = tokens.issue({ client, grant: { id, userId, authenticatedAt }, scopes, resource, jkt })
+    const granted = { id, userId, authenticatedAt, organization }
+    const response = tokens.issue({ client, grant: granted, scopes, resource, jkt })
     return refreshToken === null ? response : { ...response, refresh_token: refreshToken }
   }
 
-  /** @throws {ServiceError} `invalidTarget`, `severalResources` */
-  async #resourceOf(names: readonly string[] = []): Promise<Resource | null> {
+  /** @returns `null` for the service itself; `undefined` if none is named. @throws {ServiceError} `invalidTarget`, `severalResources` */
+  async #resourceOf(names: readonly string[] = []): Promise<Resource | null | undefined> {
     const [identifier, ...others] = names
     if (others.length > 0) throw new ServiceError(ERRORS.severalResources)
-    if (identifier === undefined) return null
-    const found = await this.#deps.resources.find(identifier)
+    if (identifier === undefined) return undefined
+    const found = await this.#deps.resources.named(identifier)
     if (found === undefined) throw new ServiceError(ERRORS.invalidTarget)
     return found
   }

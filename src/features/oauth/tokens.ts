@@ -9,7 +9,13 @@ import { fitting } from './scopes.ts'
 export interface NewToken {
   readonly client: Client
   /** `null`: the client acts for itself. */
-  readonly grant: { readonly id: string; readonly userId: string; readonly authenticatedAt: number } | null
+  readonly grant: {
+    readonly id: string
+    readonly userId: string
+    readonly authenticatedAt: number
+    /** The organization that the token is limited to; `null`: none. */
+    readonly organization: string | null
+  } | null
   readonly scopes: readonly string[]
   /** `null`: Gatehouse. */
   readonly resource: Resource | null
@@ -54,6 +60,7 @@ export class Tokens {
       audience: resource?.identifier ?? this.#signer.audience,
       authenticatedAt: grant?.authenticatedAt ?? null,
       jkt,
+      organization: grant?.organization ?? null,
       issuedAt,
       expiresAt: issuedAt + lifetime * SECOND,
     })

@@ -32,6 +32,7 @@ export const TokenForm = Form(
     redirect_uri: Parameter(2_048, 'For `authorization_code`: as in the authorization request'),
     code_verifier: Parameter(256, 'For `authorization_code` (RFC 7636)'),
     refresh_token: Parameter(256, 'For `refresh_token`'),
+    organization: Parameter(64, 'The id of an organization of the user that the token is to be limited to'),
     scope: ScopeNames,
     device_code: Parameter(256, 'For the type of device codes (RFC 8628)'),
     resource: ResourceNames,
@@ -53,6 +54,8 @@ export const authorizationProperties = {
   login_hint: Parameter(254, 'The e-mail of the user'),
   code_challenge: Parameter(128, 'Of RFC 7636'),
   code_challenge_method: Parameter(16, '`S256`'),
+  ui_locales: Parameter(256, 'Languages of the pages, the preferred one first'),
+  organization: Parameter(64, 'The id of an organization of the user that the access is to be limited to'),
   dpop_jkt: Parameter(64, 'The thumbprint of the key that the code is bound to (RFC 9449)'),
   request: Parameter(16_384, 'Not supported'),
 }

@@ -97,6 +97,11 @@ const Grant = Type.Object(
     }),
     scopes: Texts('openid'),
     resource: NullableUri('The resource that the access is for; `null`: your account'),
+    organization: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'The id of the organization that the access is limited to; `null`: none',
+      examples: [null],
+    }),
     endsWithSession: Type.Boolean({
       description: 'Whether the access ends when you sign out',
       examples: [true],

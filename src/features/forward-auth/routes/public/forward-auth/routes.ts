@@ -65,7 +65,8 @@ const forwardAuthRoutes: FastifyPluginAsyncTypebox = async app => {
 
   const requireMembership = async (request: FastifyRequest, organizationId: string): Promise<void> => {
     try {
-      await membership.admit({ user: request.user, params: { organizationId } }, true)
+      const { user, tokenOrganization } = request
+      await membership.admit({ user, tokenOrganization, params: { organizationId } }, true)
     } catch (error) {
       throw error instanceof ServiceError && error.status < 500
         ? new ServiceError(ERRORS.membershipRequired)
