@@ -156,11 +156,18 @@ module.exports = {
       '^(?!client/)',
       'the client runs in browsers: it imports neither the service nor packages',
     ),
+    {
+      name: 'verifier-imports-node-alone',
+      severity: 'error',
+      comment: 'the verifier runs in other services: it imports neither the service nor packages',
+      from: { path: '^verifier/' },
+      to: { pathNot: '^verifier/', dependencyTypesNot: ['core'] },
+    },
     rule(
       'no-import-of-client',
       '^(src|plugins|routes)',
-      '^client/',
-      'the service does not import its client',
+      '^(client|verifier)/',
+      'the service imports neither its client nor its verifier',
     ),
     {
       name: 'no-dev-dependencies',

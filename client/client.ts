@@ -1,5 +1,5 @@
 // Generated from the OpenAPI document of the service: `npm run client` in its project, or gatehouse-client. Do not edit.
-// Without POST /oauth/introspect, POST /oauth/revoke, POST /oauth/token.
+// Without POST /oauth/device, POST /oauth/introspect, POST /oauth/par, POST /oauth/revoke, POST /oauth/token.
 import {
   adminTransport,
   segment,
@@ -166,7 +166,7 @@ export interface AccountEvent {
     | 'organization.invitation-accepted' | 'client.created' | 'client.changed'
     | 'client.secret-rotated' | 'client.deleted' | 'resource.created' | 'resource.changed'
     | 'resource.deleted' | 'grant.created' | 'grant.revoked' | 'grant.reused'
-    | 'console.signed-in'
+    | 'device.approved' | 'console.signed-in'
   actor: {
     type: 'user' | 'apiKey' | 'client' | 'adminKey' | 'administrator' | 'anonymous' | 'system'
     id: string | null
@@ -308,7 +308,9 @@ export interface AuditEventPage {
 
 export interface IntrospectTokenRequest {
   /** An access token or an API key */
-  token: string
+  token?: string
+  /** In place of `token`: several at once, whose states are `results` */
+  tokens?: string[]
   /** Ignored (RFC 7662 §2.1) */
   token_type_hint?: string
 }
@@ -330,11 +332,28 @@ export interface Introspection {
   amr?: string[]
   /** The id of the session */
   sid?: string
-  /** The id of the API key */
+  /** The id of the API key, or of the grant */
   jti?: string
+  /** The client that got the token; absent for other tokens */
+  client_id?: string
   roles?: string[]
+  /** The id of the organization that a token of a client is limited to */
+  org?: string
   /** The id of the admin key that impersonates the user (RFC 8693 §4.1) */
   act?: { sub: string }
+}
+
+export interface Introspections {
+  /** In the order of the tokens */
+  results: Introspection[]
+}
+
+export interface Invalidations {
+  cursor: string
+  /** Users, admin keys, clients and organizations, each once */
+  ids: string[]
+  /** Whether the cursor is not known any more: forget everything that is kept */
+  reset: boolean
 }
 
 export interface SendTestMailRequest {
@@ -1005,7 +1024,9 @@ export interface CreateOAuthClientRequest {
   /** Where users return: compared as text, except for the port of a loopback address */
   redirectUris?: string[]
   /** How the client gets tokens */
-  grantTypes?: Array<'authorization_code' | 'refresh_token' | 'client_credentials'>
+  grantTypes?: Array<
+    | 'authorization_code' | 'refresh_token' | 'client_credentials'
+    | 'urn:ietf:params:oauth:grant-type:device_code'>
   /** How the client authenticates; `none`: it keeps no secret */
   authMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
   /** The public keys (RFC 7517) with which the client signs assertions, for `private_key_jwt` */
@@ -1039,6 +1060,12 @@ export interface CreateOAuthClientRequest {
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
   requirePkce?: boolean
+  /** Where users return after a logout that the client began: compared as text */
+  postLogoutRedirectUris?: string[]
+  /** Is sent a logout token when a session ends that the client has an ID token of */
+  backchannelLogoutUri?: string | null
+  /** Whether the client must push its authorization requests (RFC 9126) */
+  requirePushedRequests?: boolean
   /** What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens */
   idTokenAlgorithm?: 'RS256' | 'ES256' | 'EdDSA'
   /** A page about the client */
@@ -1072,6 +1099,10 @@ export interface OAuthClient {
   adminScopes: string[]
   firstParty: boolean
   requirePkce: boolean
+  postLogoutRedirectUris: string[]
+  /** Learns of the end of sessions */
+  backchannelLogoutUri: string | null
+  requirePushedRequests: boolean
   idTokenAlgorithm: string
   /** A page about the client */
   uri: string | null
@@ -1098,7 +1129,9 @@ export interface UpdateOAuthClientRequest {
   /** Where users return: compared as text, except for the port of a loopback address */
   redirectUris?: string[]
   /** How the client gets tokens */
-  grantTypes?: Array<'authorization_code' | 'refresh_token' | 'client_credentials'>
+  grantTypes?: Array<
+    | 'authorization_code' | 'refresh_token' | 'client_credentials'
+    | 'urn:ietf:params:oauth:grant-type:device_code'>
   /** How the client authenticates; `none`: it keeps no secret */
   authMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
   /** The public keys (RFC 7517) with which the client signs assertions, for `private_key_jwt` */
@@ -1132,6 +1165,12 @@ export interface UpdateOAuthClientRequest {
   firstParty?: boolean
   /** Whether the code flow needs PKCE; needs the scope `clients:trust` */
   requirePkce?: boolean
+  /** Where users return after a logout that the client began: compared as text */
+  postLogoutRedirectUris?: string[]
+  /** Is sent a logout token when a session ends that the client has an ID token of */
+  backchannelLogoutUri?: string | null
+  /** Whether the client must push its authorization requests (RFC 9126) */
+  requirePushedRequests?: boolean
   /** What signs ID tokens for the client: RS256, or the algorithm of a key of access tokens */
   idTokenAlgorithm?: 'RS256' | 'ES256' | 'EdDSA'
   /** A page about the client */
@@ -1198,6 +1237,8 @@ export interface Grant {
   scopes: string[]
   /** The resource that the access is for; `null`: your account */
   resource: string | null
+  /** The id of the organization that the access is limited to; `null`: none */
+  organization: string | null
   /** Whether the access ends when you sign out */
   endsWithSession: boolean
   /** ISO 8601 in UTC, with milliseconds */
@@ -1209,6 +1250,35 @@ export interface Grant {
 }
 
 export interface GrantList { results: Grant[] }
+
+export interface DeviceRequest {
+  /** Separated by spaces; by default all that the client may have */
+  scope?: string
+  /** The identifier of a resource (RFC 8707); by default the token is for this service */
+  resource?: string[]
+  /** The id of the client, unless it authenticates otherwise */
+  client_id?: string
+  /** For `client_secret_post` */
+  client_secret?: string
+  /** For `private_key_jwt` */
+  client_assertion?: string
+  /** For `private_key_jwt` */
+  client_assertion_type?: string
+  [name: string]: unknown
+}
+
+export interface DeviceCode {
+  device_code: string
+  /** What the device shows */
+  user_code: string
+  verification_uri: string
+  /** With the code, for a QR code */
+  verification_uri_complete: string
+  /** Seconds */
+  expires_in: number
+  /** Seconds between two polls */
+  interval: number
+}
 
 export interface PresentedToken {
   token: string
@@ -1227,6 +1297,45 @@ export interface PresentedToken {
 
 /** With the claims of an active token */
 export interface IntrospectedClientToken { active: boolean; [name: string]: unknown }
+
+export interface PushedRequest extends DeviceRequest {
+  /** One that is registered */
+  redirect_uri?: string
+  /** `code` */
+  response_type?: string
+  /** Comes back to the client */
+  state?: string
+  /** `none`, `login`, `consent`, `select_account` */
+  prompt?: string
+  /** Seconds since the sign-in */
+  max_age?: string
+  /** Of the ID token */
+  nonce?: string
+  /** How the user must have signed in */
+  acr_values?: string
+  /** The e-mail of the user */
+  login_hint?: string
+  /** Of RFC 7636 */
+  code_challenge?: string
+  /** `S256` */
+  code_challenge_method?: string
+  /** Languages of the pages, the preferred one first */
+  ui_locales?: string
+  /** The id of an organization of the user that the access is to be limited to */
+  organization?: string
+  /** The thumbprint of the key that the code is bound to (RFC 9449) */
+  dpop_jkt?: string
+  /** Not supported */
+  request?: string
+  /** Not supported */
+  request_uri?: string
+}
+
+export interface PushedAuthorizationRequest {
+  request_uri: string
+  /** Seconds */
+  expires_in: number
+}
 
 export interface ClientDocument {
   /** Where users return: compared as text, except for the port of a loopback address */
@@ -1273,7 +1382,7 @@ export interface RegisteredClient { client_id: string; [name: string]: unknown }
 
 export type RevokedToken = Record<string, unknown>
 
-export interface TokenRequest {
+export interface TokenRequest extends DeviceRequest {
   grant_type: string
   /** For `authorization_code` */
   code?: string
@@ -1283,24 +1392,16 @@ export interface TokenRequest {
   code_verifier?: string
   /** For `refresh_token` */
   refresh_token?: string
-  /** Separated by spaces; by default all that the client may have */
-  scope?: string
-  /** The identifier of a resource (RFC 8707); by default the token is for this service */
-  resource?: string[]
-  /** The id of the client, unless it authenticates otherwise */
-  client_id?: string
-  /** For `client_secret_post` */
-  client_secret?: string
-  /** For `private_key_jwt` */
-  client_assertion?: string
-  /** For `private_key_jwt` */
-  client_assertion_type?: string
-  [name: string]: unknown
+  /** The id of an organization of the user that the token is to be limited to */
+  organization?: string
+  /** For the type of device codes (RFC 8628) */
+  device_code?: string
 }
 
 export interface ClientToken {
   access_token: string
-  token_type: 'Bearer'
+  /** `DPoP`: bound to the key of the request (RFC 9449) */
+  token_type: 'Bearer' | 'DPoP'
   /** Seconds */
   expires_in: number
   scope: string
@@ -1314,6 +1415,8 @@ export interface ClientToken {
 export interface UserInfo { sub: string; [name: string]: unknown }
 
 export interface ServerMetadata { issuer: string; jwks_uri: string; [name: string]: unknown }
+
+export interface ResourceMetadata { resource: string; authorization_servers: string[]; [name: string]: unknown }
 
 export interface ListOwnEventsQuery {
   limit?: number
@@ -1350,6 +1453,11 @@ export interface ListEventsQuery extends ListOwnEventsQuery {
   actorId?: string
   /** The address of the client. No index has it, nor `actorId`: a page compares up to 10,000 events, and may have fewer results than `limit`, or none, before the last one */
   ip?: string
+}
+
+export interface ListInvalidationsQuery {
+  /** The last `cursor` of each process that has responded, separated by commas; at most 64 */
+  after?: string
 }
 
 export interface GetStatusQuery {
@@ -1644,6 +1752,9 @@ export const createClient = (options: ClientOptions) => {
     /** Metadata of the authorization server, for clients and for verifiers of tokens (RFC 8414). Needs no credentials. `GET /.well-known/openid-configuration` */
     getOpenIdMetadata: (options?: CallOptions): Call<ServerMetadata> =>
       transport.json('GET', '/.well-known/openid-configuration', { options }),
+    /** Metadata of the service as a resource that tokens open (RFC 9728). Needs no credentials. `GET /.well-known/oauth-protected-resource` */
+    getResourceMetadata: (options?: CallOptions): Call<ResourceMetadata> =>
+      transport.json('GET', '/.well-known/oauth-protected-resource', { options }),
   }
 }
 
@@ -1659,9 +1770,12 @@ export const createAdminClient = (options: AdminClientOptions) => {
     /** Follow what `listEvents` lists, as it happens, until you stop reading. Needs the scope `events:read`. `GET /admin/events` */
     streamEvents: (query?: Omit<ListEventsQuery, 'limit' | 'sort'>, options?: StreamOptions): AsyncGenerator<StreamedEvent<AuditEvent>, void, undefined> =>
       transport.events('/admin/events', query, options),
-    /** Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON. Needs the scope `tokens:introspect`. `POST /admin/introspect` */
-    introspectToken: (body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection> =>
+    /** Ask whether access tokens or API keys are valid now (RFC 7662); as a form or as JSON. Needs the scope `tokens:introspect`. `POST /admin/introspect` */
+    introspectToken: (body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection | Introspections> =>
       transport.json('POST', '/admin/introspect', { body, options }),
+    /** Wait up to 400 ms for users, keys and clients whose introspection must be asked again. Needs the scope `tokens:introspect`. `GET /admin/invalidations` */
+    listInvalidations: (query?: ListInvalidationsQuery, options?: CallOptions): Call<Invalidations> =>
+      transport.json('GET', '/admin/invalidations', { query, options }),
     /** Send a mail with examples at once, and tell why the mail server refuses it. Needs the scope `mails:test`. `POST /admin/mails/test` */
     sendTestMail: (body: SendTestMailRequest, options?: CallOptions): Call<TestMail> =>
       transport.json('POST', '/admin/mails/test', { body, options }),

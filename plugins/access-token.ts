@@ -36,12 +36,20 @@ const accessToken = async (app: FastifyInstance): Promise<void> => {
     secure: app.config.isProduction,
     signed: false,
   } as const
+  const { cookieDomain } = app.config
+  const ofDomain = cookieDomain === null ? null : { ...attributes, domain: cookieDomain }
   app.decorateReply('setAccessToken', function setAccessToken(token, expiresAt) {
     const maxAge = Math.max(0, Math.floor((expiresAt - app.services.clock()) / 1_000))
-    return this.setCookie(ACCESS_TOKEN_COOKIE, token, { ...attributes, maxAge })
+    if (ofDomain === null) return this.setCookie(ACCESS_TOKEN_COOKIE, token, { ...attributes, maxAge })
+    // From before COOKIE_DOMAIN was set: a browser would send both.
+    return this.clearCookie(ACCESS_TOKEN_COOKIE, attributes).setCookie(ACCESS_TOKEN_COOKIE, token, {
+      ...ofDomain,
+      maxAge,
+    })
   })
   app.decorateReply('clearAccessToken', function clearAccessToken() {
-    return this.clearCookie(ACCESS_TOKEN_COOKIE, attributes)
+    const cleared = this.clearCookie(ACCESS_TOKEN_COOKIE, attributes)
+    return ofDomain === null ? cleared : cleared.clearCookie(ACCESS_TOKEN_COOKIE, ofDomain)
   })
   app.addHook('onRequest', takeAccessToken)
 }

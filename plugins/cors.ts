@@ -8,11 +8,11 @@ import fp from 'fastify-plugin'
 import { pathFinder } from '#http/paths'
 
 /** `x-admin-key` is missing on purpose: admin keys do not belong in browsers. */
-const REQUEST_HEADERS = 'authorization, content-type, if-match, traceparent, tracestate, x-request-id'
+const REQUEST_HEADERS = 'authorization, content-type, dpop, if-match, traceparent, tracestate, x-request-id'
 
 /** Header fields of the API's responses, except those that pages can always read. */
 const RESPONSE_HEADERS =
-  'allow, content-disposition, etag, link, location, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-request-id'
+  'allow, content-disposition, dpop-nonce, etag, link, location, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-request-id'
 
 /** Seconds that browsers keep a preflight: the most that Chromium allows. Actual responses are checked each time. */
 const MAX_AGE = 7_200

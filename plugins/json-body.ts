@@ -10,7 +10,7 @@ import { BODY_LIMIT, parseStrictJson } from '#http/validation/strict-json'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Accepts forms (`application/x-www-form-urlencoded`) besides JSON, on all routes of this instance. */
+    /** Accepts forms (`application/x-www-form-urlencoded`) besides JSON, on all routes of this instance. The last call counts. */
     acceptForms(options?: FormOptions): void
   }
 }
@@ -54,7 +54,7 @@ const jsonBody = async (app: FastifyInstance): Promise<void> => {
     this.addHook('onRoute', route => {
       route.schema = { consumes: isOnly ? [FORM_TYPE] : [JSON_TYPE, FORM_TYPE], ...route.schema }
     })
-    if (isOnly) this.removeContentTypeParser(JSON_TYPE)
+    this.removeContentTypeParser([FORM_TYPE, '*', ...(isOnly ? [JSON_TYPE] : [])])
     this.addContentTypeParser(
       FORM_TYPE,
       options,

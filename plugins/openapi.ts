@@ -32,7 +32,8 @@ declare module 'fastify' {
 const SESSION = [{ bearer: [] }, { cookie: [] }]
 
 /** The credentials that a route accepts. Its description names the scope: Spectral accepts scopes of OAuth alone here. */
-const securityOf = ({ gate, scope }: FastifyContextConfig): Record<string, string[]>[] => {
+const securityOf = ({ gate, scope, client }: FastifyContextConfig): Record<string, string[]>[] => {
+  if (client !== undefined) return [{ bearer: [] }]
   if (gate === undefined) return []
   if (gate === 'adminKey') return [{ adminKey: [] }]
   return scope === undefined ? SESSION : [...SESSION, { apiKey: [] }]

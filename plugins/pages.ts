@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ERRORS } from '#base/errors'
-import { checkTextFiles } from '#base/text-files'
+import { checkFilesOf, checkTextFiles } from '#base/text-files'
 import type { Languages, TextTree } from '#base/texts'
 import { isApiKeyPrincipal } from '#core/auth/principal'
 import type { Feature } from '#feature/declaration'
@@ -29,7 +29,7 @@ import {
   type SignInPart,
 } from '#http/pages/layout'
 import { errorTextsOf } from '#http/pages/messages'
-import { returnToPage, withReturn } from '#http/pages/return-links'
+import { localesOf, returnToPage, withReturn } from '#http/pages/return-links'
 import { errorPage } from '#http/pages/signed-out'
 import { fontFiles, pageStyle } from '#http/pages/style'
 import { CORE_TEXTS } from '#http/pages/texts'
@@ -105,11 +105,13 @@ const FILE_LIFETIME = 30 * 86_400
 /** Browsers, and clients that accept anything, get a page. */
 const prefersJson = (request: FastifyRequest): boolean => request.accepts().type(['html', 'json']) === 'json'
 
-/** The languages that the reader of a page prefers: that of the user, then those of the browser. */
-const preferencesOf = (request: FastifyRequest): string[] =>
-  [request.principal?.cachedUser.user.locale ?? null, ...request.accepts().languages()].filter(
-    tag => tag !== null,
-  )
+/** The languages of a page by preference: those that its URL asks for, that of the user, then those of the browser. */
+const preferencesOf = (request: FastifyRequest, publicUrl: string): string[] =>
+  [
+    ...localesOf(request.query as Readonly<Record<string, unknown>>, request.returnTo, publicUrl),
+    request.principal?.cachedUser.user.locale ?? null,
+    ...request.accepts().languages(),
+  ].filter(tag => tag !== null)
 
 /** Whether the browser has a session that it can end: not whether a bearer token or an API key came with the request. */
 const hasSession = ({ principal, accessTokenSource }: FastifyRequest): boolean =>
@@ -210,8 +212,11 @@ const pages = async (app: FastifyInstance): Promise<void> => {
   const { clock, languages } = app.services
   const { brand, files: brandFiles } = brandOf(config.productName, config.brand)
   const featurePages = await loadFeaturePages(app.services, config.featureSettings, languages)
-  if (config.texts !== null)
-    checkTextFiles(config.texts, await allTexts(app.services.features, config.featureSettings))
+  const { texts: textFiles } = config
+  if (textFiles !== null) {
+    const all = await allTexts(app.services.features, config.featureSettings)
+    checkFilesOf('TEXTS', () => checkTextFiles(textFiles, all))
+  }
   const headersOf = (callsApi: boolean) => ({
     'content-security-policy': policyOf(config, callsApi),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
@@ -286,7 +291,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
     if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
-    const language = languages.preferred(preferencesOf(this.request))
+    const language = languages.preferred(preferencesOf(this.request, config.publicUrl))
     const user =
       config.hasPages && hasSession(this.request) ? (this.request.principal?.cachedUser.user ?? null) : null
     const context = {

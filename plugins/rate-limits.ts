@@ -97,5 +97,5 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
 
 export default fp(rateLimits, {
   name: 'rate-limits',
-  dependencies: ['not-found', 'client-address', 'reauthentication'],
+  dependencies: ['not-found', 'client-address', 'client-gate', 'reauthentication'],
 })

@@ -274,8 +274,16 @@ export const Introspection = Type.Object(
     ),
     amr: Type.Optional(Amr),
     sid: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the session' })),
-    jti: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the API key' })),
+    jti: Type.Optional(
+      Type.String({ format: 'uuid', description: 'The id of the API key, or of the grant' }),
+    ),
+    client_id: Type.Optional(
+      Type.String({ format: 'uuid', description: 'The client that got the token; absent for other tokens' }),
+    ),
     roles: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
+    org: Type.Optional(
+      Type.String({ description: 'The id of the organization that a token of a client is limited to' }),
+    ),
     act: Type.Optional(
       Type.Object(
         { sub: Type.String() },
@@ -300,6 +308,27 @@ export const Introspection = Type.Object(
       },
     ],
   },
+)
+
+export const Introspections = Type.Object(
+  { results: Type.Array(Introspection, { description: 'In the order of the tokens' }) },
+  { title: 'Introspections' },
+)
+
+export const Invalidations = Type.Object(
+  {
+    cursor: Type.String({ examples: ['1b4e28ba-2fa1-4c6e-9d2f-0c8a5f1f3c11:42'] }),
+    ids: Type.Unsafe<readonly string[]>(
+      Type.Array(Type.String(), {
+        description: 'Users, admin keys, clients and organizations, each once',
+        examples: [['01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70']],
+      }),
+    ),
+    reset: Type.Boolean({
+      description: 'Whether the cursor is not known any more: forget everything that is kept',
+    }),
+  },
+  { title: 'Invalidations' },
 )
 
 export const AdminKey = Type.Object(

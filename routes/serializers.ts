@@ -1,7 +1,7 @@
 /** Turns entities into response bodies. */
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import { issuedAtIn } from '#core/auth/access-tokens'
+import { issuedAtIn, organizationIn } from '#core/auth/access-tokens'
 import type { CachedUser, Principal } from '#core/auth/principal'
 import { accountTextOf, toIso } from '#core/users/serializers'
 import type { Status as ServiceStatus } from '#process/status-report'
@@ -27,7 +27,7 @@ export const serializeIntrospection = (
   allScopes: string,
 ): Static<typeof Introspection> => {
   if (principal === null) return INACTIVE
-  const { token, cachedUser, credentialId, scopes, amr, authenticatedAt, impersonatedBy, expiresAt } =
+  const { token, cachedUser, credentialId, client, scopes, amr, authenticatedAt, impersonatedBy, expiresAt } =
     principal
   const { id, roles } = cachedUser.user
   const scope = scopes === null ? allScopes : scopes.join(' ')
@@ -38,6 +38,9 @@ export const serializeIntrospection = (
   if (amr.length > 0) response.amr = amr
   if (scopes === null) response.sid = credentialId
   else response.jti = credentialId
+  if (client !== null) response.client_id = client.id
+  const organization = client === null ? null : organizationIn(token)
+  if (organization !== null) response.org = organization
   if (impersonatedBy !== null) response.act = { sub: impersonatedBy }
   return response
 }

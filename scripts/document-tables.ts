@@ -157,6 +157,8 @@ const SETTING_LINKS: Readonly<Record<string, string>> = {
   SERVER_TIMING: '#server-timing',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'operations.md#traces',
   TRUST_PROXY: '#behind-a-proxy',
+  COOKIE_DOMAIN: 'verifying.md#forward-authentication',
+  FORWARD_AUTH: 'verifying.md#forward-authentication',
   ALLOWED_ORIGINS: 'api.md#cookies-and-csrf',
   CORS_ORIGINS: 'api.md#cors',
   RATE_LIMIT: 'api.md#rate-limits',

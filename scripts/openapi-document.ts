@@ -22,6 +22,7 @@ export const withEveryRoute = async <Result>(
           MAGIC_LINKS: 'on',
           JWT_ALGORITHM: 'EdDSA',
           OAUTH: 'on',
+          FORWARD_AUTH: 'on',
           DRAIN_DELAY: '0s',
           DATABASE_URL: `sqlite:${join(folder, 'empty.db')}`,
         },

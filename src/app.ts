@@ -200,17 +200,31 @@ export const addOuterPart = (
   services: Services,
   scope: () => FastifyInstance,
 ): RequestAuthentication => {
-  const { authenticator, adminAuthenticator, userScopes, adminScopes } = services
+  const { authenticator, adminAuthenticator, clientAuthenticator, resourceMetadata } = services
+  const { userScopes, adminScopes } = services
   const authentication = new RequestAuthentication({
     authenticator,
     adminAuthenticator,
+    clientAuthenticator,
+    resourceMetadata,
     userScopes,
     adminScopes,
     allowedOrigins: config.allowedOrigins,
+    proofs: services.proofs,
+    publicUrl: config.publicUrl,
+    clock: services.clock,
     parseCookie: header => scope().parseCookie(header),
   })
-  const { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope } = authentication
-  const guards = { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope }
+  const { requireUser, requireScope, requireRoles } = authentication
+  const { requireAdminKey, requireAdminScope, requireClient } = authentication
+  const guards = {
+    requireUser,
+    requireScope,
+    requireRoles,
+    requireAdminKey,
+    requireAdminScope,
+    requireClient,
+  }
   app.decorate('gatehouse', {
     ...guards,
     requireGuards: (declared: FastifyContextConfig) =>

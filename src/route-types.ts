@@ -7,6 +7,7 @@ import '@fastify/sensible'
 import '@fastify/swagger'
 
 export type * from '../plugins/client-address.ts'
+export type * from '../plugins/client-gate.ts'
 export type * from '../plugins/compression.ts'
 export type * from '../plugins/ndjson.ts'
 export type * from '../plugins/openapi.ts'

@@ -4,6 +4,7 @@ import { DeferredWork } from '#base/concurrency/deferred-work'
 import { Sampler } from '#base/concurrency/sampler'
 import type { ResolveHost } from '#base/http-client/public-addresses'
 import { FeatureMetrics } from '#base/statistics/feature-metrics'
+import { checkFilesOf } from '#base/text-files'
 import { Languages } from '#base/texts'
 import { AccountMethods } from '#core/accounts/account-methods'
 import { AGING_TABLES, CleanUp, type CleanUpPace } from '#core/accounts/clean-up'
@@ -22,7 +23,10 @@ import { type EventStreamLimits, EventStreams } from '#core/audit-log/event-stre
 import { AccessTokens } from '#core/auth/access-tokens'
 import { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import { Authenticator } from '#core/auth/authenticator'
+import { ClientAuthenticator } from '#core/auth/client-authenticator'
+import { Proofs } from '#core/auth/dpop'
 import { FeatureCaches } from '#core/auth/feature-caches'
+import { InvalidationJournal } from '#core/auth/invalidation-journal'
 import { withInvalidationLog } from '#core/auth/invalidation-log'
 import { LastRequests } from '#core/auth/last-requests'
 import { featureKeyFileOf } from '#core/auth/secret-file'
@@ -58,11 +62,13 @@ import {
   type FeatureServicesDeps,
   finishRemovalOf,
   jobsOf,
+  membershipsOf,
   methodListsOf,
   metricsOf,
   protectedRoleOf,
   publicKeysOf,
   rateLimitsOf,
+  resourceMetadataOf,
   routeGuardsOf,
   secondFactorOf,
   signInMethodsOf,
@@ -201,10 +207,23 @@ const createAuthentication = (foundation: Foundation) => {
     clock,
   })
   const featureCaches = new FeatureCaches({ deliverInvalidations })
-  const caches = allListeners([authenticator, adminAuthenticator, featureCaches])
+  const invalidationJournal = new InvalidationJournal({ deliverInvalidations })
+  const caches = allListeners([authenticator, adminAuthenticator, featureCaches, invalidationJournal])
   storage.subscribe(withInvalidationLog(caches, logger, clock))
   lastRequests.start()
-  return { authenticator, adminAuthenticator, featureCaches, lastRequests }
+  const proofs = new Proofs({ seal: tokens.seal, clock })
+  const clientAuthenticator = new ClientAuthenticator({
+    ...{ tokens, clients: storage.clients, openCache: featureCaches.open, clock },
+  })
+  return {
+    authenticator,
+    adminAuthenticator,
+    clientAuthenticator,
+    featureCaches,
+    invalidationJournal,
+    lastRequests,
+    proofs,
+  }
 }
 
 /** The limits on requests and on attempts to sign in. */
@@ -408,14 +427,16 @@ const startBackgroundWork = (
 
 /**
  * Called before the store is opened.
- * @throws {FeatureError} for a mail or metric of a feature whose name the core or another feature uses. {TextFileError} for a file of
+ * @throws {FeatureError} for a mail or metric of a feature whose name the core or another feature uses. {ConfigError} for a file of
  * `MAIL_TEMPLATES` that does not suit its kind.
  */
 export const checkMailsAndMetrics = (features: readonly Feature[], config: Config): void => {
   assertUnique('mail', Object.keys(ACCOUNT_MAILS), features, ({ mails = {} }) => Object.keys(mails))
   assertUnique('metric', Object.keys(METRICS), features, ({ metrics = {} }) => Object.keys(metrics))
   const { templates } = config.mail
-  if (templates !== null) checkTemplateFiles(templates, mailKindsOf(features), composerDepsOf(config).brand)
+  if (templates === null) return
+  const { brand } = composerDepsOf(config)
+  checkFilesOf('MAIL_TEMPLATES', () => checkTemplateFiles(templates, mailKindsOf(features), brand))
 }
 
 /** Creates the parts, each from those that it depends on. */
@@ -423,7 +444,15 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
   const { features, clock, logger, storage, tokens, keyring, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
-  const { authenticator, adminAuthenticator, featureCaches, lastRequests } = createAuthentication(foundation)
+  const {
+    authenticator,
+    adminAuthenticator,
+    clientAuthenticator,
+    featureCaches,
+    invalidationJournal,
+    lastRequests,
+    proofs,
+  } = createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
   const mailing = createMails(foundation, rateLimiting, deps)
   const { throttleEvents, rateLimits, rateLimitNames, loginThrottle } = rateLimiting
@@ -447,6 +476,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       openCache: featureCaches.open,
       ed25519Signer: () => tokens.ed25519Signer,
       clientTokens: () => tokens,
+      memberships: () => membershipsOf(features, featureDeps),
       keyFile: name =>
         config.storage.engine === 'sqlite' ? featureKeyFileOf(config.storage.file, name) : null,
       userScopes: userScopesOf(features),
@@ -515,6 +545,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     accountMethods: new AccountMethods({ sessions, signIns, lists: methodListsOf(features, featureDeps) }),
     authenticator,
     adminAuthenticator,
+    clientAuthenticator,
+    invalidationJournal,
+    proofs,
     /** `null`: there is none. */
     protectedRole: protectedRoleOf(features, config.featureSettings),
     /** The public keys of tokens. */
@@ -526,6 +559,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     adminScopes: adminScopesOf(features),
     returnTargets,
     routeGuards: routeGuardsOf(features, featureDeps),
+    /** `null`: there is no authorization server. */
+    resourceMetadata: resourceMetadataOf(features, featureDeps),
     mails,
     testMails: mailing.testMails,
     metrics,
@@ -572,11 +607,8 @@ export const createServices = async (config: Config, deps: ServicesDeps): Promis
   const { featureDeps, ...core } = createCoreServices(config, deps)
   try {
     assertUnique('service', Object.keys(core), deps.features, ({ services = {} }) => Object.keys(services))
-    return Object.assign(
-      {},
-      core,
-      ...deps.features.map(feature => createFeatureServices(feature, featureDeps)),
-    )
+    const ofFeatures = deps.features.map(feature => createFeatureServices(feature, featureDeps))
+    return Object.assign({}, core, ...(await Promise.all(ofFeatures)))
   } catch (error) {
     await core.close()
     throw error

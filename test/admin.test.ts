@@ -2,6 +2,7 @@
 import './admin/create-users.test.ts'
 import './admin/delete-users.test.ts'
 import './admin/introspection.test.ts'
+import './admin/invalidations.test.ts'
 import './admin/settings.test.ts'
 import './admin/status.test.ts'
 import './admin/test-mails.test.ts'

@@ -70,6 +70,8 @@ export const ERRORS = defineErrors({
   passwordAndHash: define(400, 'cannot be given with a password', 'passwordHash'),
   emailIsCurrent: define(400, 'is already the e-mail of this account', 'email'),
   badEmailToken: define(400, 'is not valid or has expired', 'token'),
+  tokenRequired: define(400, 'is required', 'token'),
+  tokenAndTokens: define(400, 'cannot be given with a token', 'tokens'),
   expiresInPast: define(400, 'must be in the future', 'expiresAt'),
   addressInvalid: define(400, 'must be an IP address', 'ip'),
   badCursor: define(400, 'is not a cursor of this list', 'cursor'),

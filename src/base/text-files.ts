@@ -1,6 +1,7 @@
 /** The files of `TEXTS`: texts by their keys, which add a language or replace built-in texts. */
-import { closeSync, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { ConfigError } from './settings/readers.ts'
 import { decodeUtf8, EncodingError } from './text-encoding.ts'
 import { flatten, type OwnedTexts, placesOf, type TextFile } from './texts.ts'
 
@@ -37,16 +38,29 @@ export const checkLanguage = (file: string, tag: string): string => {
 
 /** @param maxSize in bytes. @param inWords the same for people. @throws {TextFileError} */
 export const readText = (file: string, maxSize: number, inWords: string): string => {
-  let descriptor: number | undefined
   try {
-    descriptor = openSync(file, 'r')
-    if (fstatSync(descriptor).size > maxSize) fail(file, `must have at most ${inWords}`)
-    return decodeUtf8(readFileSync(descriptor))
+    const found = statSync(file)
+    // A pipe would be waited for, and a device may have no end.
+    if (!found.isFile()) fail(file, 'must be a file, not a folder, pipe or device')
+    if (found.size > maxSize) fail(file, `must have at most ${inWords}`)
+    return decodeUtf8(readFileSync(file))
   } catch (error) {
     if (error instanceof TextFileError) throw error
     return fail(file, error instanceof EncodingError ? error.message : 'must be a file that can be read')
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/**
+ * Checks files against what is known after the settings were read.
+ * @param setting the name of the setting with the folder. @throws {ConfigError} for a mistake in a file
+ */
+export const checkFilesOf = (setting: string, check: () => void): void => {
+  try {
+    check()
+  } catch (error) {
+    if (error instanceof TextFileError)
+      throw new ConfigError([`${setting} has a mistake in ${error.message}`])
+    throw error
   }
 }
 

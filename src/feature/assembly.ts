@@ -16,11 +16,12 @@ import type { MailKinds, MailSender } from '#core/mail/kinds'
 import type { WindowLimit } from '#core/rate-limits/limits'
 import type { User } from '#core/users/user'
 import type { FinishRemoval } from '#core/users/users'
+import type { ResourceMetadata } from '#http/request-authentication'
 import type { RouteGuard } from '#http/route-guards'
 import type { OpenRateLimit } from '#storage/rate-limit'
 import type { HostConsumer } from './consumers/consumers.ts'
 import type { Feature } from './declaration.ts'
-import type { AnyDeps, BaseDeps, CoreDeps } from './deps.ts'
+import type { AnyDeps, BaseDeps, CoreDeps, Memberships } from './deps.ts'
 import type { NamedTask } from './jobs/background-tasks.ts'
 import type { ScheduledJob } from './jobs/jobs.ts'
 
@@ -198,6 +199,24 @@ export const publicKeysOf = (
   shared: FeatureServicesDeps,
 ): readonly PublicKey[] => features.flatMap(feature => feature.publicKeys?.(depsOf(feature, shared)) ?? [])
 
+/** The organizations of users; `null` if no feature has them. */
+export const membershipsOf = (
+  features: readonly Feature[],
+  shared: FeatureServicesDeps,
+): Memberships | null => {
+  const provider = features.find(({ memberships }) => memberships !== undefined)
+  return provider?.memberships?.(depsOf(provider, shared)) ?? null
+}
+
+/** Where resources describe themselves; `null` if no feature says it. */
+export const resourceMetadataOf = (
+  features: readonly Feature[],
+  shared: FeatureServicesDeps,
+): ResourceMetadata | null => {
+  const provider = features.find(({ resourceMetadata }) => resourceMetadata !== undefined)
+  return provider?.resourceMetadata?.(depsOf(provider, shared)) ?? null
+}
+
 /** The guards of features, by the property of `config` that declares them. */
 export const routeGuardsOf = (
   features: readonly Feature[],
@@ -209,10 +228,14 @@ export const routeGuardsOf = (
     ),
   )
 
-export const createFeatureServices = (feature: Feature, shared: FeatureServicesDeps): object => {
+export const createFeatureServices = async (
+  feature: Feature,
+  shared: FeatureServicesDeps,
+): Promise<object> => {
   const deps = depsOf(feature, shared)
   const factories = (feature.services ?? {}) as Readonly<Record<string, (deps: AnyDeps) => unknown>>
-  return Object.fromEntries(Object.entries(factories).map(([service, create]) => [service, create(deps)]))
+  const created = Object.entries(factories).map(async ([service, create]) => [service, await create(deps)])
+  return Object.fromEntries(await Promise.all(created))
 }
 
 /** The functions that list the methods of users, of all features. */

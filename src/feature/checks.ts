@@ -141,6 +141,7 @@ const ROUTE_CONFIG = [
   'fieldScopes',
   'roles',
   'factors',
+  'client',
   'reauthenticate',
   'rateLimit',
   'writeLimit',
@@ -160,6 +161,13 @@ const UNIQUE: readonly (readonly [kind: string, member: keyof Feature, ofCore: r
   ['rate limit', 'rateLimits', [...Object.keys(RATE_LIMITS.perAddress), WRITE_LIMIT, ...COUNTERS]],
   ['sign-in method', 'signInMethods', [...Object.keys(CORE_SIGN_IN_METHODS), IMPERSONATION.method]],
   ['guard', 'guards', [...ROUTE_CONFIG, ...REQUEST_DECORATORS]],
+]
+
+/** The members that one feature can have. */
+const SINGLE: readonly (readonly [kind: string, member: keyof Feature])[] = [
+  ['second factor', 'secondFactor'],
+  ['part memberships', 'memberships'],
+  ['part resourceMetadata', 'resourceMetadata'],
 ]
 
 /**
@@ -194,10 +202,12 @@ export const checkFeatures = (features: readonly Feature[]): void => {
   }
   for (const [kind, member, ofCore] of UNIQUE)
     assertUnique(kind, ofCore, features, feature => Object.keys(feature[member] ?? {}))
-  const [first, second] = features.filter(({ secondFactor }) => secondFactor !== undefined)
-  if (first !== undefined && second !== undefined)
-    throw new FeatureError(
-      `The second factor is declared twice: by the feature ${first.name} and by the feature ${second.name}`,
-    )
+  for (const [kind, member] of SINGLE) {
+    const [first, second] = features.filter(feature => feature[member] !== undefined)
+    if (first !== undefined && second !== undefined)
+      throw new FeatureError(
+        `The ${kind} is declared twice: by the feature ${first.name} and by the feature ${second.name}`,
+      )
+  }
   for (const problem of problemsOfConsumers(features)) throw new FeatureError(problem)
 }

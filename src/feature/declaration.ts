@@ -23,10 +23,11 @@ import type { AccountFeature } from '#core/store/account-feature'
 import type { User } from '#core/users/user'
 import type { ConsoleModule } from '#http/pages/console-parts'
 import type { FeaturePages } from '#http/pages/feature-pages'
+import type { ResourceMetadata } from '#http/request-authentication'
 import type { RouteGuard } from '#http/route-guards'
 import type { FeatureOperation, FeatureRead } from '#storage/stored-feature'
 import type { Consumer } from './consumers/consumers.ts'
-import type { AnyDeps, EarlyDeps, FeatureDeps, None, SomeDeps, Typed } from './deps.ts'
+import type { AnyDeps, EarlyDeps, FeatureDeps, Memberships, None, SomeDeps, Typed } from './deps.ts'
 import type { BackgroundTask } from './jobs/background-tasks.ts'
 import type { Job } from './jobs/jobs.ts'
 
@@ -59,9 +60,9 @@ type AddCommands<Services> = (
   declared: Declarations,
 ) => void | Promise<void>
 
-/** A function for each service. The names are known before anything is created. */
+/** A function for each service. The names are known before anything is created. One that is not always needed can be imported. */
 type ServiceFactories<Services, Deps> = {
-  readonly [Name in keyof Services]: (deps: Deps) => Services[Name]
+  readonly [Name in keyof Services]: (deps: Deps) => MaybePromise<Services[Name]>
 }
 
 /** Imports and exports a factor with its users. */
@@ -137,6 +138,10 @@ interface Declaration<Declared extends Typed, Services extends object, Deps exte
   readonly routes?: URL
   /** What private routes of every folder can require, by the property of their `config` that declares it. */
   readonly guards?: Readonly<Record<string, (deps: Deps) => RouteGuard>>
+  /** The organizations of users, if the feature has them: those that tokens of clients can be limited to. One feature declares it. */
+  readonly memberships?: (deps: Deps) => Memberships
+  /** Where protected resources describe themselves (RFC 9728), for the challenges of 401 responses. One feature declares it. */
+  readonly resourceMetadata?: (deps: Deps) => ResourceMetadata | null
   /** The public keys of tokens that the feature signs, for `/.well-known/jwks.json`. */
   readonly publicKeys?: (deps: Deps) => readonly PublicKey[]
   /**
@@ -338,6 +343,6 @@ export {
 } from '#storage/operations/write'
 export { type FeatureMigration, type FeatureStore, type FeatureTable, table } from '#storage/stored-feature'
 export type { Delivery } from './consumers/consumers.ts'
-export type { DepsOf, FeatureConfig, FeatureDeps } from './deps.ts'
+export type { DepsOf, FeatureConfig, FeatureDeps, Memberships } from './deps.ts'
 export type { JobRun } from './jobs/jobs.ts'
 export { hasLease } from './jobs/stored-jobs.ts'

@@ -57,8 +57,21 @@ export interface FeatureConfig {
 
 export type ClientTokens = Pick<
   AccessTokens,
-  'issueToClient' | 'inspect' | 'audience' | 'isAccepted' | 'keyPairs'
+  'issueToClient' | 'inspect' | 'audience' | 'isAccepted' | 'keyPairs' | 'seal'
 >
+
+/** The organizations of users, for features that know nothing else of them. */
+export interface Memberships {
+  /** Those that a user is a member of now, in the order of joining. */
+  readonly list: (userId: string) => MaybePromise<readonly NamedOrganization[]>
+  /** Returns `undefined` unless the user is a member of it now. */
+  readonly find: (userId: string, id: string) => MaybePromise<NamedOrganization | undefined>
+}
+
+export interface NamedOrganization {
+  readonly id: string
+  readonly name: string
+}
 
 /** What features get from the core before there are use cases. The second factor is created with it. */
 export interface BaseDeps {
@@ -95,6 +108,8 @@ export interface BaseDeps {
   readonly keyFile: (name: string) => string | null
   /** Issues and reads tokens of clients of the authorization server. Returns `null` on the command line. */
   readonly clientTokens: () => ClientTokens | null
+  /** The organizations of users, of the feature that has them. Returns `null` without one, and on the command line. */
+  readonly memberships: () => Memberships | null
   /** Runs work after the response, whose time does not reveal it then. */
   readonly deferred: Pick<DeferredWork, 'run'>
   /** Returns `undefined` if there is no such user; `users.get` throws then. */

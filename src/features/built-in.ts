@@ -11,6 +11,7 @@ import { adminKeys } from './admin-keys/feature.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
 import { consoleFeature } from './console/console.ts'
 import { emailCodes } from './email-codes/email-codes.ts'
+import { forwardAuth } from './forward-auth/feature.ts'
 import { identities } from './identities/identities.ts'
 import { oauth } from './oauth/feature.ts'
 import { organizations } from './organizations/feature.ts'
@@ -34,6 +35,7 @@ export const BUILT_IN_FEATURES = [
   webhooks,
   organizations,
   oauth,
+  forwardAuth,
   consoleFeature,
   // A database of a service without such fields knows nothing of them.
   ...(Object.keys(teamFields.migrations).length === 0 ? [] : [teamFields]),

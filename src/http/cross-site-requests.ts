@@ -9,7 +9,7 @@ import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether forms of any site may call it. The route must change nothing, and treat no visitor as signed in. */
+    /** Whether forms of any site may call it. The route must change nothing, and tell a page nothing of a visitor. */
     isOpenToSites?: true
   }
 }

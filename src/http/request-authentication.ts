@@ -4,16 +4,21 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type ErrorDetails, ServiceError } from '#base/errors'
+import { organizationIn } from '#core/auth/access-tokens'
 import type { AdminAuthenticator } from '#core/auth/admin-authenticator'
 import type { PresentedAdminKey } from '#core/auth/admin-key'
 import type { Authenticator } from '#core/auth/authenticator'
+import type { ClientAccess, ClientAuthenticator, PresentedClient } from '#core/auth/client-authenticator'
+import type { Proofs } from '#core/auth/dpop'
 import { isApiKeyPrincipal, type Principal } from '#core/auth/principal'
 import type { ScopeDescriptions } from '#core/auth/scopes'
 import type { User } from '#core/users/user'
 import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER } from './admin-key-header.ts'
 import { csrfError } from './cross-site-requests.ts'
+import { boundTokenError, ProofChecks } from './proof-checks.ts'
 import {
   adminScopeGuard,
+  clientAccessProblem,
   fieldScopeGuard,
   type Guard,
   inSequence,
@@ -23,7 +28,7 @@ import {
   scopeGuard,
   scopeProblem,
 } from './route-access.ts'
-import { type CookieParser, extractAccessToken } from './token-extraction.ts'
+import { bearerToken, type CookieParser, extractAccessToken } from './token-extraction.ts'
 
 export type { Guard } from './route-access.ts'
 
@@ -41,6 +46,8 @@ declare module 'fastify' {
      * @throws {Error} on other routes: a bug, not a client error.
      */
     requirePrincipal(): Principal
+    /** The organization that the token of a client is limited to, by its claim `org`; `null`: none. */
+    readonly tokenOrganization: string | null
     /** Whose principal it is: a host may have several services. `null` before authentication. */
     authenticatedBy: RequestAuthentication | null
     /** The error of a failed token lookup. `requireUser` fails with it; public routes continue anonymously. */
@@ -49,6 +56,8 @@ declare module 'fastify' {
     isApiKeyAccepted: boolean
     /** The admin key, on admin routes and behind the guards of admin keys; else `null`. */
     adminKey: PresentedAdminKey | null
+    /** The client whose own token opens the route, on routes with `config.client` and behind `requireClient`; else `null`. */
+    client: PresentedClient | null
   }
   interface FastifyContextConfig {
     /** Whether requests whose cookies name several users may call it, as the first of them: the route that signs them out. */
@@ -76,6 +85,12 @@ export interface Guards {
    * @throws {Error} if there is no such scope.
    */
   requireAdminScope(scope: string): Guard
+  /**
+   * Requires a token that a client of the authorization server has for itself, as `Authorization: Bearer`, and sets `request.client`. Tokens of
+   * users, API keys and cookies are refused.
+   * @throws {Error} if there is no such scope of admin keys, for a route without a resource.
+   */
+  requireClient(access: ClientAccess): Guard
 }
 
 /** What authentication stores in requests, with its values before. */
@@ -88,6 +103,7 @@ const STORED = {
   authenticationFailure: null,
   isApiKeyAccepted: false,
   adminKey: null,
+  client: null,
 }
 
 /** Adds what authentication stores in requests. */
@@ -102,22 +118,38 @@ export const decorateRequests = (app: FastifyInstance): void => {
       return this.requirePrincipal().cachedUser.user
     },
   })
+  app.decorateRequest('tokenOrganization', {
+    getter(this: FastifyRequest) {
+      const { principal } = this
+      return principal === null || principal.client === null ? null : organizationIn(principal.token)
+    },
+  })
 }
 
 /** The names of {@link decorateRequests}, and those of plugins that a value of a host would replace. */
 export const REQUEST_DECORATORS = [
   ...Object.keys(STORED),
-  ...['requirePrincipal', 'user', 'validatedData', 'clientAddress', 'clientNetwork', 'hostCookie'],
+  ...['requirePrincipal', 'user', 'tokenOrganization'],
+  ...['validatedData', 'clientAddress', 'clientNetwork', 'hostCookie'],
 ]
 
-const INVALID_TOKEN = {
-  headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
-  sampledAs: 'access-token',
+/** The errors of requests without a valid token. @param metadata the URL of what the resource says of itself (RFC 9728 §5.1); `null`: none. */
+const tokenErrors = (metadata: string | null) => {
+  const parameters = metadata === null ? [] : [`resource_metadata="${metadata}"`]
+  const challenge = (...all: readonly string[]) => ({
+    headers: { 'www-authenticate': ['Bearer', all.join(', ')].filter(text => text !== '').join(' ') },
+  })
+  const invalid = { ...challenge('error="invalid_token"', ...parameters), sampledAs: 'access-token' }
+  // RFC 6750 §3: no error code for requests without credentials.
+  const missing = { ...challenge(...parameters), quiet: true }
+  return {
+    invalid,
+    badToken: () => new ServiceError('signInRequired', invalid),
+    noToken: () => new ServiceError('signInRequired', missing),
+  }
 }
-const badToken = (): ServiceError => new ServiceError('signInRequired', INVALID_TOKEN)
-// RFC 6750 §3: no error code for requests without credentials.
-const noToken = (): ServiceError =>
-  new ServiceError('signInRequired', { headers: { 'www-authenticate': 'Bearer' }, quiet: true })
+
+type TokenErrors = ReturnType<typeof tokenErrors>
 
 /** Whether the cookies of a request name several users, so that it is anonymous. */
 export const namesSeveralUsers = ({ authenticationFailure }: FastifyRequest): boolean =>
@@ -127,23 +159,37 @@ export const namesSeveralUsers = ({ authenticationFailure }: FastifyRequest): bo
 const noAdminKey = (logged: Pick<ErrorDetails, 'quiet' | 'sampledAs'>): ServiceError =>
   new ServiceError('adminKeyRequired', { headers: ADMIN_CHALLENGE, ...logged })
 
+/** @returns where the metadata of a resource are (RFC 9728); `null`: nowhere. @param resource its identifier; `null`: the service itself. */
+export type ResourceMetadata = (resource: string | null) => string | null
+
 export interface RequestAuthenticationDeps {
   readonly authenticator: Authenticator
   readonly adminAuthenticator: AdminAuthenticator
+  readonly clientAuthenticator: ClientAuthenticator
+  readonly resourceMetadata: ResourceMetadata | null
   /** The scopes of API keys. */
   readonly userScopes: ScopeDescriptions
   /** The scopes of admin keys. */
   readonly adminScopes: ScopeDescriptions
   readonly allowedOrigins: readonly string[]
+  /** Verifies proofs of possession. */
+  readonly proofs: Proofs
+  readonly publicUrl: string
+  /** Now, in milliseconds since the epoch. */
+  readonly clock: () => number
   /** Parses the `Cookie` header of routes outside of the service, whose requests have no `cookies`. */
   readonly parseCookie: CookieParser
 }
 
 export class RequestAuthentication implements Guards {
   readonly #deps: RequestAuthenticationDeps
+  readonly #proofs: ProofChecks
+  readonly #errors: TokenErrors
 
   constructor(deps: RequestAuthenticationDeps) {
     this.#deps = deps
+    this.#proofs = new ProofChecks(deps)
+    this.#errors = this.#errorsFor(null)
   }
 
   /** Authenticates by `request.accessToken`, or one of `accessTokens`. Never fails: a failed lookup becomes `request.authenticationFailure`. */
@@ -151,6 +197,8 @@ export class RequestAuthentication implements Guards {
     const { accessToken, accessTokens } = request
     request.authenticatedBy = this
     if (accessToken === null) return done()
+    if (request.accessTokenSource === 'proof')
+      return void this.#authenticateBound(request, accessToken).then(() => done())
     if (accessTokens !== null)
       return void this.#authenticateLater(request, this.#authenticateByOneOf(request, accessTokens)).then(
         () => done(),
@@ -285,6 +333,45 @@ export class RequestAuthentication implements Guards {
     return inSequence(this.authenticateAdmin, adminScopeGuard(scope))
   }
 
+  readonly requireClient = (access: ClientAccess): Guard => {
+    const problem = clientAccessProblem(this.#deps.adminScopes, access)
+    if (problem !== null) throw new Error(`requireClient ${problem}`)
+    const errors = this.#errorsFor(access.resource ?? null)
+    return (request, _reply, done) =>
+      void this.#clientOf(request, access, errors).then(
+        client => {
+          request.client = client
+          done()
+        },
+        (error: Error) => {
+          request.client = null
+          done(error)
+        },
+      )
+  }
+
+  /** @throws {ServiceError} `signInRequired`, `scopeRequired`, `storeUnavailable` */
+  async #clientOf(
+    { client, headers }: FastifyRequest,
+    access: ClientAccess,
+    { noToken, badToken }: TokenErrors,
+  ): Promise<PresentedClient> {
+    const { clientAuthenticator } = this.#deps
+    const token = bearerToken(headers.authorization ?? '')
+    if (token === '') throw noToken()
+    const found =
+      client === null
+        ? await clientAuthenticator.authenticate(token)
+        : await clientAuthenticator.confirm(client)
+    if (found === null || !clientAuthenticator.isFor(found, access)) throw badToken()
+    if (!found.scopes.includes(access.scope)) throw insufficientScope(access.scope)
+    return found
+  }
+
+  #errorsFor(resource: string | null): TokenErrors {
+    return tokenErrors(this.#deps.resourceMetadata?.(resource) ?? null)
+  }
+
   #authenticateOutside(request: FastifyRequest, done: (error?: Error) => void): void {
     // Otherwise the properties of the request would not be what the checks expect.
     if (request.accessToken === undefined)
@@ -330,7 +417,7 @@ export class RequestAuthentication implements Guards {
       // No sign-out ends API keys. Only the page to sign in helps: a session replaces them.
       if (isApiKeyPrincipal(first)) return null
       if (request.routeOptions.config.isOpenToSeveralUsers !== true)
-        throw new ServiceError('severalUsers', INVALID_TOKEN)
+        throw new ServiceError('severalUsers', this.#errors.invalid)
     }
     request.accessToken = first.token
     return this.#deps.authenticator.authenticate(first.token)
@@ -345,8 +432,21 @@ export class RequestAuthentication implements Guards {
     }
   }
 
+  /** A token that is bound to a key: its request has a proof of possession. */
+  async #authenticateBound(request: FastifyRequest, accessToken: string): Promise<void> {
+    await this.#authenticateLater(request, this.#boundPrincipal(request, accessToken))
+  }
+
+  /** @throws {ServiceError} `signInRequired`, `storeUnavailable` */
+  async #boundPrincipal(request: FastifyRequest, accessToken: string): Promise<Principal> {
+    const principal = await this.#deps.authenticator.authenticate(accessToken)
+    if (principal === null) throw boundTokenError('invalid_token')
+    this.#proofs.check(request, accessToken)
+    return principal
+  }
+
   #errorOf({ authenticationFailure, accessToken }: FastifyRequest): Error {
     if (authenticationFailure !== null) return authenticationFailure as Error
-    return accessToken === null ? noToken() : badToken()
+    return accessToken === null ? this.#errors.noToken() : this.#errors.badToken()
   }
 }

@@ -1,7 +1,7 @@
 /** The id of each request, which `X-Request-Id` and its log lines have (docs/design.md, "Observability"). */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import proxyaddr from '@fastify/proxy-addr'
+import { trustedAddresses } from './trusted-addresses.ts'
 
 export const REQUEST_ID_HEADER = 'x-request-id'
 
@@ -39,23 +39,11 @@ export interface RequestIds {
   readonly of: (request: IncomingMessage) => string
 }
 
-/** Whether the address is one of the networks; remembers the last one that is, because a service has few proxies. */
-const isIn = (networks: readonly string[]): ((address: string) => boolean) => {
-  // Fastify's own module, which decides about `X-Forwarded-For` too: both trust the same proxies.
-  const isTrusted = proxyaddr.compile([...networks])
-  let last: string | null = null
-  return address => {
-    // An address that is unknown, as after a disconnect, is no proxy's.
-    if (address !== last && isTrusted(address, 0)) last = address
-    return address === last
-  }
-}
-
 /** @param trustedProxies addresses and networks. */
 export const createRequestIds = (trustedProxies: readonly string[]): RequestIds => {
   const next = randomIds()
   if (trustedProxies.length === 0) return { next, of: next }
-  const isTrusted = isIn(trustedProxies)
+  const isTrusted = trustedAddresses(trustedProxies)
   return {
     next,
     of({ headers, socket }) {

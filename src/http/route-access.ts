@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '#base/errors'
 import { missingScopes } from '#core/auth/admin-key'
+import type { ClientAccess } from '#core/auth/client-authenticator'
 import type { ScopeDescriptions } from '#core/auth/scopes'
 import { INVALID_ROLE, isRole } from '#core/users/roles'
 import { ADMIN_CHALLENGE, adminScopeRequired } from './admin-key-header.ts'
@@ -45,6 +46,17 @@ export const roleGuard =
     const held = request.user.roles
     done(roles.some(role => held.includes(role)) ? undefined : refusal())
   }
+
+/** @param declared the scopes of admin keys. @returns why a route cannot need this of a client; `null` if it can. */
+export const clientAccessProblem = (declared: ScopeDescriptions, access: unknown): string | null => {
+  const { scope, resource } = (access ?? {}) as Partial<Record<keyof ClientAccess, unknown>>
+  if (typeof scope !== 'string' || scope === '')
+    return `declares client: ${JSON.stringify(access)}, which names no scope`
+  if (resource === undefined) return scopeProblem(declared, scope)
+  return typeof resource === 'string' && URL.canParse(resource)
+    ? null
+    : `declares the resource ${JSON.stringify(resource)}, which is not the URI of one`
+}
 
 /**
  * For requests that have passed `authenticateUser`. Sessions may do everything.

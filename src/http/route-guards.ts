@@ -9,6 +9,8 @@ export interface GuardedRequest {
   readonly user: User
   /** The parameters of the URL: decoded, but not validated. */
   readonly params: unknown
+  /** The organization that the token of a client is limited to; `null`: none. */
+  readonly tokenOrganization: string | null
 }
 
 /**

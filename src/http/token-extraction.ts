@@ -1,5 +1,6 @@
 /** The values of cookies, and the access token of a request: from the cookie, otherwise from the header (§5.1.1). */
 import type { FastifyRequest } from 'fastify'
+import { BOUND_PREFIX } from '#core/auth/access-tokens'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -7,8 +8,11 @@ declare module 'fastify' {
     accessToken: string | null
     /** Every different token, if cookies have several; else `null`. */
     accessTokens: readonly string[] | null
-    /** Its source. Browsers send cookies on their own, which matters for CSRF. `undefined` before the token is extracted. */
-    accessTokenSource: 'cookie' | 'header' | null | undefined
+    /**
+     * Its source; `proof`: a header with the scheme DPoP. Browsers send cookies on their own, which matters for CSRF. `undefined` before the
+     * token is extracted.
+     */
+    accessTokenSource: 'cookie' | 'header' | 'proof' | null | undefined
   }
 }
 
@@ -49,12 +53,15 @@ export const ACCESS_TOKEN_COOKIE = 'ACCESS_TOKEN'
 const BEARER = /^bearer +/i
 
 /** Everything after the scheme; empty for other schemes. */
-const bearerToken = (authorization: string): string => {
+export const bearerToken = (authorization: string): string => {
   // Fast path for the usual spelling.
   if (authorization.startsWith('Bearer ') && authorization[7] !== ' ') return authorization.slice(7)
   const scheme = BEARER.exec(authorization)
   return scheme === null ? '' : authorization.slice(scheme[0].length)
 }
+
+/** The token after the scheme DPoP in any letter case (RFC 9449 §7.1); empty for other schemes. */
+const boundToken = (authorization: string): string => /^dpop +(.*)$/i.exec(authorization)?.[1] ?? ''
 
 /**
  * Sets `accessToken`, `accessTokens` and the source.
@@ -80,7 +87,9 @@ export const extractAccessToken = (
   }
   const fromHeader = authorization === undefined ? '' : bearerToken(authorization)
   if (fromHeader === '') {
-    request.accessTokenSource = null
+    const bound = authorization === undefined ? '' : boundToken(authorization)
+    request.accessTokenSource = bound === '' ? null : 'proof'
+    if (bound !== '') request.accessToken = BOUND_PREFIX + bound
     return
   }
   request.accessToken = fromHeader

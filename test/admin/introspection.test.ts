@@ -136,6 +136,29 @@ await onEnginesOfRun(t, async (t, { build }) => {
     t.equal((await stateOf(again)).active, true)
   })
 
+  t.test('up to a hundred tokens at once have their states in the order of the tokens', async t => {
+    const users = [await signUp(app), await signUp(app)]
+    const key = await newApiKey(app, users[0]?.token ?? '')
+    const tokens = [users[1]?.token, 'x', key.token, users[0]?.token, '', users[1]?.token].map(String)
+    const response = await inspect(app, { tokens })
+    isPrivateJson(t, response, 200)
+    const { results } = response.json()
+    t.same(results, await Promise.all(tokens.map(stateOf)))
+    t.same(
+      results.map(({ sub }: { sub?: string }) => sub),
+      [users[1]?.id, undefined, users[0]?.id, users[0]?.id, undefined, users[1]?.id],
+    )
+    t.same((await inspect(app, { tokens: [] })).json(), { results: [] })
+    const many = Array.from({ length: 100 }, () => 'x'.repeat(1_000))
+    t.equal((await inspect(app, { tokens: many })).json().results.length, 100, '100 kB of tokens')
+    errorsAt(t, await inspect(app, { tokens: [...many, 'x'] }), 400, ['tokens'])
+    errorsAt(t, await inspect(app, { tokens: ['x', 7] }), 400, ['tokens.1'])
+    errorsAt(t, await inspect(app, { tokens, token: 'x' }), 400, ['tokens'])
+    errorsAt(t, await inspect(app, { tokens: 'x' }), 400, ['tokens'])
+    errorsAt(t, await inspectForm(app, 'tokens=x'), 400, ['tokens'])
+    globalErrorOf(t, await inspect(app, { tokens: ['x'.repeat(131_072)] }), 413)
+  })
+
   t.test('bad input is 400 or 415 in the one format', async t => {
     const token = 'x'
     const cases: [string, string][] = [
@@ -169,7 +192,7 @@ await onEnginesOfRun(t, async (t, { build }) => {
     t.match(globalErrorOf(t, await type('text/plain'), 415), /x-www-form-urlencoded/)
     globalErrorOf(t, await type('application/x-www-form-urlencoded; charset=latin1'), 415)
     globalErrorOf(t, await inspectForm(app, `token=${token}`, { 'content-encoding': 'gzip' }), 415)
-    globalErrorOf(t, await inspectForm(app, `token=${'x'.repeat(20_000)}`), 413)
+    globalErrorOf(t, await inspectForm(app, `token=${'x'.repeat(140_000)}`), 413)
     errorsAt(t, await inspect(app, { token: 7 }), 400, ['token'])
     globalErrorOf(
       t,

@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { toLines } from '#http/validation/ndjson'
+import { readLines, toLines } from '#http/validation/ndjson'
 import { createKey, revokeKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, asAdmin, freshEmail, logCapture, manualClock } from '../support/build.ts'
 import { fromLines, IMPORT, openImport } from '../support/bulk-users.ts'
@@ -24,6 +24,18 @@ const hurry = ({ server }: FastifyInstance): void => {
 }
 
 const user = () => toLines([{ email: freshEmail() }])
+
+t.test('a chunk of many lines leaves time to other requests', async t => {
+  let turns = 0
+  const ticker = setInterval(() => {
+    turns += 1
+  }, 1)
+  const started = performance.now()
+  const chunk = Buffer.from('{}\n'.repeat(200_000))
+  for await (const _batch of readLines(ReadableStream.from([chunk]), () => false));
+  clearInterval(ticker)
+  t.ok(turns > (performance.now() - started) / 100, `${turns} turns`)
+})
 
 await onEnginesOfRun(t, async (t, { build }) => {
   const clock = manualClock()

@@ -69,6 +69,8 @@ const WRONG: [name: string, values: string[]][] = [
       'http://localhost.example',
       'http://127.0.0.1.example',
       'https://h/?a=b',
+      'https://h/canary?a=canary',
+      'http://breaches.example/canary',
       'https://u:canary@h',
     ],
   ],

@@ -11,6 +11,7 @@ import {
   build,
   freshEmail,
   manualClock,
+  PASSWORD,
   signUp,
   updateUser,
 } from '../support/build.ts'
@@ -76,6 +77,25 @@ await onEnginesOfRun(t, async (t, { build }) => {
     t.equal(await accountStatus(app, token), 401)
     await client.open('/console/events')
     t.match(client.page, new RegExp(`${person.email}</bdi></strong> disabled`))
+  })
+
+  t.test('the sign-in leads back to the page that was asked for, from the account too', async t => {
+    const person = await administrator(app)
+    const client = browserWith(app, person.token)
+    await client.open('/console/users?search=hen')
+    t.equal(client.path, '/console/sign-in')
+    await client.submit('sign-in/account')
+    t.equal(client.path, '/console/users')
+    t.match(client.page, 'value="hen"')
+    const stranger = new FormClient(app)
+    await stranger.open('/console/users?search=hen')
+    await stranger.submit('sign-in/account')
+    t.equal(stranger.path, '/sign-in')
+    await stranger.submit('sign-in', { email: person.email, password: PASSWORD })
+    await stranger.submit('sign-in/code', { code: person.authenticator.recoveryCodes[0] ?? '' })
+    t.equal(stranger.path, '/console/sign-in')
+    await stranger.submit('sign-in/account')
+    t.equal(stranger.path, '/console/users')
   })
 
   t.test('users do not see who it was', async t => {

@@ -72,6 +72,20 @@ t.test('pages of magic links', async t => {
     t.equal(await accountStatus(app, session), 200)
   })
 
+  t.test('the page of the code stays while wrong codes make it wait', async t => {
+    const limited = await build(t, { env: { ...MAILED_SIGN_INS, RATE_LIMIT: 'on' } })
+    const { email, token } = await confirmedUser(limited)
+    await addTotp(limited, token)
+    const browser = await new FormClient(limited).open(await ask(limited, email))
+    await browser.submit('magic-link')
+    for (let wrong = 0; wrong < 12 && browser.status !== 429; wrong += 1) {
+      t.equal(browser.heading, 'Enter your code')
+      await browser.submit('magic-link', { code: '000000' })
+    }
+    t.equal(browser.status, 429)
+    t.equal(browser.heading, 'Enter your code')
+  })
+
   t.test('O16, S1: with an app the page asks for its code, and leads on by 303', async t => {
     const { email, token } = await confirmedUser(app)
     const totp = await addTotp(app, token)

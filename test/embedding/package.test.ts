@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -14,12 +14,21 @@ import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { listening } from '../../scripts/listening.ts'
-import { bearer, PASSWORD, temporaryFolder } from '../support/build.ts'
+import { ADMIN_KEY, bearer, PASSWORD, temporaryFolder } from '../support/build.ts'
 import { UNMEASURED } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
-const SOURCES = ['src', 'plugins', 'routes', 'client', 'scripts/build.ts', 'scripts/pack.ts', 'package.json']
+const SOURCES = [
+  'src',
+  'plugins',
+  'routes',
+  'client',
+  'verifier',
+  'scripts/build.ts',
+  'scripts/pack.ts',
+  'package.json',
+]
 const OTHERS = [
   'tsconfig.json',
   'tsconfig.build.json',
@@ -306,6 +315,28 @@ const TSCONFIG = {
   include: ['host.ts', 'visits', 'notes', 'pins', 'routes'],
 }
 
+/** The Node of the tests, and each other one of the machine from version 20. */
+const nodes = (): readonly string[] => {
+  const found = (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, 'node'))
+  const versions = new Map([[process.version, process.execPath]])
+  for (const node of found.filter(existsSync)) {
+    const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
+    if (Number(/\d+/.exec(version)) >= 20) versions.set(version, versions.get(version) ?? node)
+  }
+  return [...versions.values()]
+}
+
+/** A service of its own that verifies tokens, also on Node 20. */
+const VERIFIER = `
+import { createVerifier } from 'gatehouse/verifier'
+
+const [baseUrl, adminKey, token] = process.argv.slice(2)
+const verifier = createVerifier({ baseUrl, adminKey })
+const [known, unknown] = [await verifier.verify(token), await verifier.verify('x')]
+console.log(JSON.stringify([known?.sub, unknown]))
+verifier.close()
+`
+
 /** The client of the package, and one that the package generates. */
 const CLIENT = `
 import { createClient, isServiceError, memoryTokens } from 'gatehouse/client'
@@ -403,6 +434,7 @@ t.test('the packed tarball works in an empty project', async t => {
     DRAIN_DELAY: '0s',
     MAIL_URL: 'off',
     DATABASE_URL: 'sqlite:data/service.db',
+    ADMIN_KEY,
   }
   const service = spawn(gatehouse, [], { cwd: project, env: { ...env, ...settings }, stdio: 'pipe' })
   t.teardown(() => service.kill('SIGKILL'))
@@ -414,6 +446,12 @@ t.test('the packed tarball works in an empty project', async t => {
   const generator = join(project, 'node_modules/.bin/gatehouse-client')
   await run(project, generator, [`${url}/openapi.json`, '--output', 'generated.ts'])
   t.same(JSON.parse(await run(project, process.execPath, ['client.ts', url])), ['eve@example.com', 401])
+  writeFileSync(join(project, 'verifier.js'), VERIFIER)
+  const { id } = (await (await fetch(`${url}/account`, { headers: bearer(token) })).json()) as { id: string }
+  for (const node of nodes()) {
+    const output = await run(project, node, ['verifier.js', url, ADMIN_KEY, token])
+    t.same(JSON.parse(output), [id, null], node)
+  }
   t.match(await run(project, gatehouse, ['--help']), /^ {2}start +Start the service/m)
   t.match(await run(project, gatehouse, ['start', '--help']), /^Usage: gatehouse start/)
   const unknown = run(project, gatehouse, ['start', '--port', '1'])

@@ -167,6 +167,10 @@ t.test('a host application can use files too', async t => {
 
 const MISTAKES: [files: Files, message: RegExp][] = [
   [
+    pair('verification.en', `<p>{{link}}</p>{{${' '.repeat(100_000)}`),
+    /verification\.en\.html: has \{\{ without a name/,
+  ],
+  [
     pair('verifikation.en'),
     /verifikation\.en\.html: there is no mail verifikation, the mails are verification, signUp/,
   ],
@@ -226,7 +230,10 @@ const MISTAKES: [files: Files, message: RegExp][] = [
 
 t.test('a mistake stops the start with a sentence that names the file', async t => {
   for (const [files, message] of MISTAKES)
-    await t.rejects(build(t, { env: { MAIL_TEMPLATES: folderWith(t, files) } }), { message })
+    await t.rejects(build(t, { env: { MAIL_TEMPLATES: folderWith(t, files) } }), {
+      name: 'ConfigError',
+      message,
+    })
   await t.rejects(build(t, { env: { MAIL_TEMPLATES: '/nowhere/mails' } }), {
     message: /MAIL_TEMPLATES has a mistake in \/nowhere\/mails: must be a folder that can be read/,
   })

@@ -195,7 +195,6 @@ await onEnginesOfRun(t, async (t, engine) => {
       ['invalid_request', { max_age: '-1' }],
       ['request_not_supported', { request: 'x' }],
       ['request_uri_not_supported', { request_uri: 'https://client.example.test/r' }],
-      ['login_required', { prompt: 'none' }],
     ]
     for (const [error, change] of wrong) {
       const query = Object.entries({ ...valid, ...change }).filter(([, value]) => value !== undefined)
@@ -207,6 +206,12 @@ await onEnginesOfRun(t, async (t, engine) => {
         [error, 's', ISSUER],
       )
     }
+    const silent = await authorize(app, { ...valid, prompt: 'none' })
+    const { searchParams } = targetOf(await openConsent(app, requestIn(silent)))
+    t.strictSame(
+      [searchParams.get('error'), searchParams.get('state'), searchParams.get('iss')],
+      ['login_required', 's', ISSUER],
+    )
     const twice = await app.inject({
       url: `/oauth/authorize?${new URLSearchParams(valid)}&client_id=x`,
       headers: { accept: 'text/html' },
@@ -366,7 +371,7 @@ await onEnginesOfRun(t, async (t, engine) => {
       },
       token,
     )
-    t.ok(targetOf(silent).searchParams.has('code'))
+    t.ok(targetOf(await openConsent(app, requestIn(silent), token)).searchParams.has('code'))
   })
 
   t.test('max_age and prompt=login ask for a proof of identity', async t => {

@@ -60,12 +60,14 @@ await onEnginesOfRun(t, async (t, engine) => {
     const { payload, protectedHeader } = await verified(app, idToken)
     t.match(protectedHeader, { alg: 'RS256', typ: 'JWT' })
     t.strictSame(
-      { ...payload, at_hash: undefined },
+      { ...payload, at_hash: undefined, sid: undefined },
       {
         ...{ sub: id, email, email_verified: false, iss: ISSUER, aud: client.id, nonce: 'n-1', amr: ['pwd'] },
-        ...{ iat: 1_800_000_005, exp: 1_800_003_605, auth_time: 1_800_000_000, at_hash: undefined },
+        ...{ iat: 1_800_000_005, exp: 1_800_003_605, auth_time: 1_800_000_000 },
+        ...{ at_hash: undefined, sid: undefined },
       },
     )
+    t.type(payload.sid, 'string')
     t.equal(await accountStatus(app, idToken), 401)
     t.equal((await userInfo(app, idToken)).statusCode, 401)
     t.equal((await app.inject({ url: '/admin/users', headers: { 'x-admin-key': idToken } })).statusCode, 401)

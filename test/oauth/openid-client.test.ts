@@ -8,6 +8,7 @@ import t from 'tap'
 import { signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
 import { adminStatus, buildOAuth, clientKey, registerClient, registerMachine } from '../support/oauth.ts'
+import { connectDevice, TOOL } from '../support/oauth-devices.ts'
 import { CALLBACK, decide, openConsent, targetOf } from '../support/oauth-flow.ts'
 
 const freePort = async (): Promise<number> => {
@@ -89,6 +90,59 @@ await onEnginesOfRun(t, async (t, engine) => {
     const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '')
     t.equal(refreshed.scope, scopes.join(' '))
   })
+
+  t.test('device authorization', async t => {
+    const { app, discover, issuer } = await service(t)
+    const { id } = await registerClient(app, TOOL)
+    const { token, email } = await signUp(app)
+    const config = await discover(id, openid.None())
+    const device = await openid.initiateDeviceAuthorization(config, { scope: 'account:read offline_access' })
+    t.equal(device.verification_uri, `${issuer}/device`)
+    await connectDevice(app, { userCode: device.user_code }, token)
+    const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...device, interval: 0 })
+    const url = new URL('/account', issuer)
+    const account = await openid.fetchProtectedResource(config, tokens.access_token, url, 'GET')
+    t.match(await account.json(), { email })
+    const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    t.equal(refreshed.scope, 'account:read offline_access')
+  })
+
+  for (const [kind, metadata] of Object.entries({
+    confidential: { scopes: ['openid', 'account:read'] },
+    public: { scopes: ['openid', 'account:read'], authMethod: 'none' },
+  }))
+    t.test(`a pushed request and DPoP, of a ${kind} client`, async t => {
+      const { app, discover, issuer } = await service(t)
+      const client = await registerClient(app, { ...metadata, redirectUris: [CALLBACK] })
+      const { token, id: userId } = await signUp(app)
+      const authentication = client.secret === null ? openid.None() : openid.ClientSecretBasic(client.secret)
+      const config = await discover(client.id, authentication)
+      const DPoP = openid.getDPoPHandle(config, await openid.randomDPoPKeyPair())
+      const verifier = openid.randomPKCECodeVerifier()
+      const url = await openid.buildAuthorizationUrlWithPAR(
+        config,
+        {
+          ...{ redirect_uri: CALLBACK, scope: 'openid account:read' },
+          code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+          code_challenge_method: 'S256',
+        },
+        { DPoP },
+      )
+      const begun = await app.inject({ url: url.pathname + url.search, headers: { accept: 'text/html' } })
+      const request = String(begun.headers.location).split('request=')[1] ?? ''
+      const callback = targetOf(await decide(app, request, 'allow', token))
+      const checks = { pkceCodeVerifier: verifier, idTokenExpected: true }
+      const tokens = await openid.authorizationCodeGrant(config, callback, checks, {}, { DPoP })
+      t.equal(tokens.token_type, 'dpop')
+      const account = await openid.fetchProtectedResource(
+        ...([config, tokens.access_token, new URL('/account', issuer), 'GET'] as const),
+        ...([null, undefined, { DPoP }] as const),
+      )
+      t.equal(account.status, 200)
+      t.match(await openid.fetchUserInfo(config, tokens.access_token, userId, { DPoP }), { sub: userId })
+      const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '', {}, { DPoP })
+      t.equal(refreshed.token_type, 'dpop')
+    })
 
   t.test('OpenID Connect: the ID token and UserInfo, with each algorithm', async t => {
     const { app, discover, issuer } = await service(t)

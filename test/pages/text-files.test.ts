@@ -1,5 +1,5 @@
 /** The files of `TEXTS`: a language of pages and mails, and the mistakes that stop the start. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { build, freshEmail, signUp, temporaryFolder } from '../support/build.ts'
@@ -76,8 +76,11 @@ const MISTAKES: [files: Readonly<Record<string, unknown>>, message: RegExp][] = 
 
 t.test('a mistake stops the start with a sentence that names file and key', async t => {
   for (const [files, message] of MISTAKES)
-    await t.rejects(build(t, { env: { TEXTS: folderWith(t, files) } }), { message })
+    await t.rejects(build(t, { env: { TEXTS: folderWith(t, files) } }), { name: 'ConfigError', message })
   await t.rejects(build(t, { env: { TEXTS: '/nowhere/texts' } }), {
     message: /must be a folder that can be read/,
   })
+  const folder = folderWith(t, {})
+  symlinkSync('/dev/null', join(folder, 'fr.json'))
+  await t.rejects(build(t, { env: { TEXTS: folder } }), { message: /fr\.json: must be a file, not a folder/ })
 })

@@ -25,7 +25,11 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     jobs: { '0001_job_leases': 'd09e89cd09cc745f77a449b8c78c9caccd6ed8238a377bd7d5c82d0cb29a575e' },
     oauth: {
       '0001_oauth': 'f698b91333a35cb4e57678ddd212b8b506be06b58c4a7200eb5cd3833fcc609a',
+      '0002_organizations': '99c122e9cd1c4e378afa34b6a4c75f9ed4bf0a43858114abc35585bef81ce8cc',
       '0003_clients': 'ac302560afa2905f363e8a67fb1e78cba10f42f0287cad2cfd7895027d0b5889',
+      '0004_device_requests': 'ae60e5cb86aad7ea279c5a930a231ba9a65620dc0b52108e95eaea8330009614',
+      '0005_bound_grants': '27a35282d1b288ed2b6e50596329fb0193b5a818561325a11cb67795c8e1220c',
+      '0006_sign_ins': '32dff63feceba067c1f8015c539933aae5fbb6f40527320f799bdbda24c79340',
     },
     organizations: {
       '0001_organizations': '31eb525e7ff1a00b6addcc1aa32662d5445b2f5244e6dff2b3a18f87d70bc120',
@@ -60,7 +64,11 @@ export const CHECKSUMS: Readonly<Record<'sqlite' | 'postgres', Checksums>> = {
     jobs: { '0001_job_leases': 'f974200998a4e6e7b7db3461b29adafdc04c320269115dc980783fa57212158d' },
     oauth: {
       '0001_oauth': '4e2f1f9ad10635ec02492757ef0a7d0b58c6058244e5e74eb7c851c055e25213',
+      '0002_organizations': '5a73d396cd04be3ae08269bd0f88f6d952bd220cca9e274ca810bc01a02773bc',
       '0003_clients': '80e38a7399d3a29a61fd544575a9b7297ec3c06d3e84c46eadc3634a94103f72',
+      '0004_device_requests': 'cff1faedc97db8de52eba5494cd943b2cb1cbb0dc55b19b1a27fa6e4eea838a1',
+      '0005_bound_grants': '5069330f9d0ff03171d5204bbcdb7a837cd0869d88c87b1f3db035ea38e42662',
+      '0006_sign_ins': '031ea7a1528bee86fec74d9ba4fea34dfd732708a59f3bc3be156ecdc83ddcd9',
     },
     organizations: {
       '0001_organizations': 'b31ed427bcaca827c2ece8e7628fea897d0a0fcff31de644377733c087f75dc7',

@@ -41,7 +41,8 @@ export const receiver = async (t: Context, respond: Respond = accept) => {
     textOf(request).then(
       text => {
         const { url = '', headers } = request
-        const each = { url, headers, text, body: JSON.parse(text) }
+        const isJson = headers['content-type'] === 'application/json'
+        const each = { url, headers, text, body: isJson ? JSON.parse(text) : {} }
         received.push(each)
         behaviour.respond(response, each)
       },

@@ -163,26 +163,32 @@ const httpUrl = (value: string): URL => {
   return url
 }
 
-/** The base URL of a service, possibly with a path. Returned without the last slash. */
-export const serviceUrl: Reader<string> = value => {
+/** @param quoted what errors quote of the value. */
+const baseUrl = (value: string, quoted: string | undefined): string => {
   const { origin, pathname, search } = httpUrl(value)
-  if (search !== '') throw new SettingError('must be a URL without a query', value)
+  if (search !== '') throw new SettingError('must be a URL without a query', quoted)
   return origin + pathname.replace(/\/+$/, '')
 }
 
-const THIS_MACHINE = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
+/** The base URL of a service, possibly with a path. Returned without the last slash. */
+export const serviceUrl: Reader<string> = value => baseUrl(value, value)
 
-/** The base URL of a service that others must not overhear: HTTPS, except on this machine. Returned without the last slash. */
-export const protectedUrl: Reader<string> = value => {
-  const url = serviceUrl(value)
-  const { protocol, hostname } = new URL(url)
-  if (protocol !== 'https:' && !THIS_MACHINE.test(hostname))
-    throw new SettingError('must be a URL with https: http is for localhost only', value)
-  return url
-}
+const THIS_MACHINE = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 
 /** What may be seen of a URL that can have a token in its path or its query. */
 export const originOf = (url: string): string => new URL(url).origin
+
+/**
+ * The base URL of a service that others must not overhear: HTTPS, except on this machine. Its path may be a secret. Returned without the last
+ * slash.
+ */
+export const protectedUrl: Reader<string> = value => {
+  const url = baseUrl(value, undefined)
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'https:' && !THIS_MACHINE.test(hostname))
+    throw new SettingError('must be a URL with https: http is for localhost only', originOf(value))
+  return url
+}
 
 /**
  * What may be seen of a URL with a user, a password or options: its scheme, hosts and path. Where an unencoded character may have moved a part

@@ -77,7 +77,7 @@ const CONTACT = {
   de: 'Wenn Sie es nicht waren, wenden Sie sich bitte an den Betreiber des Dienstes.',
 }
 
-interface AccessRemovedTexts {
+export interface AccessRemovedTexts {
   /** By the kind of what was removed. */
   readonly removed: Readonly<Record<string, string>>
 }

@@ -45,6 +45,10 @@ export interface ClientTokenClaims extends Times {
   readonly audience: string
   /** When the user had signed in; `null` in a token of the client's own. */
   readonly authenticatedAt: number | null
+  /** The thumbprint of the key that the token is bound to (RFC 9449 §6.1); `null`: it is a bearer token. */
+  readonly jkt: string | null
+  /** The organization that the token is limited to; `null`: none. */
+  readonly organization: string | null
 }
 
 export interface TokenNames {
@@ -124,11 +128,21 @@ const timesOf = ({ sub, iat, exp, iss, aud }: Claims): Times | null => {
 const sessionClaimsOf = (claims: Claims, times: Times): AccessTokenClaims | null =>
   typeof claims.sid === 'string' ? { userId: String(claims.sub), sessionId: claims.sid, ...times } : null
 
+/** @returns `undefined` for a confirmation of another kind. */
+const jktOf = ({ cnf }: Claims): string | null | undefined => {
+  if (cnf === undefined) return null
+  const { jkt } = (cnf ?? {}) as { readonly jkt?: unknown }
+  return typeof jkt === 'string' ? jkt : undefined
+}
+
 const clientClaimsOf = (claims: Claims, times: Times): ClientTokenClaims | null => {
-  const { sub, sid = null, client_id: clientId, jti, scope, aud, auth_time: authTime = null } = claims
+  const { sub, sid = null, client_id: clientId, jti, scope, aud } = claims
+  const { auth_time: authTime = null, org = null } = claims
   if (typeof clientId !== 'string' || typeof jti !== 'string' || typeof scope !== 'string') return null
   if (sid !== null && typeof sid !== 'string') return null
-  if (authTime !== null && !isWholeSecond(authTime)) return null
+  const jkt = jktOf(claims)
+  if ((authTime !== null && !isWholeSecond(authTime)) || jkt === undefined) return null
+  if (org !== null && typeof org !== 'string') return null
   return {
     clientId,
     subject: String(sub),
@@ -137,6 +151,8 @@ const clientClaimsOf = (claims: Claims, times: Times): ClientTokenClaims | null 
     scopes: scope === '' ? [] : scope.split(' '),
     audience: String(aud),
     authenticatedAt: authTime === null ? null : authTime * 1_000,
+    jkt,
+    organization: org,
     ...times,
   }
 }
@@ -164,9 +180,24 @@ const signerFor = ({ id, algorithm, signingKey }: SigningKey): Sign => {
 
 const headerOf = (token: string): string => token.slice(0, token.indexOf('.'))
 
-export const issuedAtIn = (token: string): number =>
+/** The claims of a token that was verified. */
+const claimsIn = (token: string): Claims =>
   JSON.parse(Buffer.from(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')), 'base64url').toString())
-    .iat
+
+export const issuedAtIn = (token: string): number => claimsIn(token).iat as number
+
+/** The organization that the token of a grant is limited to; `null`: none. Few routes ask, so no cache has it. */
+export const organizationIn = (token: string): string | null => (claimsIn(token).org ?? null) as string | null
+
+/**
+ * What precedes the text of a token that came with a proof of possession (RFC 9449 §7.1). Caches have such a text for bound tokens alone, so a
+ * bound token that comes as a bearer token is in none.
+ */
+export const BOUND_PREFIX = 'DPoP '
+
+/** The key that a verified token is bound to. @param text with {@link BOUND_PREFIX}. */
+export const boundKeyIn = (text: string): string =>
+  JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).cnf.jkt
 
 const issuedAtOf = (createdAt: number): number => Math.floor(createdAt / 1_000)
 
@@ -229,7 +260,7 @@ export class AccessTokens {
 
   /** Issues a token to a client of the authorization server. Its times are whole seconds. */
   issueToClient(claims: ClientTokenClaims): string {
-    const { grantId, authenticatedAt } = claims
+    const { grantId, authenticatedAt, jkt, organization } = claims
     return this.#sign({
       sub: claims.subject,
       ...(grantId !== null && { sid: grantId }),
@@ -237,6 +268,8 @@ export class AccessTokens {
       jti: claims.tokenId,
       scope: claims.scopes.join(' '),
       ...(authenticatedAt !== null && { auth_time: issuedAtOf(authenticatedAt) }),
+      ...(jkt !== null && { cnf: { jkt } }),
+      ...(organization !== null && { org: organization }),
       iat: claims.issuedAt / 1_000,
       exp: claims.expiresAt / 1_000,
       iss: this.#issuer,

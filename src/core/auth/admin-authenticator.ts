@@ -115,6 +115,8 @@ export class AdminAuthenticator implements InvalidationListener {
   #resolveToken(digest: string, token: string): MaybePromise<PresentedAdminKey | null> {
     const claims = this.#deps.tokens.verify(token)
     if (claims === null || !('clientId' in claims) || claims.grantId !== null) return null
+    // The header has no place for a proof.
+    if (claims.jkt !== null) return null
     const { clientId: subject, tokenId } = claims
     const lookup = new Lookup(onStart => this.#deps.clients.find(subject, tokenId, onStart))
     const onResult = (found: FoundClient | undefined) => this.#useClient(digest, claims, found)

@@ -11,7 +11,7 @@ import type { MaybePromise } from '#base/maybe-promise'
 import type { InvalidationListener } from '#storage/invalidation'
 import type { ApiKeyStore, FoundSession, GrantStore, SessionStore } from '../store/store.ts'
 import { accountTextOf } from '../users/serializers.ts'
-import { type AccessTokens, type ClientTokenClaims, isTokenOf } from './access-tokens.ts'
+import { type AccessTokens, BOUND_PREFIX, type ClientTokenClaims, isTokenOf } from './access-tokens.ts'
 import type { FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { type CachedClient, ClientCache, type FoundGrant } from './client-tokens.ts'
@@ -353,8 +353,9 @@ export class Authenticator implements InvalidationListener {
   #resolve(token: string, isRequest: boolean): MaybePromise<Principal | null> {
     if (token.startsWith(API_KEY_PREFIX)) return this.#resolveApiKey(token, isRequest)
     if (this.#rejectedTokens.has(token)) return null
-    const claims = this.#deps.tokens.verify(token)
-    if (claims === null) {
+    const isBound = token.startsWith(BOUND_PREFIX)
+    const claims = this.#deps.tokens.verify(isBound ? token.slice(BOUND_PREFIX.length) : token)
+    if (claims === null || isBound !== ('jkt' in claims && claims.jkt !== null)) {
       this.#rejectedTokens.add(token)
       return null
     }

@@ -27,8 +27,8 @@ export interface GrantRow {
 export interface ClientRow {
   /** JSON: the scopes of admin keys that the client may have. */
   readonly admin_scopes: string
-  /** JSON with the `name` of the client. */
-  readonly client_metadata: string
+  /** JSON with the `name` of the client, and the `scopes` that it may have besides. */
+  readonly metadata: string
 }
 
 /** Times are milliseconds since the epoch. */
@@ -50,6 +50,8 @@ export interface FoundGrant {
 export interface FoundClient {
   readonly name: string
   readonly adminScopes: readonly string[]
+  /** Those of resources among them. */
+  readonly scopes: readonly string[]
 }
 
 export const toGrant = (row: GrantRow): Grant => ({
@@ -62,9 +64,10 @@ export const toGrant = (row: GrantRow): Grant => ({
       : { expiresAt: row.grant_session_expires_at, lastRequestAt: row.grant_session_used_at ?? 0 },
 })
 
-export const toClient = ({ admin_scopes, client_metadata }: ClientRow): FoundClient => ({
-  name: (JSON.parse(client_metadata) as { name: string }).name,
+export const toClient = ({ admin_scopes, metadata }: ClientRow): FoundClient => ({
+  name: (JSON.parse(metadata) as { readonly name: string }).name,
   adminScopes: JSON.parse(admin_scopes) as string[],
+  scopes: (JSON.parse(metadata) as { readonly scopes: string[] }).scopes,
 })
 
 /** A client with cached tokens. */

@@ -19,7 +19,7 @@ export const ADMIN_SCOPES = {
   'users:export': 'Export all users; with password hashes, second factors and passkeys if asked',
   'events:read': 'Read the audit log',
   'keys:write': 'List, create and revoke admin keys',
-  'tokens:introspect': 'Ask whether an access token is active',
+  'tokens:introspect': 'Ask whether access tokens are active, and which users and keys have changed',
   'metrics:read': 'Read metrics',
   'status:read': 'Read the status of the service',
   'mails:test': 'Send mails with examples, to try out how mails arrive',

@@ -57,9 +57,9 @@ export const readTemplateFiles = (folder: string): TemplateFiles => {
   return { folder, templates }
 }
 
-const PLACE = /\{\{\s*([^{}]*?)\s*\}\}/g
+const PLACE = /\{\{([^{}]*)\}\}/g
 
-const namesIn = (text: string): string[] => [...text.matchAll(PLACE)].map(([, name = '']) => name)
+const namesIn = (text: string): string[] => [...text.matchAll(PLACE)].map(([, name = '']) => name.trim())
 
 /** The names that also a subject can have: no user chooses their values. */
 const OF_SITE = ['product', 'host', 'publicUrl']
@@ -124,7 +124,7 @@ export const fillTemplate = (
   values: Readonly<Record<string, string>>,
 ): Content => {
   const filled = (template: string, encode: (value: string) => string): string =>
-    template.replaceAll(PLACE, (_place, name: string) => encode(values[name] ?? ''))
+    template.replaceAll(PLACE, (_place, name: string) => encode(values[name.trim()] ?? ''))
   return {
     subject: filled(subject, value => value),
     text: filled(text, value => value),

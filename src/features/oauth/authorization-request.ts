@@ -19,9 +19,12 @@ export interface AuthorizationParameters {
   readonly max_age?: string | undefined
   readonly acr_values?: string | undefined
   readonly login_hint?: string | undefined
+  readonly ui_locales?: string | undefined
+  readonly organization?: string | undefined
   readonly resource?: readonly string[] | undefined
   readonly request?: string | undefined
   readonly request_uri?: string | undefined
+  readonly dpop_jkt?: string | undefined
 }
 
 export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
@@ -39,6 +42,8 @@ export interface AuthorizationRequest {
   readonly resource: string | null
   /** S256; `null` only for clients that are exempt from PKCE. */
   readonly codeChallenge: string | null
+  /** The thumbprint of the key that the code is bound to (RFC 9449 §10); `null`: of none. */
+  readonly jkt: string | null
   /** What the ID token repeats, so that the client knows its request. */
   readonly nonce: string | null
   readonly prompt: readonly string[]
@@ -48,6 +53,10 @@ export interface AuthorizationRequest {
   readonly needsTwoFactors: boolean
   /** The e-mail that the page to sign in begins with; `null`: none. */
   readonly loginHint: string | null
+  /** The languages of the pages of this request, the best first: tags of BCP 47. */
+  readonly locales: readonly string[]
+  /** The id of the organization that the access is to be limited to; `null`: the user decides. */
+  readonly organization: string | null
   /** Milliseconds since the epoch. */
   readonly requestedAt: number
 }
@@ -58,7 +67,10 @@ export interface RequestError {
   readonly description: string
 }
 
-const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+export const isError = (read: AuthorizationRequest | RequestError): read is RequestError => 'error' in read
+
+/** SHA-256 in base64url. */
+const DIGEST = /^[A-Za-z0-9_-]{43}$/
 
 const problem = (error: string, description: string): RequestError => ({ error, description })
 
@@ -71,13 +83,13 @@ const challengeProblem = (
       ? problem('invalid_request', 'code_challenge is required')
       : null
   if (method !== 'S256') return problem('invalid_request', 'code_challenge_method must be S256')
-  return CHALLENGE.test(challenge) ? null : problem('invalid_request', 'code_challenge is not valid')
+  return DIGEST.test(challenge) ? null : problem('invalid_request', 'code_challenge is not valid')
 }
 
 const wordsOf = (text = ''): readonly string[] => text.split(' ').filter(each => each !== '')
 
 const formProblem = (parameters: AuthorizationParameters, client: Client): RequestError | null => {
-  const { response_type: type, max_age: maxAge, resource = [] } = parameters
+  const { response_type: type, max_age: maxAge, resource = [], dpop_jkt: jkt } = parameters
   if (parameters.request !== undefined) return problem('request_not_supported', 'request is not supported')
   if (parameters.request_uri !== undefined)
     return problem('request_uri_not_supported', 'request_uri is not supported')
@@ -94,12 +106,13 @@ const formProblem = (parameters: AuthorizationParameters, client: Client): Reque
   )
     return problem('invalid_request', 'prompt is not valid')
   if (resource.length > 1) return problem('invalid_target', 'resource must be given once')
+  if (jkt !== undefined && !DIGEST.test(jkt)) return problem('invalid_request', 'dpop_jkt is not valid')
   return challengeProblem(parameters, client)
 }
 
 /** The scopes of a request that the client may ask for, and that the API of the token has. */
-const requestedScopes = (
-  { scope }: AuthorizationParameters,
+export const requestedScopes = (
+  { scope }: Pick<AuthorizationParameters, 'scope'>,
   client: Client,
   known: ScopeDescriptions,
 ): readonly string[] => {
@@ -139,11 +152,14 @@ export const readRequest = (
     scopes,
     resource: resource?.identifier ?? null,
     codeChallenge: parameters.code_challenge ?? null,
+    jkt: parameters.dpop_jkt ?? null,
     nonce: parameters.nonce ?? null,
     prompt: wordsOf(parameters.prompt),
     maxAge: parameters.max_age === undefined ? null : Number(parameters.max_age),
     needsTwoFactors: wordsOf(parameters.acr_values).includes(MULTI_FACTOR_POLICY),
     loginHint: parameters.login_hint ?? null,
+    locales: wordsOf(parameters.ui_locales),
+    organization: parameters.organization?.toLowerCase() ?? null,
     requestedAt: now,
   }
 }

@@ -1,6 +1,6 @@
 /** What the metadata of a client must be as a whole. Schemas have checked each field. */
 import { ServiceError } from '#base/errors'
-import { type ClientMetadata, isPublic } from './client.ts'
+import { type ClientMetadata, DEVICE_CODE, isPublic } from './client.ts'
 import { areUsable } from './client-keys.ts'
 import { ERRORS } from './definitions.ts'
 import { isOfDevice } from './redirect-uris.ts'
@@ -9,13 +9,13 @@ type Rule = readonly [isBroken: boolean, error: keyof typeof ERRORS]
 
 const rulesOf = (client: ClientMetadata): readonly Rule[] => {
   const { grantTypes, redirectUris, adminScopes, jwks, jwksUri, authMethod, firstParty, requirePkce } = client
-  const [hasCode, hasRefresh, isMachine] = (
-    ['authorization_code', 'refresh_token', 'client_credentials'] as const
-  ).map(type => grantTypes.includes(type)) as [boolean, boolean, boolean]
+  const [hasCode, hasRefresh, isMachine, isDevice] = (
+    ['authorization_code', 'refresh_token', 'client_credentials', DEVICE_CODE] as const
+  ).map(type => grantTypes.includes(type)) as [boolean, boolean, boolean, boolean]
   return [
     [hasCode && redirectUris.length === 0, 'redirectUriRequired'],
     [!hasCode && redirectUris.length > 0, 'redirectUriUnused'],
-    [hasRefresh && !hasCode, 'refreshWithoutCode'],
+    [hasRefresh && !hasCode && !isDevice, 'refreshWithoutCode'],
     [isMachine && isPublic(client), 'machineWithoutSecret'],
     [!isMachine && adminScopes.length > 0, 'adminScopesUnused'],
     [jwks !== null && jwksUri !== null, 'keysTwice'],

@@ -1,6 +1,9 @@
 /** Clients of the authorization server (RFC 7591 §2): applications that act for users, and programs that act for themselves. */
 
-export const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials'] as const
+/** RFC 8628 §3.4. */
+export const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials', DEVICE_CODE] as const
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 
@@ -35,6 +38,12 @@ export interface ClientMetadata {
   readonly firstParty: boolean
   /** Whether the code flow needs PKCE. Only confidential clients can be exempt. */
   readonly requirePkce: boolean
+  /** Where users return after a logout that the client began. */
+  readonly postLogoutRedirectUris: readonly string[]
+  /** Learns of the end of sessions; `null`: the client does not. */
+  readonly backchannelLogoutUri: string | null
+  /** Whether the client must push its authorization requests (RFC 9126). */
+  readonly requirePushedRequests: boolean
   readonly idTokenAlgorithm: IdTokenAlgorithm
   readonly uri: string | null
   readonly policyUri: string | null
@@ -87,6 +96,9 @@ export const newClientMetadata = (options: NewClientOptions): ClientMetadata => 
   adminScopes: [],
   firstParty: false,
   requirePkce: true,
+  postLogoutRedirectUris: [],
+  backchannelLogoutUri: null,
+  requirePushedRequests: false,
   idTokenAlgorithm: 'RS256',
   uri: null,
   policyUri: null,
@@ -118,6 +130,9 @@ export const metadataOf = (client: Client): ClientMetadata => ({
   adminScopes: client.adminScopes,
   firstParty: client.firstParty,
   requirePkce: client.requirePkce,
+  postLogoutRedirectUris: client.postLogoutRedirectUris,
+  backchannelLogoutUri: client.backchannelLogoutUri,
+  requirePushedRequests: client.requirePushedRequests,
   idTokenAlgorithm: client.idTokenAlgorithm,
   uri: client.uri,
   policyUri: client.policyUri,

@@ -502,6 +502,7 @@ const EVENTS: Readonly<Record<string, EventSentence>> = {
   'resource.changed': said('changed a resource', 'hat eine Ressource geändert'),
   'resource.deleted': said('deleted a resource', 'hat eine Ressource gelöscht', true),
   'grant.created': said('gave an application access', 'hat einer Anwendung Zugriff gegeben'),
+  'device.approved': said('connected a device', 'hat ein Gerät verbunden'),
   'grant.revoked': said('ended the access of an application', 'hat den Zugriff einer Anwendung beendet'),
   'grant.reused': said(
     'used a replaced token of an application, whose access has ended',

@@ -25,7 +25,7 @@ export const ERRORS = defineErrors({
   refreshWithoutCode: {
     status: 400,
     field: 'grantTypes',
-    message: 'must have authorization_code beside refresh_token',
+    message: 'must have authorization_code or the type of device codes beside refresh_token',
   },
   machineWithoutSecret: {
     status: 400,
@@ -73,12 +73,17 @@ export const ERRORS = defineErrors({
   identifierOfService: {
     status: 400,
     field: 'identifier',
-    message: 'must not be JWT_AUDIENCE, which stands for this service',
+    message: 'must not be JWT_AUDIENCE or PUBLIC_URL, which stand for this service',
   },
   invalidClient: { status: 401, message: 'The client is not known, or its authentication is wrong' },
   invalidRequest: { status: 400, message: 'The request is not valid' },
   invalidScope: { status: 400, field: 'scope', message: 'has no scope that the client may have' },
   invalidTarget: { status: 400, field: 'resource', message: 'must be the identifier of a resource' },
+  invalidOrganization: {
+    status: 400,
+    field: 'organization',
+    message: 'must be an organization of the user, within what the user has granted',
+  },
   severalResources: { status: 400, field: 'resource', message: 'must be given once' },
   invalidGrant: {
     status: 400,
@@ -92,6 +97,35 @@ export const ERRORS = defineErrors({
     field: 'redirect_uri',
     message: 'is not a redirect URI of the client',
   },
+  unknownUserCode: {
+    status: 400,
+    field: 'user_code',
+    message: 'is not the code of a device that waits: check it, or begin again at the device',
+  },
+  authorizationPending: { status: 400, message: 'The user has not decided yet' },
+  slowDown: { status: 400, message: 'The device asks too often: wait five seconds longer' },
+  accessDenied: { status: 400, message: 'The user has denied it' },
+  expiredToken: { status: 400, message: 'The device code has expired: begin again' },
+  unknownRequestUri: {
+    status: 400,
+    field: 'request_uri',
+    message: 'is not one of the client that waits: begin again at the application',
+  },
+  invalidProof: {
+    status: 400,
+    message:
+      'The proof of possession in the header DPoP is not valid for this request, or it was used before',
+  },
+  proofNonceRequired: {
+    status: 400,
+    message: 'The proof of possession needs the nonce of the header DPoP-Nonce',
+  },
+  unknownLogoutUri: {
+    status: 400,
+    field: 'post_logout_redirect_uri',
+    message: 'is not one that the client has registered, or the request names no client',
+  },
+  invalidHint: { status: 400, field: 'id_token_hint', message: 'is not an ID token of the client' },
   unauthorizedClient: {
     status: 400,
     field: 'grant_type',
@@ -176,6 +210,7 @@ export const definitions = {
     'grant.created': OfGrantAndClient,
     'grant.revoked': OfGrant,
     'grant.reused': OfGrantAndClient,
+    'device.approved': OfClient,
   },
   adminScopes: {
     'clients:read': 'List and read clients and resources of the authorization server',
@@ -195,11 +230,6 @@ export const definitions = {
       default: 'off',
       description:
         'whether clients can register themselves: `token` with an admin key, `loopback` without one, for programs on devices of users',
-    },
-    OAUTH_ALLOWED_HOSTS: {
-      read: allowedHosts,
-      default: '',
-      description: 'hosts of clients that may have private addresses and plain HTTP, such as localhost:4000',
     },
     OAUTH_METADATA_CLIENTS: {
       read: metadataHosts,
@@ -238,6 +268,12 @@ export const definitions = {
       canBeFile: true,
       description: 'a further RSA key; it is only published',
     },
+    OAUTH_ALLOWED_HOSTS: {
+      read: allowedHosts,
+      default: '',
+      description:
+        'Hosts of clients that may have private addresses and plain HTTP, such as localhost:4000, separated by commas',
+    },
     OAUTH_REFRESH_WINDOW: {
       read: duration('1s', '10m'),
       default: '60s',
@@ -252,6 +288,7 @@ export const definitions = {
     'oauth-authorize': { points: 60, seconds: 60 },
     // Each is a row for a month.
     'oauth-register': { points: 20, seconds: 600 },
+    'oauth-device': { points: 60, seconds: 60 },
   },
 } as const
 

@@ -1,9 +1,10 @@
 /** The authorization server (OAuth 2.1), as a feature. */
 import { defineFeature } from '#feature/declaration'
+import { backChannelOf, ENDING_EVENTS } from './back-channel-logout.ts'
 import { Clients } from './clients.ts'
 import { definitions } from './definitions.ts'
 import { publicRsaKeys } from './id-token-keys.ts'
-import { OAuthServer } from './oauth-server.ts'
+import { resourceMetadataUrl } from './metadata.ts'
 import { Resources } from './resources.ts'
 
 export const oauth = defineFeature({
@@ -25,16 +26,20 @@ export const oauth = defineFeature({
     ]
   },
   publicKeys: publicRsaKeys,
+  resourceMetadata: ({ settings, config }) =>
+    settings.OAUTH === 'on' ? resource => resourceMetadataUrl(config.publicUrl, resource) : null,
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   console: () => import('./console-pages.ts'),
   services: {
     clients: deps => new Clients(deps),
     resources: deps => new Resources(deps),
-    /** `null` with `OAUTH=off`, and on the command line. */
-    oauth: deps => {
+    /** `null` with `OAUTH=off`, which does not load it, and on the command line. */
+    oauth: async deps => {
       const signer = deps.settings.OAUTH === 'on' ? deps.clientTokens() : null
-      return signer && new OAuthServer(deps, signer)
+      if (signer === null) return null
+      const { OAuthServer } = await import('./oauth-server.ts')
+      return new OAuthServer(deps, signer)
     },
   },
   async commands(program, withServices, { adminScopes }) {
@@ -44,5 +49,17 @@ export const oauth = defineFeature({
   jobs: {
     removeDeleted: { every: 60_000, run: (deps, run) => new Clients(deps).removeDeleted(run) },
     removeUnused: { every: 3_600_000, run: (deps, run) => new Clients(deps).removeUnused(run) },
+    repeatLogouts: {
+      every: 60_000,
+      run: async (deps, { signal }) => backChannelOf(deps)?.repeat(signal),
+    },
+  },
+  consumers: {
+    logout: {
+      types: ENDING_EVENTS,
+      handle: async (deps, { userId }) => {
+        if (userId !== null) await backChannelOf(deps)?.end(userId)
+      },
+    },
   },
 })

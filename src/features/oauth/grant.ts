@@ -7,10 +7,14 @@ export interface Grant {
   readonly scopes: readonly string[]
   /** The identifier of a resource; `null`: Gatehouse. */
   readonly resource: string | null
+  /** The id of the organization that the access is limited to; `null`: none. */
+  readonly organization: string | null
   /** The session that it ends with; `null`: with none. */
   readonly sessionId: string | null
   /** When the user had signed in. */
   readonly authenticatedAt: number
+  /** The thumbprint of the key that its refresh tokens are bound to (RFC 9449 §5); `null`: of none. */
+  readonly jkt: string | null
   readonly createdAt: number
   readonly usedAt: number
   readonly expiresAt: number

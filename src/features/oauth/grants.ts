@@ -7,6 +7,7 @@ import { type Client, isPublic, type StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 import type { Grant, NewGrant } from './grant.ts'
+import { organizationOfToken } from './granted-organizations.ts'
 import { rotated } from './refresh-rule.ts'
 import {
   isAuthentic,
@@ -24,6 +25,8 @@ export interface GrantedAccess {
   readonly userId: string
   /** `null`: the client is not registered for one. */
   readonly refreshToken: string | null
+  /** The organization of the token; `null`: none. */
+  readonly organization: string | null
 }
 
 /** A grant as its user sees it. */
@@ -56,15 +59,26 @@ export class Grants {
     this.#clients = clients
   }
 
-  /** A new grant, with the secret of its refresh tokens. @param decision of the user. */
-  create(client: Client, resource: string | null, { scopes, sessionId, authenticatedAt }: Decision) {
+  /**
+   * A new grant, with the secret of its refresh tokens.
+   * @param decision of the user. @param jkt the key of the request; `null`: it had none. The refresh tokens of a client without a secret are
+   * bound to it.
+   */
+  create(
+    client: Client,
+    resource: string | null,
+    { scopes, organization, sessionId, authenticatedAt }: Decision,
+    jkt: string | null,
+  ) {
     const { clock, settings } = this.#deps
     const now = clock()
     const id = newId(now)
     const secret = client.grantTypes.includes('refresh_token') ? newGrantSecret() : null
     const grant: NewGrant = {
-      ...{ id, clientId: client.id, scopes, resource, authenticatedAt, createdAt: now, usedAt: now },
+      ...{ id, clientId: client.id, scopes, resource, organization },
+      ...{ authenticatedAt, createdAt: now, usedAt: now },
       sessionId: scopes.includes('offline_access') ? null : sessionId,
+      jkt: isPublic(client) ? jkt : null,
       expiresAt: now + settings.OAUTH_GRANT,
       secret: secret === null ? null : this.#encrypted(id, secret),
     }
@@ -73,14 +87,24 @@ export class Grants {
 
   /**
    * Uses a refresh token.
-   * @throws {ServiceError} `invalidGrant`
+   * @param jkt the key of the request; `null`: it had none. @param asked the organization that the access token is to be limited to.
+   * @throws {ServiceError} `invalidGrant`, `invalidOrganization`
    */
-  async refresh(text: string, client: StoredClient): Promise<GrantedAccess> {
+  async refresh(
+    text: string,
+    client: StoredClient,
+    jkt: string | null,
+    asked: string | undefined,
+  ): Promise<GrantedAccess> {
     const { store, settings, config, newEvent, findUser, mails } = this.#deps
     const { presented, grant, userId, secret } = await this.#authentic(text, client)
+    if (grant.jkt !== null && grant.jkt !== jkt) throw invalidGrant()
+    // Before the token is used.
+    const organization = await organizationOfToken(this.#deps, userId, grant.organization, asked)
     const actor: Actor = { type: 'client', id: client.id, ip: null }
     const limits = {
-      window: isPublic(client) ? settings.OAUTH_REFRESH_WINDOW : null,
+      // A bound token is useless to a thief, so it need not be replaced.
+      window: isPublic(client) && grant.jkt === null ? settings.OAUTH_REFRESH_WINDOW : null,
       idle: settings.OAUTH_GRANT_IDLE,
       sessionIdle: config.sessionIdle,
     }
@@ -91,7 +115,7 @@ export class Grants {
       if (user !== undefined) mails.send('grantReused', user, { client: client.name })
     }
     if (typeof outcome === 'string') throw invalidGrant()
-    return { grant, userId, refreshToken: refreshTokenOf(grant.id, outcome, secret) }
+    return { grant, userId, organization, refreshToken: refreshTokenOf(grant.id, outcome, secret) }
   }
 
   /** The grant of a refresh token that the client, which keeps a secret, could use now; `null` for any other text. It changes nothing. */
@@ -174,10 +198,13 @@ const contextOf = (owner: string) => ({ purpose: 'oauth-grant', owner })
 
 const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString()
 
-export const serializeGrant = ({ id, client, scopes, resource, sessionId, ...times }: OwnGrant) => ({
-  ...{ id, client, scopes, resource },
-  endsWithSession: sessionId !== null,
-  createdAt: timestamp(times.createdAt),
-  lastUsedAt: timestamp(times.usedAt),
-  expiresAt: timestamp(times.expiresAt),
-})
+export const serializeGrant = (grant: OwnGrant) => {
+  const { id, client, scopes, resource, organization, sessionId, ...times } = grant
+  return {
+    ...{ id, client, scopes, resource, organization },
+    endsWithSession: sessionId !== null,
+    createdAt: timestamp(times.createdAt),
+    lastUsedAt: timestamp(times.usedAt),
+    expiresAt: timestamp(times.expiresAt),
+  }
+}

@@ -11,6 +11,8 @@ export interface NewIdToken {
   readonly client: Client
   readonly grant: Pick<Grant, 'scopes' | 'authenticatedAt'>
   readonly userId: string
+  /** In which the user has decided. */
+  readonly sessionId: string
   /** How the user had signed in, see `Session.amr`. */
   readonly amr: readonly string[]
   /** Of the authorization request; `null`: it had none. */
@@ -38,7 +40,15 @@ export class IdTokens {
   }
 
   /** @returns `null` without the scope `openid`, or if the user is gone. */
-  async issue({ client, grant, userId, amr, nonce, accessToken }: NewIdToken): Promise<string | null> {
+  async issue({
+    client,
+    grant,
+    userId,
+    sessionId,
+    amr,
+    nonce,
+    accessToken,
+  }: NewIdToken): Promise<string | null> {
     const { clock, settings, config, findUser } = this.#deps
     const user = grant.scopes.includes('openid') ? await findUser(userId) : undefined
     if (user === undefined) return null
@@ -47,6 +57,7 @@ export class IdTokens {
       ...userClaims(user, grant.scopes),
       iss: config.publicUrl,
       aud: clientIdOf(client),
+      sid: sessionId,
       iat: issuedAt,
       exp: issuedAt + Math.floor(settings.OAUTH_ACCESS_TOKEN / SECOND),
       auth_time: Math.floor(grant.authenticatedAt / SECOND),

@@ -22,18 +22,16 @@ export { KeyName as ClientName }
 const list = <Item>(item: SchemaOptions, maxItems: number, options: SchemaOptions) =>
   Type.Unsafe<readonly Item[]>({ type: 'array', items: item, maxItems, uniqueItems: true, ...options })
 
-export const RedirectUris = list<string>(
-  {
-    type: 'string',
-    maxLength: MAX_URI,
-    violations: (uri: string) => [redirectUriProblem(uri) ?? []].flat(),
-  },
-  20,
-  {
-    description: 'Where users return: compared as text, except for the port of a loopback address',
-    examples: [['https://app.example.com/callback']],
-  },
-)
+const RedirectUri = {
+  type: 'string',
+  maxLength: MAX_URI,
+  violations: (uri: string) => [redirectUriProblem(uri) ?? []].flat(),
+}
+
+export const RedirectUris = list<string>(RedirectUri, 20, {
+  description: 'Where users return: compared as text, except for the port of a loopback address',
+  examples: [['https://app.example.com/callback']],
+})
 
 const GrantTypes = list<GrantType>({ type: 'string', enum: [...GRANT_TYPES] }, GRANT_TYPES.length, {
   minItems: 1,
@@ -138,6 +136,30 @@ const optional = (declared: readonly string[]) => ({
     Type.Boolean({
       description: 'Whether the code flow needs PKCE; needs the scope `clients:trust`',
       examples: [true],
+    }),
+  ),
+  postLogoutRedirectUris: Type.Optional(
+    list<string>(RedirectUri, 20, {
+      description: 'Where users return after a logout that the client began: compared as text',
+      examples: [['https://app.example.com/signed-out']],
+    }),
+  ),
+  backchannelLogoutUri: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      maxLength: MAX_URI,
+      violations: (uri: string) =>
+        /^https?:\/\/[^#]+$/i.test(uri) && URL.canParse(uri)
+          ? []
+          : ['must be a URL such as https://app.example.com/logout, without a fragment'],
+      description: 'Is sent a logout token when a session ends that the client has an ID token of',
+      examples: [null],
+    }),
+  ),
+  requirePushedRequests: Type.Optional(
+    Type.Boolean({
+      description: 'Whether the client must push its authorization requests (RFC 9126)',
+      examples: [false],
     }),
   ),
   idTokenAlgorithm: Type.Optional(

@@ -13,7 +13,7 @@ import type { Resources } from './resources.ts'
 
 export interface IntrospectedToken {
   readonly active: true
-  readonly token_type: 'Bearer'
+  readonly token_type: 'Bearer' | 'DPoP'
   readonly client_id: string
   readonly sub: string
   readonly scope: string
@@ -24,6 +24,8 @@ export interface IntrospectedToken {
   readonly jti: string
   readonly sid?: string
   readonly auth_time?: number
+  readonly cnf?: { readonly jkt: string }
+  readonly org?: string
 }
 
 /** Of a refresh token, which has the times of its grant. */
@@ -37,6 +39,7 @@ export interface IntrospectedGrant {
   readonly exp: number
   readonly sid: string
   readonly auth_time: number
+  readonly org?: string
 }
 
 export interface InactiveToken {
@@ -71,10 +74,10 @@ export class Introspection {
     const claims = this.#signer.inspect(token)
     if (claims === null || this.#deps.clock() >= claims.expiresAt) return INACTIVE
     if (!(await this.#mayKnow(client, claims)) || !(await this.#isLive(claims))) return INACTIVE
-    const { grantId, authenticatedAt } = claims
+    const { grantId, authenticatedAt, jkt, organization } = claims
     return {
       active: true,
-      token_type: 'Bearer',
+      token_type: jkt === null ? 'Bearer' : 'DPoP',
       client_id: await this.#nameOf(claims.clientId),
       sub: claims.subject,
       scope: claims.scopes.join(' '),
@@ -85,6 +88,8 @@ export class Introspection {
       jti: claims.tokenId,
       ...(grantId !== null && { sid: grantId }),
       ...(authenticatedAt !== null && { auth_time: seconds(authenticatedAt) }),
+      ...(jkt !== null && { cnf: { jkt } }),
+      ...(organization !== null && { org: organization }),
     }
   }
 
@@ -92,6 +97,7 @@ export class Introspection {
     const found = await this.#grants.inspect(token, client)
     if (found === null) return INACTIVE
     const { grant, userId } = found
+    if (grant.organization !== null && !(await this.#isMember(userId, grant.organization))) return INACTIVE
     return {
       active: true,
       client_id: clientIdOf(client),
@@ -102,6 +108,7 @@ export class Introspection {
       exp: seconds(grant.expiresAt),
       sid: grant.id,
       auth_time: seconds(grant.authenticatedAt),
+      ...(grant.organization !== null && { org: grant.organization }),
     }
   }
 
@@ -119,14 +126,19 @@ export class Introspection {
     return client === undefined ? id : clientIdOf(client)
   }
 
+  async #isMember(userId: string, organization: string): Promise<boolean> {
+    return (await this.#deps.memberships()?.find(userId, organization)) !== undefined
+  }
+
   async #mayKnow(client: StoredClient, { clientId, audience }: ClientTokenClaims): Promise<boolean> {
     if (clientId === client.id) return true
     return (await this.#resources.find(audience))?.clientIds.includes(client.id) ?? false
   }
 
-  async #isLive({ clientId, grantId, tokenId, subject }: ClientTokenClaims): Promise<boolean> {
+  async #isLive({ clientId, grantId, tokenId, subject, organization }: ClientTokenClaims): Promise<boolean> {
     const { store, clock, config } = this.#deps
     const now = clock()
+    if (organization !== null && !(await this.#isMember(subject, organization))) return false
     return grantId === null
       ? store.isClientToken(clientId, tokenId)
       : store.isGrantToken(grantId, tokenId, subject, now, now - config.sessionIdle)

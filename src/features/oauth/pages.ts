@@ -4,9 +4,9 @@ import type { FeaturePages } from '#http/pages/feature-pages'
 import { fillHtml, type Html, html } from '#http/pages/html'
 import { type IconName, icon } from '#http/pages/icons'
 import { ago, avatar, button, card, hiddenField, type Page, type PageContext, time } from '#http/pages/layout'
-import { type returnToPage, SIGN_IN_AGAIN, withReturn } from '#http/pages/return-links'
+import { type returnToPage, SIGN_IN_AGAIN, withLocales, withReturn } from '#http/pages/return-links'
 import { itemRow } from '#http/pages/rows'
-import type { ConsentScopes } from './authorizations.ts'
+import type { ConsentOrganizations, ConsentScopes } from './authorizations.ts'
 import { type Client, isUnverified } from './client.ts'
 import type { serializeGrant } from './grants.ts'
 import { TEXTS } from './page-texts.ts'
@@ -18,9 +18,12 @@ export interface ConsentState {
   readonly client: Client
   readonly redirectUri: string
   readonly scopes: ConsentScopes
+  readonly organizations: ConsentOrganizations
   readonly email: string
   /** The page itself, for a user who signs in to another account. */
   readonly back: ReturnType<typeof returnToPage>
+  /** The languages that the client asks for. */
+  readonly locales: readonly string[]
 }
 
 const iconOf = (scope: string): IconName => {
@@ -37,7 +40,7 @@ const hostOf = (uri: string): Html => {
 }
 
 /** That nobody has checked who the client is. */
-const unverified = (context: PageContext, { client }: ConsentState): Html | false => {
+export const unverified = (context: PageContext, { client }: { readonly client: Client }): Html | false => {
   if (!isUnverified(client)) return false
   const own = context.textsOf(TEXTS)
   const { documentUrl } = client
@@ -60,7 +63,8 @@ const destination = (context: PageContext, { redirectUri, client }: ConsentState
   return html`<p class="notice">${icon('info')}<span>${fillHtml(own.goOn, { host })}${stranger}</span></p>`
 }
 
-const documents = (context: PageContext, { policyUri, termsUri }: Client): Html | false => {
+/** The documents of a client. */
+export const documents = (context: PageContext, { policyUri, termsUri }: Client): Html | false => {
   const own = context.textsOf(TEXTS)
   const items = (
     [
@@ -74,8 +78,27 @@ const documents = (context: PageContext, { policyUri, termsUri }: Client): Html 
   )
 }
 
+/** Which organization the access is limited to. None is preselected. */
+const organizationField = (context: PageContext, offered: ConsentOrganizations): Html | false => {
+  const own = context.textsOf(TEXTS)
+  if (offered.kind === 'named')
+    return html`<p class="notice">${icon('organization')}<span>${fillHtml(own.onlyIn, { organization: html`<strong class="break">${offered.organization.name}</strong>` })}</span></p>
+`
+  const { organizations } = offered
+  return (
+    organizations.length > 0 &&
+    html`<div class="field"><label for="organization">${own.organization}</label>
+<select id="organization" name="organization"><option value="" selected>${own.everyOrganization}</option>
+${organizations.map(
+  ({ id, name }) => html`<option value="${id}">${name}</option>
+`,
+)}</select></div>
+`
+  )
+}
+
 /** The logo of the brand and a picture of the client. */
-const handshake = ({ brand, product, root }: PageContext): Html => {
+export const handshake = ({ brand, product, root }: PageContext): Html => {
   const logo =
     brand.logo === null || brand.logo.isWordmark
       ? html`<span class="logo">${[...product][0]}</span>`
@@ -83,25 +106,35 @@ const handshake = ({ brand, product, root }: PageContext): Html => {
   return html`<div class="handshake" aria-hidden="true"><span class="tile">${logo}</span><span class="line"></span><span class="tile">${icon('application')}</span></div>`
 }
 
+/** Whose account a page is about. @param back the page itself, for a user who signs in to another account. */
+export const accountChip = (context: PageContext, email: string, back: ConsentState['back']): Html =>
+  html`<p class="account-chip">${avatar(email)}<span class="break">${email}</span><a href="${context.root}${withReturn(`sign-in?${SIGN_IN_AGAIN}`, back)}">${context.textsOf(TEXTS).notYou}</a></p>`
+
+/** What a client will be able to do. */
+export const ableTo = (context: PageContext, client: Client, scopes: ConsentScopes): Html => {
+  const own = context.textsOf(TEXTS)
+  const inWords: Readonly<Record<string, string>> = own.scopes
+  return html`<div class="field"><h2>${fill(own.able, { client: client.name })}</h2>
+<ul class="scopes">${scopes.map(
+    ([scope, description]) =>
+      html`<li>${icon(iconOf(scope))}<span>${inWords[scope] ?? html`<span lang="en">${description}</span>`}</span></li>\n`,
+  )}</ul></div>`
+}
+
 export const consentPage = (context: PageContext, state: ConsentState): Page => {
   const own = context.textsOf(TEXTS)
-  const { client, scopes, request, email, back } = state
+  const { client, scopes, organizations, request, email, back, locales } = state
   const title = fill(own.title, { client: client.name, product: context.product })
-  const inWords: Readonly<Record<string, string>> = own.scopes
   return {
     title,
     isSignedIn: true,
     hasWideCard: true,
-    body: html`<form class="card" method="post" action="${context.root}oauth/consent">
+    body: html`<form class="card" method="post" action="${context.root}${withLocales('oauth/consent', locales)}">
 <div class="card-body">
 <div class="heading middle">${handshake(context)}<h1>${title}</h1></div>
-<p class="account-chip">${avatar(email)}<span class="break">${email}</span><a href="${context.root}${withReturn(`sign-in?${SIGN_IN_AGAIN}`, back)}">${own.notYou}</a></p>
-<div class="field"><h2>${fill(own.able, { client: client.name })}</h2>
-<ul class="scopes">${scopes.map(
-      ([scope, description]) =>
-        html`<li>${icon(iconOf(scope))}<span>${inWords[scope] ?? html`<span lang="en">${description}</span>`}</span></li>\n`,
-    )}</ul></div>
-${unverified(context, state)}${destination(context, state)}
+${accountChip(context, email, back)}
+${ableTo(context, client, scopes)}
+${organizationField(context, organizations)}${unverified(context, state)}${destination(context, state)}
 ${hiddenField('request', request)}
 <div class="pair">
 <button name="decision" value="deny">${own.deny}</button>

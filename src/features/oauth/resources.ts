@@ -20,6 +20,11 @@ export class Resources {
     this.#cache = deps.openCache({ load: () => deps.store.listResources(), max: 1 })
   }
 
+  /** What `resource` of a request names. @returns `null` for the service itself; `undefined` if no resource has the identifier. */
+  async named(identifier: string): Promise<Resource | null | undefined> {
+    return this.#isService(identifier) ? null : this.find(identifier)
+  }
+
   /** @returns `undefined` if no resource has the identifier. */
   async find(identifier: string): Promise<Resource | undefined> {
     return (await this.list()).find(each => each.identifier === identifier)
@@ -76,8 +81,15 @@ export class Resources {
       throw new ServiceError(ERRORS.resourceNotFound)
   }
 
+  /** Parsers of URLs add a slash to an origin. */
+  #isService(identifier: string): boolean {
+    const { publicUrl } = this.#deps.config
+    return identifier === publicUrl || identifier === `${publicUrl}/`
+  }
+
   #assertIdentifier({ identifier }: ResourceOptions): void {
     if (!isIdentifier(identifier)) throw new ServiceError(ERRORS.identifierInvalid)
-    if (this.#deps.clientTokens()?.isAccepted(identifier)) throw new ServiceError(ERRORS.identifierOfService)
+    if (this.#isService(identifier) || this.#deps.clientTokens()?.isAccepted(identifier))
+      throw new ServiceError(ERRORS.identifierOfService)
   }
 }

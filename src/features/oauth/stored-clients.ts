@@ -9,7 +9,13 @@ import {
   refusedFor,
   type Write,
 } from '#storage/operations/write'
-import { type ClientMetadata, type ClientOrigin, MAX_CLIENTS, type StoredClient } from './client.ts'
+import {
+  type ClientMetadata,
+  type ClientOrigin,
+  MAX_CLIENTS,
+  newClientMetadata,
+  type StoredClient,
+} from './client.ts'
 import type { ClientsTable } from './stored-rows.ts'
 
 /** Concerns no user. */
@@ -187,12 +193,9 @@ type ClientRow = Omit<ClientsTable, 'deleted_at' | 'used_at'>
 const COLUMNS = `id, origin, metadata, admin_scopes, secret_digest, former_digest, former_expires_at, created_at,
   updated_at, document_url, is_blocked`
 
-/** What clients had not that were registered by older versions. */
-const NEWER_METADATA = { jwksUri: null }
-
 const clientOf = (row: ClientRow): StoredClient => ({
-  ...NEWER_METADATA,
-  ...(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes' | 'blocked'>),
+  // A row of a former release has fewer members.
+  ...newClientMetadata(JSON.parse(row.metadata) as Omit<ClientMetadata, 'adminScopes' | 'blocked'>),
   id: row.id,
   origin: row.origin as ClientOrigin,
   documentUrl: row.document_url,

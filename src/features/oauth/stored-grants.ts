@@ -3,14 +3,23 @@ import type { AuditEvent } from '#core/audit-log/event'
 import { consequenceOf, recordStatement } from '#core/audit-log/stored-events'
 import { refusalOf } from '#core/users/refusals'
 import { lockUser } from '#core/users/user-locks'
-import { firstRow, type Query, query, rows, type Steps, USER_KEY } from '#storage/operations/operation'
+import {
+  firstRow,
+  type Query,
+  query,
+  rows,
+  type Statement,
+  type Steps,
+  USER_KEY,
+} from '#storage/operations/operation'
 import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
 import { type Grant, MAX_GRANTS, type NewGrant } from './grant.ts'
 import { FIRST, type Generations, rotated } from './refresh-rule.ts'
 import { noteUse } from './stored-clients.ts'
 import type { GrantsTable } from './stored-rows.ts'
+import { recordSignIn } from './stored-sign-ins.ts'
 
-const COLUMNS = `oauth_grants.id, client_id, scopes, resource, session_id, oauth_grants.authenticated_at, secret,
+const COLUMNS = `oauth_grants.id, client_id, scopes, resource, organization, session_id, oauth_grants.authenticated_at, jkt, secret,
   oauth_grants.created_at, used_at, oauth_grants.expires_at`
 
 type GrantRow = Pick<
@@ -19,8 +28,10 @@ type GrantRow = Pick<
   | 'client_id'
   | 'scopes'
   | 'resource'
+  | 'organization'
   | 'session_id'
   | 'authenticated_at'
+  | 'jkt'
   | 'secret'
   | 'created_at'
   | 'used_at'
@@ -32,8 +43,10 @@ const grantOf = (row: GrantRow): NewGrant => ({
   clientId: row.client_id,
   scopes: JSON.parse(row.scopes) as string[],
   resource: row.resource,
+  organization: row.organization,
   sessionId: row.session_id,
   authenticatedAt: row.authenticated_at,
+  jkt: row.jkt,
   secret: row.secret,
   createdAt: row.created_at,
   usedAt: row.used_at,
@@ -63,7 +76,7 @@ function* makeRoom(userId: string): Steps<readonly string[]> {
 }
 
 /** Adds a grant of the event's user, who is locked. @returns the ids of the grants that it has replaced. */
-export function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly string[]> {
+function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly string[]> {
   const { userId } = event
   // Those of ended sessions only remembered the consent, which the new one remembers now.
   yield {
@@ -74,15 +87,15 @@ export function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly st
   const ended = yield* makeRoom(userId)
   yield {
     text: `INSERT INTO oauth_grants (id, user_key, client_id, scopes, resource, session_id, authenticated_at, secret,
-        generation, predecessor, issued, issued_at, is_presented, created_at, used_at, expires_at)
+        generation, predecessor, issued, issued_at, is_presented, created_at, used_at, expires_at, jkt, organization)
       SELECT $2, key, $3, $4, CAST($5 AS text), CAST($6 AS text), CAST($7 AS bigint), CAST($8 AS text),
         CAST($9 AS integer), CAST($10 AS integer), CAST($9 AS integer), CAST($11 AS bigint), 0,
-        CAST($11 AS bigint), CAST($11 AS bigint), CAST($12 AS bigint)
+        CAST($11 AS bigint), CAST($11 AS bigint), CAST($12 AS bigint), CAST($13 AS text), CAST($14 AS text)
       FROM users WHERE id = $1`,
     values: [
       ...[userId, grant.id, grant.clientId, JSON.stringify(grant.scopes), grant.resource, grant.sessionId],
       ...[grant.authenticatedAt, grant.secret, FIRST.current, FIRST.predecessor],
-      ...[grant.createdAt, grant.expiresAt],
+      ...[grant.createdAt, grant.expiresAt, grant.jkt, grant.organization],
     ],
   }
   yield noteUse(grant.clientId, grant.createdAt)
@@ -93,6 +106,29 @@ export function* addGrant(grant: NewGrant, event: AuditEvent): Steps<readonly st
     yield recordStatement(last)
   }
   return ended
+}
+
+/**
+ * Exchanges what a client has for a grant of the event's user: of many requests at once, one.
+ * @param take changes the row that the client is entitled by, and returns it unless it is used up.
+ * @param sessionId in which the user has decided. @param sessionIdle milliseconds.
+ * @returns `ended`: the user or the session may not have it any more.
+ */
+export function* exchangeForGrant(
+  take: Statement,
+  grant: NewGrant,
+  sessionId: string,
+  sessionIdle: number,
+  event: AuditEvent,
+): Steps<Write<'redeemed' | 'used' | 'ended'>> {
+  const { userId, at: now } = event
+  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'ended')
+  // Also for a grant that outlives the session: the user who ends it ends what was begun in it.
+  if (!(yield* isSessionAlive(sessionId, now, now - sessionIdle))) return refusedFor(userId, 'ended')
+  if ((yield* firstRow(take)) === undefined) return refusedFor(userId, 'used')
+  const replaced = yield* addGrant(grant, event)
+  if (grant.scopes.includes('openid')) yield recordSignIn(sessionId, grant.clientId, userId)
+  return replaced.length > 0 ? endsAccess(userId, 'redeemed') : invalidatesNothing('redeemed')
 }
 
 /** Ends a grant of the event's user. @returns whether there was one. */

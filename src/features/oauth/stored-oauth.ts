@@ -3,10 +3,20 @@ import type { AccountFeature } from '#core/store/account-feature'
 import { type Query, query } from '#storage/operations/operation'
 import { table } from '#storage/stored-feature'
 import { clientOperations, clientReads } from './stored-clients.ts'
+import { deviceOperations, deviceReads } from './stored-devices.ts'
 import { grantOperations, grantReads } from './stored-grants.ts'
 import { requestOperations, requestReads } from './stored-requests.ts'
 import { resourceOperations, resourceReads } from './stored-resources.ts'
-import type { ClientsTable, GrantsTable, RequestsTable, ResourcesTable, UsedIdsTable } from './stored-rows.ts'
+import type {
+  ClientsTable,
+  DeviceRequestsTable,
+  GrantsTable,
+  RequestsTable,
+  ResourcesTable,
+  SignInsTable,
+  UsedIdsTable,
+} from './stored-rows.ts'
+import { signInOperations, signInReads } from './stored-sign-ins.ts'
 import { usedIdOperations } from './stored-used-ids.ts'
 
 const NOT_REVOKED = 'NOT EXISTS (SELECT 1 FROM oauth_used_ids WHERE oauth_used_ids.id = $2)'
@@ -20,7 +30,7 @@ const GRANT = `SELECT oauth_grants.user_key, client_id AS grant_client, scopes A
     AND EXISTS (SELECT 1 FROM oauth_clients WHERE oauth_clients.id = client_id AND deleted_at = 0 AND is_blocked = 0)
     AND ${NOT_REVOKED}`
 
-const CLIENT = `SELECT admin_scopes, metadata AS client_metadata FROM oauth_clients WHERE id = $1 AND deleted_at = 0 AND is_blocked = 0
+const CLIENT = `SELECT admin_scopes, metadata FROM oauth_clients WHERE id = $1 AND deleted_at = 0 AND is_blocked = 0
   AND ${NOT_REVOKED}`
 
 /** Whether a client exists, and its token was not revoked. */
@@ -120,6 +130,9 @@ export const storedOAuth = {
         'create index "oauth_grants_by_expires_at" on "oauth_grants" ("expires_at")',
       ],
     },
+    '0002_organizations': {
+      sql: ({ text }) => [`alter table "oauth_grants" add column "organization" ${text}`],
+    },
     '0003_clients': {
       sql: ({ text }) => [
         `alter table "oauth_clients" add column "origin" ${text} not null default 'administrator'`,
@@ -127,6 +140,42 @@ export const storedOAuth = {
         `alter table "oauth_clients" add column "document_url" ${text}`,
         'alter table "oauth_clients" add column "is_blocked" integer not null default 0',
         'create index "oauth_clients_by_origin" on "oauth_clients" ("origin", "used_at")',
+      ],
+    },
+    '0004_device_requests': {
+      sql: ({ text }) => [
+        `create table "oauth_device_requests" (
+          "id" ${text} primary key,
+          "user_code_digest" ${text} not null unique,
+          "requester" ${text} not null,
+          "parameters" text not null,
+          "state" ${text} not null,
+          "user_id" ${text},
+          "decision" text,
+          "polled_at" bigint not null,
+          "expires_at" bigint not null
+        )`,
+        'create index "oauth_device_requests_by_requester" on "oauth_device_requests" ("requester")',
+        'create index "oauth_device_requests_by_expires_at" on "oauth_device_requests" ("expires_at")',
+      ],
+    },
+    '0005_bound_grants': {
+      sql: ({ text }) => [`alter table "oauth_grants" add column "jkt" ${text}`],
+    },
+    '0006_sign_ins': {
+      sql: ({ text }) => [
+        `create table "oauth_sign_ins" (
+          "id" ${text} primary key,
+          "session_id" ${text} not null,
+          "client_id" ${text} not null,
+          "user_id" ${text} not null,
+          "attempts" integer not null,
+          "retry_at" bigint not null,
+          "expires_at" bigint not null
+        )`,
+        'create index "oauth_sign_ins_by_user" on "oauth_sign_ins" ("user_id")',
+        'create index "oauth_sign_ins_by_retry" on "oauth_sign_ins" ("retry_at")',
+        'create index "oauth_sign_ins_by_expires_at" on "oauth_sign_ins" ("expires_at")',
       ],
     },
   },
@@ -148,6 +197,18 @@ export const storedOAuth = {
       key: 'id',
       cleanUp: { column: 'expires_at', after: 0 },
     }),
+    oauth_device_requests: table<DeviceRequestsTable>({
+      owner: null,
+      key: 'id',
+      // A device that comes late learns that its code has expired.
+      cleanUp: { column: 'expires_at', after: 600_000 },
+    }),
+    oauth_sign_ins: table<SignInsTable>({
+      owner: null,
+      key: 'id',
+      // A day after the session, which may have ended at its latest: attempts go on.
+      cleanUp: { column: 'expires_at', after: 86_400_000 },
+    }),
     oauth_grants: table<GrantsTable>({
       owner: 'user_key',
       key: 'id',
@@ -163,7 +224,18 @@ export const storedOAuth = {
     ...resourceOperations,
     ...usedIdOperations,
     ...requestOperations,
+    ...deviceOperations,
+    ...signInOperations,
     ...grantOperations,
   },
-  reads: { ...clientReads, ...resourceReads, ...requestReads, ...grantReads, isClientToken, isGrantToken },
+  reads: {
+    ...clientReads,
+    ...resourceReads,
+    ...requestReads,
+    ...deviceReads,
+    ...signInReads,
+    ...grantReads,
+    isClientToken,
+    isGrantToken,
+  },
 } satisfies AccountFeature

@@ -1,17 +1,17 @@
 /** Authorization requests in the store: pending, then a code, then used. The writer thread of SQLite imports this module. */
 import type { AuditEvent } from '#core/audit-log/event'
-import { refusalOf } from '#core/users/refusals'
-import { lockUser } from '#core/users/user-locks'
-import { firstRow, type Query, query, type Steps } from '#storage/operations/operation'
-import { endsAccess, invalidatesNothing, refusedFor, type Write } from '#storage/operations/write'
+import { firstRow, type Query, query, type Statement, type Steps } from '#storage/operations/operation'
+import { invalidatesNothing, type Write } from '#storage/operations/write'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { NewGrant } from './grant.ts'
-import { addGrant, isSessionAlive } from './stored-grants.ts'
+import { exchangeForGrant } from './stored-grants.ts'
 import type { RequestsTable } from './stored-rows.ts'
 
 /** What a user has decided. Times are milliseconds since the epoch. */
 export interface Decision {
   readonly scopes: readonly string[]
+  /** The id of the organization that the access is limited to; `null`: none. */
+  readonly organization: string | null
   readonly sessionId: string
   readonly authenticatedAt: number
   /** How the session was authenticated, see `Session.amr`. */
@@ -19,7 +19,7 @@ export interface Decision {
 }
 
 export interface StoredRequest {
-  readonly state: 'pending' | 'code' | 'used'
+  readonly state: 'pushed' | 'pending' | 'code' | 'used'
   readonly request: AuthorizationRequest
   readonly userId: string | null
   readonly decision: Decision | null
@@ -27,13 +27,46 @@ export interface StoredRequest {
   readonly expiresAt: number
 }
 
+const insert = (
+  state: 'pushed' | 'pending',
+  id: string,
+  request: AuthorizationRequest,
+  expiresAt: number,
+): Statement => ({
+  text: `INSERT INTO oauth_requests (id, client_id, parameters, state, code_digest, user_id, decision, grant_id, expires_at)
+      VALUES ($1, $2, $3, $5, '', NULL, NULL, NULL, $4)`,
+  values: [id, request.clientId, JSON.stringify(request), expiresAt, state],
+})
+
 function* addRequest(id: string, request: AuthorizationRequest, expiresAt: number): Steps<Write<void>> {
-  yield {
-    text: `INSERT INTO oauth_requests (id, client_id, parameters, state, code_digest, user_id, decision, grant_id, expires_at)
-      VALUES ($1, $2, $3, 'pending', '', NULL, NULL, NULL, $4)`,
-    values: [id, request.clientId, JSON.stringify(request), expiresAt],
-  }
+  yield insert('pending', id, request, expiresAt)
   return invalidatesNothing(undefined)
+}
+
+function* pushRequest(id: string, request: AuthorizationRequest, expiresAt: number): Steps<Write<void>> {
+  yield insert('pushed', id, request, expiresAt)
+  return invalidatesNothing(undefined)
+}
+
+/**
+ * Makes a pushed request of the client pending, under another id: of many browsers at once, for one.
+ * @returns `null` if there is none.
+ */
+function* takePushedRequest(
+  pushed: string,
+  clientId: string,
+  id: string,
+  expiresAt: number,
+  now: number,
+): Steps<Write<AuthorizationRequest | null>> {
+  const taken = yield* firstRow<Pick<RequestsTable, 'parameters'>>({
+    text: `UPDATE oauth_requests SET id = $3, state = 'pending', expires_at = $4
+      WHERE id = $1 AND client_id = $2 AND state = 'pushed' AND expires_at > $5 RETURNING parameters`,
+    values: [pushed, clientId, id, expiresAt, now],
+  })
+  return invalidatesNothing(
+    taken === undefined ? null : (JSON.parse(taken.parameters) as AuthorizationRequest),
+  )
 }
 
 /** Makes a pending request a code. @returns whether it was pending: of two decisions at once, one counts. */
@@ -65,7 +98,6 @@ function* denyRequest(id: string): Steps<Write<boolean>> {
 /**
  * Redeems a code for a grant of the event's user: of many requests at once, one.
  * @param kept until when the row says that the code was used.
- * @returns `ended`: the user or the session may not have it any more.
  */
 function* redeemCode(
   codeDigest: string,
@@ -75,18 +107,12 @@ function* redeemCode(
   kept: number,
   event: AuditEvent,
 ): Steps<Write<'redeemed' | 'used' | 'ended'>> {
-  const { userId, at: now } = event
-  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'ended')
-  // Also for a grant that outlives the session: the user who ends it ends what was begun in it.
-  if (!(yield* isSessionAlive(decision.sessionId, now, now - sessionIdle))) return refusedFor(userId, 'ended')
-  const used = yield* firstRow({
+  const take = {
     text: `UPDATE oauth_requests SET state = 'used', grant_id = $2, expires_at = $3
       WHERE code_digest = $1 AND state = 'code' AND expires_at > $4 RETURNING id`,
-    values: [codeDigest, grant.id, kept, now],
-  })
-  if (used === undefined) return refusedFor(userId, 'used')
-  const replaced = yield* addGrant(grant, event)
-  return replaced.length > 0 ? endsAccess(userId, 'redeemed') : invalidatesNothing('redeemed')
+    values: [codeDigest, grant.id, kept, event.at],
+  }
+  return yield* exchangeForGrant(take, grant, decision.sessionId, sessionIdle, event)
 }
 
 type RequestRow = Pick<
@@ -121,5 +147,12 @@ const findCode = (codeDigest: string): Query<StoredRequest | undefined> =>
     ([found]: readonly RequestRow[]) => found && requestOf(found),
   )
 
-export const requestOperations = { addRequest, allowRequest, denyRequest, redeemCode }
+export const requestOperations = {
+  addRequest,
+  pushRequest,
+  takePushedRequest,
+  allowRequest,
+  denyRequest,
+  redeemCode,
+}
 export const requestReads = { findRequest, findCode }

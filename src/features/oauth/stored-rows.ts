@@ -42,7 +42,7 @@ export interface UsedIdsTable {
   expires_at: number
 }
 
-/** An authorization request: `pending` until the user decides, then a `code`, and `used` once it is redeemed. */
+/** An authorization request: `pushed` until the browser brings it, if the client has pushed it, `pending` until the user decides, then a `code`, and `used` once it is redeemed. */
 export interface RequestsTable {
   /** The digest of what names it in URLs of pages. */
   id: string
@@ -61,6 +61,38 @@ export interface RequestsTable {
   expires_at: number
 }
 
+/** A request of a device: `pending` until the user decides, then `approved` or `denied`. */
+export interface DeviceRequestsTable {
+  /** The digest of the device code. */
+  id: string
+  user_code_digest: string
+  /** A digest of the client and the network: both together have few pending requests. */
+  requester: string
+  /** A `DeviceRequest` in JSON. */
+  parameters: string
+  state: string
+  /** The user who has approved it. */
+  user_id: string | null
+  /** A `Decision` in JSON. */
+  decision: string | null
+  /** When the device last asked for the decision; 0: never. */
+  polled_at: number
+  expires_at: number
+}
+
+/** A client that has an ID token of a session, and must learn of its end. */
+export interface SignInsTable {
+  id: string
+  session_id: string
+  client_id: string
+  user_id: string
+  attempts: number
+  /** When the client is told next; 0: the session had not ended yet. */
+  retry_at: number
+  /** When the session ends at the latest. */
+  expires_at: number
+}
+
 /** What a user has granted to a client. */
 export interface GrantsTable {
   id: string
@@ -70,9 +102,13 @@ export interface GrantsTable {
   scopes: string
   /** The identifier of a resource; `null`: Gatehouse. */
   resource: string | null
+  /** The id of the organization that the access is limited to; `null`: none. */
+  organization: string | null
   /** The session that it ends with; `null`: with none. Not a reference: it says later what the user had agreed to. */
   session_id: string | null
   authenticated_at: number
+  /** The thumbprint of a key. */
+  jkt: string | null
   /** The key of the refresh tokens, encrypted; `null`: it has none. */
   secret: string | null
   /** The number of the current refresh token, and of the one before it. */

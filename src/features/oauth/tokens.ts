@@ -9,16 +9,24 @@ import { fitting } from './scopes.ts'
 export interface NewToken {
   readonly client: Client
   /** `null`: the client acts for itself. */
-  readonly grant: { readonly id: string; readonly userId: string; readonly authenticatedAt: number } | null
+  readonly grant: {
+    readonly id: string
+    readonly userId: string
+    readonly authenticatedAt: number
+    /** The organization that the token is limited to; `null`: none. */
+    readonly organization: string | null
+  } | null
   readonly scopes: readonly string[]
   /** `null`: Gatehouse. */
   readonly resource: Resource | null
+  /** The thumbprint of the key that it is bound to; `null`: it is a bearer token. */
+  readonly jkt: string | null
 }
 
 /** The body of a response with an access token (RFC 6749 §5.1). */
 export interface TokenResponse {
   readonly access_token: string
-  readonly token_type: 'Bearer'
+  readonly token_type: 'Bearer' | 'DPoP'
   readonly expires_in: number
   readonly scope: string
   readonly refresh_token?: string
@@ -37,7 +45,7 @@ export class Tokens {
   }
 
   /** @throws {ServiceError} `invalidScope` if no scope is left. */
-  issue({ client, grant, scopes, resource }: NewToken): TokenResponse {
+  issue({ client, grant, scopes, resource, jkt }: NewToken): TokenResponse {
     const { clock, settings } = this.#deps
     const granted = fitting(scopes)
     if (granted.length === 0) throw new ServiceError(ERRORS.invalidScope)
@@ -51,12 +59,14 @@ export class Tokens {
       scopes: granted,
       audience: resource?.identifier ?? this.#signer.audience,
       authenticatedAt: grant?.authenticatedAt ?? null,
+      jkt,
+      organization: grant?.organization ?? null,
       issuedAt,
       expiresAt: issuedAt + lifetime * SECOND,
     })
     return {
       access_token: token,
-      token_type: 'Bearer',
+      token_type: jkt === null ? 'Bearer' : 'DPoP',
       expires_in: lifetime,
       scope: granted.join(' '),
     }

@@ -20,6 +20,7 @@ export const ERRORS = defineErrors({
     status: 403,
     message: 'This needs a role in the organization that you do not have',
   },
+  tokenOfOrganization: { status: 403, message: 'This token is limited to one organization' },
   invitationForAnother: {
     status: 403,
     message:

@@ -2,9 +2,10 @@
 import { defineFeature } from '#feature/declaration'
 import { BulkMemberships } from './bulk-memberships.ts'
 import { definitions } from './definitions.ts'
-import { organizationGate } from './gate.ts'
+import { everyOrganizationGate, organizationGate } from './gate.ts'
 import { Invitations } from './invitations.ts'
 import { Members } from './members.ts'
+import { MAX_MEMBERSHIPS } from './organization.ts'
 import { Organizations } from './organizations.ts'
 import type { PassedOwnership } from './stored-members.ts'
 
@@ -13,7 +14,11 @@ export const organizations = defineFeature({
   routes: new URL('routes/', import.meta.url),
   pages: () => import('./pages.ts'),
   console: () => import('./console-pages.ts'),
-  guards: { organization: deps => organizationGate(deps) },
+  guards: { organization: deps => organizationGate(deps), everyOrganization: () => everyOrganizationGate },
+  memberships: ({ store }) => ({
+    list: userId => store.listOrganizationsOf(userId, null, MAX_MEMBERSHIPS),
+    find: (userId, id) => store.findOrganizationOf(userId, id),
+  }),
   services: {
     organizations: deps => new Organizations(deps),
     organizationMembers: deps => new Members(deps),

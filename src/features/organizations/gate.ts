@@ -1,6 +1,7 @@
 /**
  * The gate of organizations: `config: { organization: ['admin'] }` of a private route whose URL has `:organizationId`. A warm request costs
- * two look-ups in memory: the user's memberships, and the organization. Both are evicted with the write that changes them.
+ * two look-ups in memory: the user's memberships, and the organization. Both are evicted with the write that changes them. A token of a
+ * client that is limited to one organization finds no other.
  */
 import { asciiLowerCase } from '#base/ascii'
 import { type GuardedRequest, type MaybePromise, type RouteGuard, ServiceError } from '#feature/declaration'
@@ -19,6 +20,8 @@ declare module 'fastify' {
      * may. `true`: any member. Private routes only.
      */
     organization?: true | readonly [string, ...string[]]
+    /** The route concerns all organizations of the user: tokens that are limited to one get 403. Private routes only. */
+    everyOrganization?: true
   }
   interface FastifyRequest {
     /** On routes that declare `config.organization`. @throws {Error} on other routes. */
@@ -85,6 +88,8 @@ export const organizationGate = ({
     admit: (request, declared) =>
       use(memberships.get(request.user.id), held => {
         const id = organizationIdOf(request)
+        const { tokenOrganization } = request
+        if (tokenOrganization !== null && tokenOrganization !== id) throw notFound()
         const roles = held.get(id)
         if (roles === undefined) throw notFound()
         return use(organizations.get(id), (found): RequestOrganization => {
@@ -96,4 +101,13 @@ export const organizationGate = ({
         })
       }),
   }
+}
+
+export const everyOrganizationGate: RouteGuard = {
+  problemOf: declared =>
+    declared === true ? null : `declares everyOrganization: ${JSON.stringify(declared)}, which is not true`,
+  admit({ tokenOrganization }) {
+    if (tokenOrganization !== null) throw new ServiceError(ERRORS.tokenOfOrganization)
+    return true
+  },
 }

@@ -236,6 +236,8 @@ export interface Field {
   readonly isCode?: boolean
   /** Whether the keyboard of a phone shows digits alone. */
   readonly isNumeric?: boolean
+  /** Whether it is a code of letters that another device shows. */
+  readonly isLetterCode?: boolean
   /** Whether the page opens with the cursor in it. */
   readonly isFocused?: boolean
   /** Whether it has several lines. */
@@ -243,6 +245,10 @@ export interface Field {
   /** Beside the label, such as a link. */
   readonly aside?: Html
 }
+
+/** How a keyboard helps with a code, and how large it is shown. */
+const codeAttributes = ({ isCode = false, isNumeric = false, isLetterCode = false }: Field): Html =>
+  html`${isCode && html` autocapitalize="none" spellcheck="false"`}${isNumeric && html` inputmode="numeric" class="code-input"`}${isLetterCode && html` autocapitalize="characters" spellcheck="false" class="code-input"`}`
 
 /** The fields of a form and the errors of the last attempt. Render the fields first, then the summary. */
 export class Form {
@@ -264,15 +270,7 @@ export class Form {
 
   field(field: Field): Html {
     const { name, label, type = 'text', value, hint, autocomplete } = field
-    const {
-      isOptional = false,
-      isFilter = false,
-      isCode = false,
-      isNumeric = false,
-      isFocused = false,
-      isLong = false,
-      aside,
-    } = field
+    const { isOptional = false, isFilter = false, isFocused = false, isLong = false, aside } = field
     this.#labels.set(name, label)
     const id = this.#idOf(name)
     const sentences = this.#sentences(name)
@@ -284,7 +282,7 @@ export class Form {
     const isNewPassword = autocomplete === 'new-password'
     const shared = html`id="${id}" name="${name}" autocomplete="${autocomplete}"${
       !isOptional && !isFilter && html` required`
-    }${isCode && html` autocapitalize="none" spellcheck="false"`}${isNumeric && html` inputmode="numeric" class="code-input"`}${isFocused && html` autofocus`}${
+    }${codeAttributes(field)}${isFocused && html` autofocus`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
     }${sentences.length > 0 && html` aria-invalid="true"`}`
     const input = isLong

@@ -1,5 +1,6 @@
 /** Newline-delimited JSON: reads any number of lines with constant memory. For request bodies and files of the command line. */
 import { isUtf8 } from 'node:buffer'
+import { setImmediate } from 'node:timers/promises'
 import { type FieldErrors, ServiceError } from '#base/errors'
 import { type FieldViolation, fieldErrors } from './field-errors.ts'
 import { parseStrictJson } from './strict-json.ts'
@@ -91,9 +92,20 @@ const read = ({ line, bytes }: RawLine, validate: Validate): Line<unknown> => {
 
 const isBlank = ({ bytes }: RawLine): boolean => bytes !== null && /^[ \t\r]*$/.test(bytes.toString('latin1'))
 
-function* batchesOf(lines: Iterable<RawLine>, validate: Validate): Generator<readonly Line<unknown>[]> {
+/** Milliseconds of reading after which the event loop serves other requests: a chunk can be a whole file of lines that all fail. */
+const SLICE = 10
+
+async function* batchesOf(
+  lines: Iterable<RawLine>,
+  validate: Validate,
+): AsyncGenerator<readonly Line<unknown>[]> {
   let batch: Line<unknown>[] = []
+  let turnEnds = performance.now() + SLICE
   for (const line of lines) {
+    if (performance.now() > turnEnds) {
+      await setImmediate()
+      turnEnds = performance.now() + SLICE
+    }
     if (!isBlank(line)) batch.push(read(line, validate))
     if (batch.length < MAX_BATCH) continue
     yield batch

@@ -73,4 +73,6 @@ export const withFeatureServices = <Services extends object>(
   options: DatabaseOptions,
   use: (services: Services) => Promise<void>,
 ): Promise<void> =>
-  withStore(options, ({ featureDeps }) => use(createFeatureServices(feature, featureDeps) as Services))
+  withStore(options, async ({ featureDeps }) =>
+    use((await createFeatureServices(feature, featureDeps)) as Services),
+  )

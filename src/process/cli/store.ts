@@ -74,6 +74,7 @@ const ABSENT = {
   openCache: openNoCache,
   ed25519Signer: () => null,
   clientTokens: () => null,
+  memberships: () => null,
   keyFile: () => null,
   mails: NO_MAILS,
 }

@@ -179,6 +179,9 @@ const hstsOf = (v: Values): string | null => {
   return value === 'off' || !isHttps(v) ? null : value
 }
 
+const isInDomain = (url: string | null, domain: string): boolean =>
+  url !== null && `.${new URL(url).hostname}`.endsWith(`.${domain}`)
+
 const contradictionsOf = ({ values: v, variables }: Settings): string[] => {
   const isEmbedded = v.DATABASE_URL?.engine === 'sqlite'
   return sentencesOf(
@@ -202,6 +205,10 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => {
     [
       v.HSTS && v.HSTS !== 'off' && !isHttps(v),
       'HSTS needs a PUBLIC_URL with https: browsers ignore it over http',
+    ],
+    [
+      v.COOKIE_DOMAIN && !isInDomain(v.PUBLIC_URL, v.COOKIE_DOMAIN),
+      `COOKIE_DOMAIN needs a PUBLIC_URL whose host is ${v.COOKIE_DOMAIN} or below it: browsers refuse cookies for other domains`,
     ],
     [
       variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME,
@@ -332,6 +339,8 @@ export const loadConfig = (environment: Environment, features: readonly Feature[
     isRateLimited: v.RATE_LIMIT === 'on',
     /** Whether there are /docs and /openapi.json. */
     hasDocs: v.DOCS === 'on',
+    /** The `Domain` of the cookie with the access token; `null`: the host of the service alone gets it. */
+    cookieDomain: v.COOKIE_DOMAIN,
     /** Milliseconds until the absolute end of a session. */
     sessionLifetime: v.SESSION_LIFETIME,
     /** Milliseconds between two writes of users' last requests. */

@@ -76,6 +76,15 @@ export const supportUrl: Reader<string> = value => {
 }
 
 /** A colour as CSS writes it, without transparency. Three digits become six. */
+/** Of at least two labels: browsers accept no cookie for a top-level domain. */
+const DOMAIN = /^(?=.{1,253}$)(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z](?:[a-z\d-]{0,61}[a-z\d])?$/
+
+export const cookieDomain: Reader<string> = value => {
+  const domain = value.toLowerCase()
+  if (!DOMAIN.test(domain)) throw new SettingError('must be a domain such as example.com', value)
+  return domain
+}
+
 export const hexColor: Reader<string> = value => {
   const [, three, six] = /^#(?:([\da-f]{3})|([\da-f]{6}))$/i.exec(value) ?? []
   const digits = six ?? three?.replaceAll(/./g, '$&$&')

@@ -24,6 +24,7 @@ import { brandIcon, brandLogo } from './brand-image.ts'
 import {
   allowedOrigins,
   audience,
+  cookieDomain,
   hexColor,
   mailbox,
   mailTemplates,
@@ -203,6 +204,13 @@ export const SETTINGS = {
     default: 'on',
     shown: true,
     description: 'off: no /docs and no /openapi.json',
+  },
+  COOKIE_DOMAIN: {
+    read: cookieDomain,
+    default: null,
+    shown: true,
+    description:
+      'a domain whose hosts all get the cookie of sign-ins, such as example.com for auth.example.com; each can then act as the user',
   },
   SESSION_LIFETIME: {
     read: duration('1s'),

@@ -15,6 +15,7 @@ import { runAsynchronousFailover } from './failover-asynchronous.ts'
 import { runRevocationHistories, runWorkerHistories } from './histories.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
+import { runRefreshHistories } from './refresh.ts'
 import type { Report } from './report.ts'
 import { runRevocation } from './revocation.ts'
 import { runRevocationCosts } from './revocation-costs.ts'
@@ -31,6 +32,7 @@ const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   'revocation-cut': runRevocationCut,
   'revocation-histories': runRevocationHistories,
   'worker-histories': runWorkerHistories,
+  'refresh-histories': runRefreshHistories,
   'revocation-costs': runRevocationCosts,
   'database-stall': runDatabaseStall,
   workers: runWorkers,
@@ -44,7 +46,7 @@ const { values } = parseArgs({
   },
 })
 /** Milliseconds that a part may take. */
-const LIMIT = { base: 240_000, round: 50_000 }
+const LIMIT = { base: 240_000, round: 300_000 }
 
 const rounds = Number(values.rounds)
 const seed = seedOf(values.seed)

@@ -53,10 +53,10 @@ const parseUpload = async ({ headers }: FastifyRequest, body: Buffer): Promise<R
 
 const NEWLINE = 0x0a
 
-/** Blank lines included, of which imports report nothing. */
+/** Blank lines included, of which imports report nothing. By index: iterators and `indexOf` take seconds for 16 million lines. */
 const countLines = (content: Buffer): number => {
   let lines = content.length > 0 && content.at(-1) !== NEWLINE ? 1 : 0
-  for (let at = content.indexOf(NEWLINE); at !== -1; at = content.indexOf(NEWLINE, at + 1)) lines += 1
+  for (let at = 0; at < content.length; at += 1) if (content[at] === NEWLINE) lines += 1
   return lines
 }
 

@@ -1,7 +1,9 @@
 /** What the routes that clients call have in common: forms, errors in the shape of the RFCs, and responses that no cache keeps. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { PROOF_HEADER } from '#core/auth/dpop'
 import type { ClientParameters } from '#features/oauth/client-authentication'
 import { oauthMembers } from '#features/oauth/oauth-errors'
+import type { PresentedProof } from '#features/oauth/possession'
 
 /** Makes the routes of this scope endpoints of the authorization server. */
 export const serveClients = (app: FastifyInstance): void => {
@@ -12,6 +14,12 @@ export const serveClients = (app: FastifyInstance): void => {
     reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' })
   })
 }
+
+/** The proof of possession of a request. @param path of the endpoint, below PUBLIC_URL. */
+export const proofOf = ({ headers }: FastifyRequest, path: string): PresentedProof => ({
+  text: headers[PROOF_HEADER] as string | undefined,
+  path,
+})
 
 /** What authenticates the client of a request. */
 export const clientRequestOf = <Parameters extends ClientParameters>(

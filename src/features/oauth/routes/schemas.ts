@@ -30,6 +30,9 @@ const clientProperties = {
   adminScopes: Texts('users:read'),
   firstParty: Type.Boolean({ examples: [false] }),
   requirePkce: Type.Boolean({ examples: [true] }),
+  postLogoutRedirectUris: Texts('https://app.example.com/signed-out'),
+  backchannelLogoutUri: NullableUri('Learns of the end of sessions'),
+  requirePushedRequests: Type.Boolean({ examples: [false] }),
   idTokenAlgorithm: Type.String({ examples: ['RS256'] }),
   uri: NullableUri('A page about the client'),
   policyUri: NullableUri('Its privacy policy'),
@@ -102,6 +105,11 @@ const Grant = Type.Object(
     }),
     scopes: Texts('openid'),
     resource: NullableUri('The resource that the access is for; `null`: your account'),
+    organization: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'The id of the organization that the access is limited to; `null`: none',
+      examples: [null],
+    }),
     endsWithSession: Type.Boolean({
       description: 'Whether the access ends when you sign out',
       examples: [true],

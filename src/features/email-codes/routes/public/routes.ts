@@ -12,7 +12,7 @@ import {
   requestMagicLinkPage,
 } from '#features/email-codes/pages'
 import { type CodeState, codePage } from '#http/pages/between-steps'
-import type { ApiCall } from '#http/pages/feature-pages'
+import type { ApiCall, ApiResponse } from '#http/pages/feature-pages'
 import { returnToOf } from '#routes/request-context'
 import { FormText, linkedPage, PageParameter, pageForm, prefilledEmail } from '#routes/schemas'
 
@@ -22,6 +22,10 @@ const EmailQuery = { email: PageParameter }
 
 /** The form of the sign-in page sends its password too, which is not read. */
 const RequestForm = pageForm({ email: FormText, password: Type.Optional(FormText) })
+
+/** Whether the second step is to be shown: it is missing or wrong, or whoever sends it has to wait. */
+const isSecondStep = (code: string | undefined, { status, errors }: Pick<ApiResponse, 'status' | 'errors'>) =>
+  'code' in errors || (Boolean(code) && status === 429)
 
 /** @param code that was wrong, if one was sent: without one nothing has failed. */
 const sendSecondStep = (
@@ -64,7 +68,8 @@ const emailCodePages: FastifyPluginAsyncTypebox = async app => {
     reply.relay(response)
     if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
-    if (!('code' in errors)) return reply.sendPage(context => emailCodePage(context, { email, errors }))
+    if (!isSecondStep(code, response))
+      return reply.sendPage(context => emailCodePage(context, { email, errors }))
     const step = { email, path: 'sign-in/email-code/confirm', firstStep: { email, emailCode } }
     return sendSecondStep(reply, step, code, errors)
   })
@@ -127,7 +132,7 @@ const magicLinkPages: FastifyPluginAsyncTypebox = async app => {
     reply.relay(response)
     if (response.status === 200) return reply.redirectSignedIn()
     const { errors } = response
-    if (!('code' in errors)) return sendLinkPage(request, reply, { token, errors })
+    if (!isSecondStep(code, response)) return sendLinkPage(request, reply, { token, errors })
     const link = await app.callApi(request, checkOf(token))
     if (link.status !== 200) return reply.sendFailure(link)
     const step = { email: link.body.email, path: 'magic-link', firstStep: { token } }

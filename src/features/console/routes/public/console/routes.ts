@@ -91,7 +91,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
   if (protectedRole !== null)
     app.post(
       '/sign-in/account',
-      { config: { rateLimit: 'console' }, schema: { hide: true } },
+      { config: { rateLimit: 'console' }, ...pageForm({}) },
       async (request, reply) => {
         const { principal } = request
         if (principal === null) return reply.redirectToSignIn(withReturn('console/sign-in', request))
@@ -105,7 +105,7 @@ const consoleRoutes: FastifyPluginAsync = async app => {
       },
     )
 
-  app.post('/sign-out', { schema: { hide: true } }, async (request, reply) => {
+  app.post('/sign-out', pageForm({}), async (request, reply) => {
     const secret = request.hostCookie(SESSION_COOKIE)
     if (secret !== undefined) await sessions.close(secret)
     return reply.clearHostCookie(SESSION_COOKIE).redirectToPage('console/sign-in')

@@ -34,7 +34,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
-      config: { scope: 'organizations:write' },
+      config: { scope: 'organizations:write', everyOrganization: true },
       schema: {
         operationId: 'createOrganization',
         summary:
@@ -54,7 +54,7 @@ const organizationRoutes: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'organizations:read' },
+      config: { scope: 'organizations:read', everyOrganization: true },
       schema: {
         operationId: 'listOwnOrganizations',
         summary: 'List your organizations, with your roles there, in the order in which you joined them',

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { consentPage, leavingPage } from '#features/oauth/pages'
-import { returnToPage, SIGN_IN_AGAIN, withReturn } from '#http/pages/return-links'
+import { localesOf, returnToPage, SIGN_IN_AGAIN, withLocales, withReturn } from '#http/pages/return-links'
 import { FormText, linkedPage, pageForm } from '#routes/schemas'
 
 /** The page to sign in, with the e-mail that the client expects. */
@@ -34,24 +34,39 @@ const consent: FastifyPluginAsyncTypebox = async app => {
     const { request: token } = request.validatedData.query
     const need = await authorizations.need(token, sessionOf(request))
     if (need.kind === 'client') return reply.header('cache-control', 'no-store').redirect(need.url, 303)
-    const back = returnToPage(`oauth/consent?request=${encodeURIComponent(token)}`, app.config.publicUrl)
+    const locales = localesOf(request.validatedData.query, null, app.config.publicUrl)
+    const own = withLocales(`oauth/consent?request=${encodeURIComponent(token)}`, locales)
+    const back = returnToPage(own, app.config.publicUrl)
     if (need.kind === 'proof') return reply.redirectToPage(withReturn('security/proof', back))
     if (need.kind === 'signIn') return reply.redirectToPage(withReturn(signInPath(need), back))
-    const { client, scopes } = need
+    const { client, scopes, organizations } = need
     const { redirectUri } = need.request
     const { email } = request.requirePrincipal().cachedUser.user
     return reply.sendPage(context =>
-      consentPage(context, { request: token, client, redirectUri, scopes, email, back }),
+      consentPage(context, {
+        request: token,
+        client,
+        redirectUri,
+        scopes,
+        organizations,
+        email,
+        back,
+        locales,
+      }),
     )
   })
 
-  app.post('', pageForm({ request: FormText, decision: FormText }), async (request, reply) => {
-    const { request: token, decision } = request.validatedData.body
-    const url = await (decision === 'allow'
-      ? authorizations.allow(token, sessionOf(request))
-      : authorizations.deny(token))
-    return reply.sendPage(context => leavingPage(context, url))
-  })
+  app.post(
+    '',
+    pageForm({ request: FormText, decision: FormText, organization: Type.Optional(FormText) }),
+    async (request, reply) => {
+      const { request: token, decision, organization } = request.validatedData.body
+      const url = await (decision === 'allow'
+        ? authorizations.allow(token, sessionOf(request), organization || null)
+        : authorizations.deny(token))
+      return reply.sendPage(context => leavingPage(context, url))
+    },
+  )
 }
 
 export default consent

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ERRORS } from '#features/oauth/definitions'
 import { ErrorOf } from '#routes/schemas'
-import { clientRequestOf, serveClients } from '../../../endpoint.ts'
+import { clientRequestOf, proofOf, serveClients } from '../../../endpoint.ts'
 import { TokenForm, TokenResponse } from '../../../endpoint-schemas.ts'
 
 const token: FastifyPluginAsyncTypebox = async app => {
@@ -21,7 +21,11 @@ const token: FastifyPluginAsyncTypebox = async app => {
         response: { 200: TokenResponse, 401: ErrorOf(ERRORS.invalidClient) },
       },
     },
-    request => oauth.tokenEndpoint.exchange(clientRequestOf(request, request.validatedData.body)),
+    request =>
+      oauth.tokenEndpoint.exchange({
+        ...clientRequestOf(request, request.validatedData.body),
+        proof: proofOf(request, '/oauth/token'),
+      }),
   )
 }
 

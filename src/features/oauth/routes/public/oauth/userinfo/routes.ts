@@ -36,8 +36,10 @@ const userinfo: FastifyPluginAsyncTypebox = async app => {
         security: [{ bearer: [] }],
         response: { 200: UserInfo, 401: ErrorOf(ERRORS.invalidToken), 403: ErrorOf(ERRORS.openidRequired) },
       },
-      async handler({ principal, accessTokenSource }) {
-        if (principal === null || principal.client === null || accessTokenSource !== 'header')
+      async handler({ principal, accessTokenSource, authenticationFailure }) {
+        // Of a token that is bound to a key: it names the nonce that the client needs.
+        if (accessTokenSource === 'proof' && authenticationFailure !== null) throw authenticationFailure
+        if (principal === null || principal.client === null || accessTokenSource === 'cookie')
           throw new ServiceError(ERRORS.invalidToken, {
             headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
           })

@@ -15,7 +15,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'organizations:read' },
+      config: { scope: 'organizations:read', everyOrganization: true },
       schema: {
         operationId: 'listOwnInvitations',
         summary: 'List the invitations that wait for your confirmed e-mail; the mail has the link to accept',
@@ -28,7 +28,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '/accept',
     {
-      config: { scope: 'organizations:write' },
+      config: { scope: 'organizations:write', everyOrganization: true },
       schema: {
         operationId: 'acceptInvitation',
         summary:

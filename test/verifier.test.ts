@@ -1,0 +1,4 @@
+import './verifier/verifier.test.ts'
+import './verifier/failures.test.ts'
+import './verifier/middleware.test.ts'
+import './verifier/histories.test.ts'
