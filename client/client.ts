@@ -368,7 +368,8 @@ export interface SendTestMailRequest {
     | 'magicLink' | 'identityLinked' | 'identityRemoved' | 'webhookDisabled'
     | 'organizationInvitation' | 'organizationInvitationAccepted' | 'organizationMemberAdded'
     | 'organizationRolesChanged' | 'organizationMemberRemoved' | 'organizationMemberLeft'
-    | 'organizationOwnershipPassed' | 'organizationDeleted' | 'grantReused'
+    | 'organizationOwnershipPassed' | 'organizationDeleted' | 'clientConnected'
+    | 'grantReused'
   /** The language of mails and pages: a tag of BCP 47 */
   locale?: string | null
 }

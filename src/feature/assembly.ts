@@ -247,11 +247,13 @@ export const methodListsOf = (features: readonly Feature[], shared: FeatureServi
 
 export const jobsOf = (feature: Feature, shared: FeatureServicesDeps): readonly ScheduledJob[] => {
   const deps = depsOf(feature, shared)
-  return Object.entries(feature.jobs ?? {}).map(([name, { every, run }]) => ({
-    name: `${feature.name}.${name}`,
-    every,
-    run: jobRun => run(deps, jobRun),
-  }))
+  return Object.entries(feature.jobs ?? {})
+    .filter(([, { isEnabled }]) => isEnabled?.(deps) ?? true)
+    .map(([name, { every, run }]) => ({
+      name: `${feature.name}.${name}`,
+      every,
+      run: jobRun => run(deps, jobRun),
+    }))
 }
 
 export const backgroundTasksOf = (feature: Feature, shared: FeatureServicesDeps): readonly NamedTask[] => {
@@ -264,9 +266,11 @@ export const backgroundTasksOf = (feature: Feature, shared: FeatureServicesDeps)
 
 export const consumersOf = (feature: Feature, shared: FeatureServicesDeps): readonly HostConsumer[] => {
   const deps = depsOf(feature, shared)
-  return Object.entries(feature.consumers ?? {}).map(([name, { handle, ...consumer }]) => ({
-    ...consumer,
-    name: `${feature.name}.${name}`,
-    handle: (event, delivery) => handle(deps, event, delivery),
-  }))
+  return Object.entries(feature.consumers ?? {})
+    .filter(([, { isEnabled }]) => isEnabled?.(deps) ?? true)
+    .map(([name, { handle, types }]) => ({
+      ...(types && { types }),
+      name: `${feature.name}.${name}`,
+      handle: (event, delivery) => handle(deps, event, delivery),
+    }))
 }

@@ -6,6 +6,7 @@ import { createKey } from '../support/admin-keys.ts'
 import { allEvents } from '../support/admin-routes.ts'
 import { asAdmin, bearer, manualClock, signUp } from '../support/build.ts'
 import { onEnginesOfRun } from '../support/engines.ts'
+import { mailbox } from '../support/mailbox.ts'
 import { buildOAuth, clientKey, oauthErrorAt, postClient, registerClient } from '../support/oauth.ts'
 import {
   authorize,
@@ -86,13 +87,20 @@ await onEnginesOfRun(t, async (t, engine) => {
     t.match(stored.json(), { origin: 'registered', firstParty: false, requirePkce: true, adminScopes: [] })
     const [event] = await allEvents(app)
     t.match(event, { type: 'client.created', actor: { type: 'anonymous' }, details: { client: id } })
-    const { token } = await signUp(app)
+    const { token, email } = await signUp(app)
     const uri = 'http://127.0.0.1:5005/callback'
     const client = { id, secret: null }
-    const code = await newCode(app, client, token, { redirect_uri: uri })
-    const { accessToken } = tokensIn(await redeem(app, client, code, { redirect_uri: uri }))
-    const account = await app.inject({ url: '/account', headers: bearer(accessToken) })
-    t.equal(account.statusCode, 200)
+    for (let times = 0; times < 2; times += 1) {
+      const code = await newCode(app, client, token, { redirect_uri: uri })
+      const { accessToken } = tokensIn(await redeem(app, client, code, { redirect_uri: uri }))
+      const account = await app.inject({ url: '/account', headers: bearer(accessToken) })
+      t.equal(account.statusCode, 200)
+    }
+    const known = await registerClient(app, PUBLIC)
+    await newTokens(app, known, token)
+    const mails = await mailbox(app).to(email, 'clientConnected')
+    t.equal(mails.length, 1, 'only of the first access, and only of a client that nobody has checked')
+    t.match(mails[0]?.text, 'calls itself “Terminal”')
   })
 
   t.test('P19: the consent page says who nobody has checked, and where the user goes on', async t => {

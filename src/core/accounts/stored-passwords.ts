@@ -18,9 +18,9 @@ import {
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../audit-log/stored-events.ts'
 import type { Session } from '../auth/session.ts'
-import { endImpersonationsBy } from '../auth/stored-keys.ts'
 import {
   addSessionStatement,
+  endImpersonationsOf,
   forgetNetworksStatement,
   type ProvedSession,
   revokeAllSessions,
@@ -98,11 +98,12 @@ export const passwordOperations = ({ mailed }: OwnedTables) => ({
     }
     const user = toUser(changed)
     yield* invalidateByPassword(mailed, user)
-    const former = (yield* revokeAllSessions(userId)).find(({ id }) => id === acting.session.id)
+    const revoked = yield* revokeAllSessions(userId)
+    const former = revoked.find(({ id }) => id === acting.session.id)
     if (former === undefined) return refusedFor(userId, 'sessionNotFound')
     yield forgetNetworksStatement(userId)
     yield addSessionStatement({ ...session, amr: amrWithPassword(former.amr) })
     yield recordStatement(event)
-    return endsAccess([userId, ...(yield* endImpersonationsBy(userId))], user)
+    return endsAccess([userId, ...(yield* endImpersonationsOf(userId, revoked))], user)
   },
 })

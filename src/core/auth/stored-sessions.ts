@@ -168,6 +168,17 @@ export function* revokeAllSessions(
   return revoked.map(({ id, amr }) => ({ id, amr: toAmr(amr) }))
 }
 
+/**
+ * Ends what a user has impersonated, after sessions were revoked. Administrators have sessions with two factors: no other user pays for the
+ * statement. @returns the ids of the impersonated users.
+ */
+export function* endImpersonationsOf(
+  userId: string,
+  revoked: readonly { readonly amr: readonly string[] }[],
+): Steps<readonly string[]> {
+  return revoked.some(({ amr }) => isMultiFactor(amr)) ? yield* endImpersonationsBy(userId) : []
+}
+
 /** Locks the user first, like every write that revokes sessions. */
 const revokeStatement = (id: string, userId: string): Statement => ({
   text: ({ forShare, inSharedTurn }) => `DELETE FROM sessions WHERE id = $1 AND user_key = (
@@ -261,8 +272,7 @@ export const sessionOperations = (tables: Pick<OwnedTables, 'endWithSessions'>) 
     }
     yield deleteEndedTokens(userId)
     yield recordStatement(event)
-    // Administrators have sessions with two factors: no other sign-out pays for this statement.
-    const impersonated = isMultiFactor(toAmr(revoked.amr)) ? yield* endImpersonationsBy(userId) : []
+    const impersonated = yield* endImpersonationsOf(userId, [{ amr: toAmr(revoked.amr) }])
     return endsAccess([userId, ...impersonated], 'revoked')
   },
 
@@ -275,14 +285,18 @@ export const sessionOperations = (tables: Pick<OwnedTables, 'endWithSessions'>) 
     // Opening a session takes this lock too: a session is either open by now, or opened after this operation.
     const refused = refusalOf(yield* lockUser(userId), { onlyEnabled })
     if (refused !== null) return refusedFor(userId, refused)
-    const revoked = yield revokeSessionsStatement(userId, exceptId)
+    const revoked = yield* rows<{ amr: string | null }>(revokeSessionsStatement(userId, exceptId))
     // Also without another session: one that has expired may have begun a change of the e-mail.
     yield* endPendingChanges(userId, exceptId)
     // No event where no session ended: nothing limits these requests, because they must always work.
     if (revoked.length > 0) yield recordStatement(event)
     if (exceptId === null) yield* endWithSessions(tables.endWithSessions, event)
     // Also where none ended: another request may have ended them, and still wait for other processes.
-    return endsAccess([userId, ...(yield* endImpersonationsBy(userId))], 'revoked')
+    const impersonated = yield* endImpersonationsOf(
+      userId,
+      revoked.map(({ amr }) => ({ amr: toAmr(amr) })),
+    )
+    return endsAccess([userId, ...impersonated], 'revoked')
   },
 
   /**

@@ -19,6 +19,8 @@ export interface Delivery {
 
 /** @typeParam Deps what the services of the feature are created with. */
 export interface Consumer<Deps> {
+  /** Whether the settings switch it on. One that is off costs nothing, and its cursor begins at the end of the log when it is on first. Default: on. */
+  readonly isEnabled?: (deps: Deps) => boolean
   /** Types of events. Default: all. */
   readonly types?: readonly string[]
   /** Called for each event at least once, in order. While it fails, later events wait: it is repeated after 1 s, 2 s, … 5 min. */

@@ -21,6 +21,8 @@ export interface JobRun {
 export interface Job<Deps> {
   /** Milliseconds from the start of one run to the start of the next, at least 1,000. A run that fails is repeated earlier. */
   readonly every: number
+  /** Whether the settings switch it on. Default: it is on. */
+  readonly isEnabled?: (deps: Deps) => boolean
   /** A run that is cut short throws, by `signal.throwIfAborted()` for example: another process continues then. */
   readonly run: (deps: Deps, run: JobRun) => Promise<void>
 }

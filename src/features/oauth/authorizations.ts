@@ -218,12 +218,12 @@ export class Authorizations {
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     const kept = clock() + REQUEST_LIFETIME
     const outcome = await store.redeemCode(digest, grant, decision, config.sessionIdle, kept, event)
-    if (outcome === 'redeemed')
-      return {
-        ...{ grant, userId, organization, refreshToken },
-        ...{ sessionId: decision.sessionId, amr: decision.amr, nonce: request.nonce },
-      }
-    throw invalidGrant()
+    if (outcome !== 'redeemed') throw invalidGrant()
+    await this.#parts.grants.announce(grant, userId, client)
+    return {
+      ...{ grant, userId, organization, refreshToken },
+      ...{ sessionId: decision.sessionId, amr: decision.amr, nonce: request.nonce },
+    }
   }
 
   /** @throws {ServiceError} `requestNotFound` */

@@ -171,7 +171,28 @@ export const ERRORS = defineErrors({
   identifierTaken: { status: 409, field: 'identifier', message: 'is already taken' },
 })
 
+const OfClientName = {
+  places: ({ client }: { readonly client: string }) => ({ client }),
+  example: { client: 'Planner' },
+}
+
 const MAILS = {
+  /** The name is what the client says of itself. */
+  clientConnected: {
+    ...changeMail(
+      {
+        subject: 'An application is connected to your account',
+        text: 'An application that calls itself “{client}” has access to your account at {product} now. Nobody at {product} has checked who it is.',
+        ifNotYou: 'end its access on the page of your account, and choose a new password',
+      },
+      {
+        subject: 'Eine Anwendung ist mit Ihrem Konto verbunden',
+        text: 'Eine Anwendung, die sich „{client}“ nennt, hat jetzt Zugriff auf Ihr Konto bei {product}. Niemand bei {product} hat geprüft, wer sie ist.',
+        ifNotYou: 'beenden Sie ihren Zugriff auf der Seite Ihres Kontos, und wählen Sie ein neues Passwort',
+      },
+    ),
+    ...OfClientName,
+  },
   grantReused: {
     ...changeMail(
       {
@@ -183,8 +204,7 @@ const MAILS = {
         text: 'Die Anwendung {client} hat keinen Zugriff mehr auf Ihr Konto bei {product}: Jemand hat Zugangsdaten von ihr verwendet, die schon ersetzt waren, vielleicht gestohlene. Verbinden Sie die Anwendung neu, wenn Sie sie verwenden.',
       },
     ),
-    places: ({ client }: { readonly client: string }) => ({ client }),
-    example: { client: 'Planner' },
+    ...OfClientName,
   },
 }
 

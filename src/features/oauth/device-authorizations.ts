@@ -192,6 +192,7 @@ export class DeviceAuthorizations {
     const event = newEvent('grant.created', actor, userId, { grant: grant.id, client: client.id })
     if ((await store.redeemDevice(id, grant, decision, config.sessionIdle, event)) !== 'redeemed')
       throw invalidGrant()
+    await this.#grants.announce(grant, userId, client)
     const { sessionId, amr } = decision
     return { grant, userId, organization, refreshToken, sessionId, amr, nonce: null }
   }

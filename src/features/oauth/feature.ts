@@ -2,10 +2,12 @@
 import { defineFeature } from '#feature/declaration'
 import { backChannelOf, ENDING_EVENTS } from './back-channel-logout.ts'
 import { Clients } from './clients.ts'
-import { definitions } from './definitions.ts'
+import { definitions, type OAuthDeps } from './definitions.ts'
 import { publicRsaKeys } from './id-token-keys.ts'
 import { resourceMetadataUrl } from './metadata.ts'
 import { Resources } from './resources.ts'
+
+const isOn = ({ settings }: Pick<OAuthDeps, 'settings'>): boolean => settings.OAUTH === 'on'
 
 export const oauth = defineFeature({
   ...definitions,
@@ -47,15 +49,25 @@ export const oauth = defineFeature({
     clientCommands(program, withServices, adminScopes)
   },
   jobs: {
-    removeDeleted: { every: 60_000, run: (deps, run) => new Clients(deps).removeDeleted(run) },
-    removeUnused: { every: 3_600_000, run: (deps, run) => new Clients(deps).removeUnused(run) },
+    removeDeleted: {
+      every: 60_000,
+      isEnabled: isOn,
+      run: (deps, run) => new Clients(deps).removeDeleted(run),
+    },
+    removeUnused: {
+      every: 3_600_000,
+      isEnabled: isOn,
+      run: (deps, run) => new Clients(deps).removeUnused(run),
+    },
     repeatLogouts: {
       every: 60_000,
+      isEnabled: isOn,
       run: async (deps, { signal }) => backChannelOf(deps)?.repeat(signal),
     },
   },
   consumers: {
     logout: {
+      isEnabled: isOn,
       types: ENDING_EVENTS,
       handle: async (deps, { userId }) => {
         if (userId !== null) await backChannelOf(deps)?.end(userId)

@@ -3,7 +3,7 @@
 import type { MaybePromise } from '#base/maybe-promise'
 import { type Actor, newId, ServiceError } from '#feature/declaration'
 import { DecryptionError } from '#feature/encryption/keyring'
-import { type Client, isPublic, type StoredClient } from './client.ts'
+import { type Client, isPublic, isUnverified, type StoredClient } from './client.ts'
 import type { Clients } from './clients.ts'
 import { ERRORS, type OAuthDeps } from './definitions.ts'
 import type { Grant, NewGrant } from './grant.ts'
@@ -83,6 +83,16 @@ export class Grants {
       secret: secret === null ? null : this.#encrypted(id, secret),
     }
     return { grant, refreshToken: secret === null ? null : refreshTokenOf(id, 0, secret) }
+  }
+
+  /** Tells a user of a new grant, if it is the first one of a client that nobody has checked. */
+  async announce({ id }: Pick<Grant, 'id'>, userId: string, client: StoredClient): Promise<void> {
+    if (!isUnverified(client)) return
+    const { store, findUser, mails, clock } = this.#deps
+    const grants = await store.listGrants(userId, clock())
+    if (grants.some(each => each.clientId === client.id && each.id !== id)) return
+    const user = await findUser(userId)
+    if (user !== undefined) mails.send('clientConnected', user, { client: client.name })
   }
 
   /**
