@@ -10,20 +10,24 @@ const BODY_LIMIT = 131_072
 
 const EXAMPLE = 'gate_pat_mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0pCk4000000'
 
-const Request = Strict({
-  token: Type.Optional(
-    Type.String({ text: 'any', description: 'An access token or an API key', examples: [EXAMPLE] }),
-  ),
-  tokens: Type.Optional(
-    Type.Array(Type.String({ text: 'any' }), {
-      maxItems: 100,
-      description: 'In place of `token`: several at once, whose states are `results`',
-    }),
-  ),
-  token_type_hint: Type.Optional(
-    Type.String({ description: 'Ignored (RFC 7662 §2.1)', examples: ['access_token'] }),
-  ),
-})
+const Request = Strict(
+  {
+    token: Type.Optional(
+      Type.String({ text: 'any', description: 'An access token or an API key', examples: [EXAMPLE] }),
+    ),
+    tokens: Type.Optional(
+      Type.Array(Type.String({ text: 'any', examples: [EXAMPLE] }), {
+        maxItems: 100,
+        description: 'In place of `token`: several at once, whose states are `results`',
+      }),
+    ),
+    token_type_hint: Type.Optional(
+      Type.String({ description: 'Ignored (RFC 7662 §2.1)', examples: ['access_token'] }),
+    ),
+  },
+  // Either of the two.
+  { examples: [{ token: EXAMPLE, token_type_hint: 'access_token' }] },
+)
 
 const introspect: FastifyPluginAsyncTypebox = async app => {
   const { authenticator, userScopes } = app.services
