@@ -37,4 +37,4 @@ const clientGate = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(clientGate, { name: 'client-gate', dependencies: ['authentication', 'route-guards'] })
+export default fp(clientGate, { name: 'client-gate', dependencies: ['csrf', 'not-found', 'route-guards'] })
