@@ -6,6 +6,7 @@ import { addTotp } from '../support/authenticator-apps.ts'
 import {
   checkPage,
   checkWidth,
+  focusByTab,
   follow,
   launchBrowser,
   openBrowser,
@@ -22,11 +23,6 @@ const HOSTILE = {
     long: 'x'.repeat(7_000),
     deep: { '\u202E': ['</pre><script>'] },
   },
-}
-
-/** The types of the DOM are not loaded. */
-interface Labelled {
-  readonly labels?: readonly { readonly textContent: string | null }[] | null
 }
 
 const PHONE = { width: 360, height: 740 }
@@ -273,18 +269,7 @@ t.test('the console in a browser', { skip: withoutBrowser }, async t => {
 
   t.test('the drawer, menus and filters work with the keyboard alone', async t => {
     const { page, complaints } = await openBrowser(browser, { viewport: PHONE, locale: 'en-GB' })
-    /** Presses Tab until an element with the text has the focus. */
-    const focus = async (text: string): Promise<void> => {
-      for (let presses = 0; presses < 60; presses += 1) {
-        await page.keyboard.press('Tab')
-        const focused = await page.locator('html').evaluate(({ ownerDocument: { activeElement } }) => {
-          const label = (activeElement as Labelled | null)?.labels?.[0] ?? activeElement
-          return activeElement?.getAttribute('aria-label') ?? label?.textContent ?? ''
-        })
-        if (focused.trim().startsWith(text)) return
-      }
-      t.fail(`${text} is not reached`)
-    }
+    const focus = (text: string): Promise<void> => focusByTab(t, page, text)
     const { id, email } = await signUp(app)
     await page.goto(`${service}/console/users`)
     await focus('Admin key')

@@ -3,7 +3,16 @@ import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { accountOf } from '../support/account-routes.ts'
-import { checkPage, follow, launchBrowser, openBrowser, VIEWS, withoutBrowser } from '../support/browser.ts'
+import { addTotp } from '../support/authenticator-apps.ts'
+import {
+  checkPage,
+  focusByTab,
+  follow,
+  launchBrowser,
+  openBrowser,
+  VIEWS,
+  withoutBrowser,
+} from '../support/browser.ts'
 import { accountStatus, build, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { MAILED_SIGN_INS } from '../support/email-codes.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -41,6 +50,39 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     const [mail] = await mails.to(email, kind)
     return local(/https?:\/\/\S+\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? '')
   }
+
+  t.test('sign-up, the code step and sign-out work with the keyboard alone', async t => {
+    const { page, complaints } = await openBrowser(browser, { locale: 'en-GB' })
+    const enter = async (path: RegExp): Promise<void> => {
+      await Promise.all([page.waitForURL(path), page.keyboard.press('Enter')])
+    }
+    const email = freshEmail()
+    await page.goto(`${service}/sign-up`)
+    await focusByTab(t, page, 'E-mail')
+    await page.keyboard.type(email)
+    await focusByTab(t, page, 'Password')
+    await page.keyboard.type(PASSWORD)
+    await focusByTab(t, page, 'Create the account')
+    await enter(/\/security/)
+    const token = (await page.context().cookies()).find(({ name }) => name === 'ACCESS_TOKEN')?.value ?? ''
+    const totp = await addTotp(app, token)
+    // Each code works once.
+    clock.advance(60_000)
+    await page.goto(`${service}/sign-out`)
+    await focusByTab(t, page, 'Sign out')
+    await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
+    await page.goto(`${service}/sign-in`)
+    await focusByTab(t, page, 'E-mail')
+    await page.keyboard.type(email)
+    await focusByTab(t, page, 'Password')
+    await page.keyboard.type(PASSWORD)
+    await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
+    t.equal(await page.textContent('h1'), 'Enter your code')
+    // The field has the focus.
+    await page.keyboard.type(totp.code())
+    await enter(/\/security/)
+    t.same(complaints, [])
+  })
 
   for (const [view, options] of VIEWS)
     t.test(`every page: ${view}`, async t => {

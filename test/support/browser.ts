@@ -79,6 +79,24 @@ export const follow = async (page: Page, selector: string): Promise<void> => {
   await Promise.all([page.waitForEvent('load'), page.click(selector)])
 }
 
+/** Types of the DOM are not known here. */
+interface Labelled {
+  readonly labels?: ArrayLike<{ readonly textContent: string | null }> | null
+}
+
+/** Presses Tab until an element whose label, or text, begins with a text has the focus. */
+export const focusByTab = async (t: Pick<Test, 'fail'>, page: Page, text: string): Promise<void> => {
+  for (let presses = 0; presses < 60; presses += 1) {
+    await page.keyboard.press('Tab')
+    const focused = await page.locator('html').evaluate(({ ownerDocument: { activeElement } }) => {
+      const label = (activeElement as Labelled | null)?.labels?.[0] ?? activeElement
+      return activeElement?.getAttribute('aria-label') ?? label?.textContent ?? ''
+    })
+    if (focused.trim().startsWith(text)) return
+  }
+  t.fail(`${text} is not reached`)
+}
+
 /** Checks that the page that is open does not scroll to the side. */
 export const checkWidth = async (t: Pick<Test, 'ok'>, page: Page, name: string): Promise<void> => {
   const { scrollWidth, clientWidth } = await page

@@ -32,6 +32,7 @@ export const CORE_SETTINGS: Readonly<Record<string, string>> = {
   CORS_ORIGINS: 'Origins, deren Seiten Antworten lesen dürfen',
   RATE_LIMIT: 'off: keine Rate Limits; für Lasttests',
   DOCS: 'off: kein /docs und kein /openapi.json',
+  COOKIE_DOMAIN: 'Eine Domain, deren Hosts alle das Cookie der Anmeldung bekommen',
   SESSION_LIFETIME: 'So lange nach der Anmeldung endet eine Sitzung',
   SESSION_IDLE: 'So lange nach ihrer letzten Anfrage endet eine Sitzung',
   LAST_REQUEST_INTERVAL: 'Wie oft letzte Anfragen gespeichert werden',

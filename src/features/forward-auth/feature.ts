@@ -7,6 +7,7 @@ export const forwardAuth = defineFeature({
   ...definitions,
   module: import.meta.url,
   routes: new URL('routes/', import.meta.url),
+  console: () => import('./console-pages.ts'),
   services: {
     /** `null` with `FORWARD_AUTH=off`. */
     forwardAuth: deps => (deps.settings.FORWARD_AUTH === 'on' ? new ForwardAuth(deps) : null),

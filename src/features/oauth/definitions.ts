@@ -248,12 +248,14 @@ export const definitions = {
     OAUTH_REGISTRATION: {
       read: oneOf('off', 'token', 'loopback'),
       default: 'off',
+      shown: true,
       description:
         'whether clients can register themselves: `token` with an admin key, `loopback` without one, for programs on devices of users',
     },
     OAUTH_METADATA_CLIENTS: {
       read: metadataHosts,
       default: '',
+      shown: true,
       description:
         'hosts of clients whose id is the URL of their metadata, such as app.example.com; `*` for all',
     },
@@ -291,6 +293,7 @@ export const definitions = {
     OAUTH_ALLOWED_HOSTS: {
       read: allowedHosts,
       default: '',
+      shown: true,
       description:
         'Hosts of clients that may have private addresses and plain HTTP, such as localhost:4000, separated by commas',
     },
