@@ -6,7 +6,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 
-const { ISSUER = 'http://localhost:3000', CLIENT_ID = '', NO_BROWSER } = process.env
+const { ISSUER = 'http://127.0.0.1:3000', CLIENT_ID = '', NO_BROWSER } = process.env
 const FILE = process.env.TOKENS ?? join(homedir(), '.config', 'gatehouse-example', 'tokens.json')
 
 /** Seconds before its end at which an access token is replaced. */
