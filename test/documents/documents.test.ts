@@ -119,6 +119,7 @@ t.test('examples: the table has each folder, and the ports of the code, which ar
   const sources: Readonly<Record<string, readonly [file: string, port: RegExp]>> = {
     'the service': ['.env.example', /^# PORT=(\d+)$/m],
     'forward-auth': ['examples/forward-auth/nginx.conf', /listen [\d.]+:(\d+)/],
+    mcp: ['examples/mcp/server.ts', /PORT = ([\d_]+)/],
     observability: ['examples/observability/prometheus.yml', /targets: \['[\d.]+:(\d+)'/],
     provider: ['examples/provider/provider.ts', /PORT = ([\d_]+)/],
     saas: ['examples/saas/server.ts', /PORT = '(\d+)'/],
