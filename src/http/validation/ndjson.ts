@@ -20,11 +20,16 @@ export interface RawLine {
   readonly bytes: Buffer | null
 }
 
-/** Splits chunks into lines. Buffers at most one line of at most {@link LINE_LIMIT} bytes. */
+/** Splits chunks into lines. Buffers at most one line of at most `limit` bytes. */
 export class LineSplitter {
+  readonly #limit: number
   #line = 1
   /** The start of an unfinished line; `null` if it is already too long. */
-  #start: Buffer | null = EMPTY;
+  #start: Buffer | null = EMPTY
+
+  constructor(limit = LINE_LIMIT) {
+    this.#limit = limit
+  }
 
   /** The lines that end in this chunk. */
   *push(chunk: Buffer): Generator<RawLine> {
@@ -47,7 +52,7 @@ export class LineSplitter {
   /** Copies, because a slice would keep the whole chunk in memory. */
   #append(bytes: Buffer): void {
     if (this.#start === null) return
-    const tooLong = this.#start.length + bytes.length > LINE_LIMIT
+    const tooLong = this.#start.length + bytes.length > this.#limit
     this.#start = tooLong ? null : Buffer.concat([this.#start, bytes])
   }
 
@@ -90,7 +95,8 @@ const read = ({ line, bytes }: RawLine, validate: Validate): Line<unknown> => {
   }
 }
 
-const isBlank = ({ bytes }: RawLine): boolean => bytes !== null && /^[ \t\r]*$/.test(bytes.toString('latin1'))
+export const isBlank = ({ bytes }: RawLine): boolean =>
+  bytes !== null && /^[ \t\r]*$/.test(bytes.toString('latin1'))
 
 /** Milliseconds of reading after which the event loop serves other requests: a chunk can be a whole file of lines that all fail. */
 const SLICE = 10

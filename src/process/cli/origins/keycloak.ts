@@ -1,5 +1,14 @@
 /** Keycloak: the JSON of `kc.sh export --realm <realm> --users realm_file` (or `same_file`, `different_files`), whose users are a list. */
-import { type Foreign, identityOf, isTrue, listOf, mapped, type Origin, objectOf } from './origin.ts'
+import {
+  type Foreign,
+  identityOf,
+  isTrue,
+  listOf,
+  mapped,
+  type Origin,
+  objectOf,
+  unpadded,
+} from './origin.ts'
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
@@ -8,8 +17,6 @@ const base32 = (bytes: Buffer): string => {
   for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
   return (bits.match(/.{1,5}/g) ?? []).map(group => BASE32[Number.parseInt(group.padEnd(5, '0'), 2)]).join('')
 }
-
-const unpadded = (base64: string): string => base64.replace(/=+$/, '')
 
 /** In the forms that the import takes; `undefined` for an algorithm that it does not know. */
 const hashOf = ({ secretData, credentialData }: Foreign): string | undefined => {

@@ -67,6 +67,9 @@ export const timeOf = (value: unknown): string | undefined => {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
 
+/** PHC strings have base64 without padding. */
+export const unpadded = (base64: string): string => base64.replace(/=+$/, '')
+
 /** A JSON object, also as text in a column. */
 export const objectOf = (value: unknown): Foreign | undefined => {
   let parsed = value

@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { type CsvError, type Info, parse } from 'csv-parse'
 import { ERRORS, type FieldErrors } from '#base/errors'
+import { isBlank, LineSplitter, type RawLine } from '#http/validation/ndjson'
 import type { Foreign } from './origin.ts'
 
 /** Bytes of one user. Longer ones are reported. */
@@ -148,28 +149,12 @@ class ListSplitter {
 
 /** Lines of JSON; blank ones are left out. */
 async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<ForeignRecord> {
-  let line = 1
-  let start: Buffer | null = Buffer.alloc(0)
-  const take = (): ForeignRecord | null =>
-    start !== null && /^\s*$/.test(start.toString('latin1')) ? null : parsed(line, start)
-  const keep = (bytes: Buffer): void => {
-    if (start === null) return
-    start = start.length + bytes.length > MAX_RECORD ? null : Buffer.concat([start, bytes])
+  const splitter = new LineSplitter(MAX_RECORD)
+  const recordsOf = function* (lines: Iterable<RawLine>): Generator<ForeignRecord> {
+    for (const each of lines) if (!isBlank(each)) yield parsed(each.line, each.bytes)
   }
-  for await (const chunk of chunks) {
-    let from = 0
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      keep(chunk.subarray(from, end))
-      const taken = take()
-      if (taken !== null) yield taken
-      line += 1
-      start = Buffer.alloc(0)
-      from = end + 1
-    }
-    keep(chunk.subarray(from))
-  }
-  const taken = take()
-  if (taken !== null) yield taken
+  for await (const chunk of chunks) yield* recordsOf(splitter.push(chunk))
+  yield* recordsOf(splitter.end())
 }
 
 async function* readList(

@@ -1,5 +1,5 @@
 /** Systems whose export is a table: each user is a row of CSV, or a line or list of JSON with the names of the columns. */
-import { type Foreign, isTrue, mapped, namesOf, type Origin, textOf } from './origin.ts'
+import { type Foreign, isTrue, mapped, namesOf, type Origin, textOf, unpadded } from './origin.ts'
 
 const lines = (value: unknown): readonly string[] =>
   (textOf(value) ?? '').split(/[\s,|;]+/).filter(each => each !== '')
@@ -34,8 +34,6 @@ export const clerk: Origin = {
 }
 
 const SCRYPT = /^scrypt\$(\d+)\$([^$]+)\$(\d+)\$(\d+)\$([^$]+)$/
-
-const unpadded = (base64: string): string => base64.replace(/=+$/, '')
 
 /** Django puts the name of the algorithm before hashes that have a form of their own; its scrypt becomes PHC. */
 const djangoHash = (encoded: string | undefined): string | undefined => {

@@ -23,7 +23,7 @@ const EmailQuery = { email: PageParameter }
 /** The form of the sign-in page sends its password too, which is not read. */
 const RequestForm = pageForm({ email: FormText, password: Type.Optional(FormText) })
 
-/** Whether the second step is to be shown: it is missing or wrong, or whoever sends it has to wait. */
+/** Whether the second step is to be shown: it is missing or wrong, or the sender has to wait. */
 const isSecondStep = (code: string | undefined, { status, errors }: Pick<ApiResponse, 'status' | 'errors'>) =>
   'code' in errors || (Boolean(code) && status === 429)
 
